@@ -1,0 +1,57 @@
+val sparkVersion = "4.2.0"
+
+ThisBuild / organization := "io.bucketstate"
+ThisBuild / version := IO.read(file("VERSION")).trim
+ThisBuild / scalaVersion := "2.13.18"
+ThisBuild / licenses := Seq("Apache-2.0" -> url("https://www.apache.org/licenses/LICENSE-2.0"))
+ThisBuild / semanticdbEnabled := true
+ThisBuild / semanticdbVersion := "4.14.2"
+ThisBuild / scalacOptions ++= Seq(
+  "-encoding", "utf8", "-release", "17", "-deprecation", "-feature", "-unchecked",
+  "-Xlint", "-Wdead-code", "-Wextra-implicit", "-Wnumeric-widen", "-Wunused", "-Wvalue-discard",
+  "-Werror"
+)
+ThisBuild / javacOptions ++= Seq("--release", "17", "-Xlint:all", "-Werror")
+
+// What Spark's own launchers pass on Java 17, so that a forked JVM sees the same world.
+val sparkJvmOptions = Seq(
+  "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio",
+  "java.util", "java.util.concurrent", "java.util.concurrent.atomic"
+).map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++ Seq(
+  "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar", "jdk.internal.ref"
+).map(p => s"--add-opens=java.base/$p=ALL-UNNAMED") ++ Seq(
+  "-XX:+IgnoreUnrecognizedVMOptions", "-Djdk.reflect.useDirectMethodHandle=false",
+  "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC"
+)
+
+val spark = "org.apache.spark" %% "spark-sql" % sparkVersion % Provided
+
+lazy val core = (project in file("scala"))
+  .settings(
+    name := "bucketstate",
+    libraryDependencies ++= Seq(
+      spark,
+      "org.scalatest" %% "scalatest" % "3.2.20" % Test,
+      "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
+    ),
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx3g", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value
+  )
+
+lazy val bench = (project in file("scala/bench"))
+  .dependsOn(core)
+  .settings(
+    name := "bucketstate-bench",
+    publish / skip := true,
+    libraryDependencies += spark.withConfigurations(Some("compile")),
+    run / fork := true,
+    run / outputStrategy := Some(StdoutOutput),
+    run / baseDirectory := (ThisBuild / baseDirectory).value,
+    run / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx12g", "-XX:+UseG1GC")
+  )
+
+lazy val root = (project in file("."))
+  .aggregate(core, bench)
+  .settings(name := "bucketstate-root", publish / skip := true)

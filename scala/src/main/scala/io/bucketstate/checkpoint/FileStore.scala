@@ -1,0 +1,59 @@
+package io.bucketstate.checkpoint
+
+import java.io.OutputStream
+
+/** A file opened for positioned reading. Safe for several threads. */
+trait ReadableFile extends AutoCloseable {
+
+  /** Length in bytes. */
+  def length: Long
+
+  /** Reads exactly `count` bytes at `position`, or fails with `CorruptException` (file too short). */
+  def read(position: Long, count: Int): Array[Byte]
+}
+
+/** A file as listed: its name inside the folder, its length, and when it was last modified (epoch ms). */
+final case class ListedFile(name: String, length: Long, modifiedAt: Long)
+
+/**
+ * One store's checkpoint folder. Names are relative to it, with `/` between folders.
+ *
+ * What every implementation guarantees, and one suite checks of all of them:
+ *
+ *  1. ''Atomic write.'' `write` makes the whole file visible under its name at once or not at all,
+ *     whatever instruction the process dies at.
+ *  1. ''Failed writes leave nothing.'' If `body` or the storage fails, `write` throws, the name is
+ *     what it was before, and at most a temporary file stays, whose name `CheckpointFiles` knows.
+ *  1. ''Last writer wins.'' Writing an existing name replaces it atomically; readers that already
+ *     opened the old file may go on reading it.
+ *  1. ''Read after write.'' What a finished `write` wrote is what the next `open` or `read` sees.
+ *  1. ''Missing is an error of its own.'' Opening a name that does not exist throws
+ *     `MissingException`; any other failure of the storage throws `UnavailableException`.
+ *  1. ''Whole or nothing.'' A read returns all the bytes asked for or throws; never fewer.
+ *  1. ''Delete is idempotent.'' Deleting a name that does not exist succeeds.
+ *  1. ''List'' returns the files (not folders) directly inside a folder, temporary ones included, in
+ *     no particular order; a folder that does not exist is empty.
+ *
+ * Safe for several threads.
+ */
+trait FileStore extends AutoCloseable {
+
+  /** The folder, as users write it; for messages. */
+  def location: String
+
+  def write(name: String)(body: OutputStream => Unit): Unit
+
+  /** The whole file. */
+  def read(name: String): Array[Byte]
+
+  def open(name: String): ReadableFile
+
+  def exists(name: String): Boolean
+
+  def list(folder: String = ""): Seq[ListedFile]
+
+  def delete(name: String): Unit
+
+  /** Makes the store's folder if it is not there yet. */
+  def createFolder(): Unit
+}

@@ -1,0 +1,64 @@
+package io.bucketstate.table
+
+/**
+ * Layout of a record, the one byte array that holds a key and its value:
+ *
+ * {{{ varint(key length) | key bytes | value bytes }}}
+ *
+ * The varint is unsigned LEB128. Because the length is part of the prefix, two records have the same
+ * key exactly when one starts with the other's first `keyEnd` bytes: a key is compared with one
+ * vectorised comparison and no decoding.
+ */
+object Record {
+
+  /** Bytes that `varint(n)` takes, 1 to 5. */
+  def varintSize(n: Int): Int =
+    if (n < (1 << 7)) 1
+    else if (n < (1 << 14)) 2
+    else if (n < (1 << 21)) 3
+    else if (n < (1 << 28)) 4
+    else 5
+
+  /** Writes `varint(n)`, n >= 0, at `offset`; returns the offset behind it. */
+  def putVarint(target: Array[Byte], offset: Int, n: Int): Int = {
+    var i = offset
+    var rest = n
+    while (rest >= 0x80) {
+      target(i) = (rest | 0x80).toByte
+      rest >>>= 7
+      i += 1
+    }
+    target(i) = rest.toByte
+    i + 1
+  }
+
+  /** Where the key starts: behind its length. */
+  def keyStart(record: Array[Byte]): Int = {
+    var i = 0
+    while (record(i) < 0) i += 1
+    i + 1
+  }
+
+  /** Where the key ends and the value starts. */
+  def keyEnd(record: Array[Byte]): Int = {
+    var i = 0
+    var shift = 0
+    var length = 0
+    while (record(i) < 0) {
+      length |= (record(i) & 0x7f) << shift
+      shift += 7
+      i += 1
+    }
+    i + 1 + (length | (record(i) << shift))
+  }
+
+  /** A record from a key and a value; a tombstone's record has an empty value. */
+  def of(key: Array[Byte], value: Array[Byte]): Array[Byte] = {
+    val start = varintSize(key.length)
+    val record = new Array[Byte](start + key.length + value.length)
+    putVarint(record, 0, key.length)
+    System.arraycopy(key, 0, record, start, key.length)
+    System.arraycopy(value, 0, record, start + key.length, value.length)
+    record
+  }
+}
