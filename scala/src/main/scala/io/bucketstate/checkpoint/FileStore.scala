@@ -12,7 +12,13 @@ trait ReadableFile extends AutoCloseable {
   def read(position: Long, count: Int): Array[Byte]
 }
 
-/** A file as listed: its name inside the folder, its length, and when it was last modified (epoch ms). */
+/**
+ * A file as listed.
+ *
+ * @param name       relative to the store's folder, so that it can be read or deleted as it stands
+ * @param length     in bytes
+ * @param modifiedAt epoch milliseconds
+ */
 final case class ListedFile(name: String, length: Long, modifiedAt: Long)
 
 /**
@@ -32,7 +38,10 @@ final case class ListedFile(name: String, length: Long, modifiedAt: Long)
  *  1. ''Whole or nothing.'' A read returns all the bytes asked for or throws; never fewer.
  *  1. ''Delete is idempotent.'' Deleting a name that does not exist succeeds.
  *  1. ''List'' returns the files (not folders) directly inside a folder, temporary ones included, in
- *     no particular order; a folder that does not exist is empty.
+ *     no particular order; a folder that does not exist is empty. The `.name.crc` companions of
+ *     Hadoop's local file system are not files of the store: never listed, and they never make a
+ *     file unreadable that this store wrote.
+ *  1. ''Folders appear when needed.'' Writing `runs/x` makes the folder `runs` if it is not there.
  *
  * Safe for several threads.
  */
@@ -45,6 +54,12 @@ trait FileStore extends AutoCloseable {
 
   /** The whole file. */
   def read(name: String): Array[Byte]
+
+  /**
+   * The first `atMost` bytes, or all of a shorter file. Costs one open and one small read, where
+   * `open` may need another call to learn the length.
+   */
+  def readPrefix(name: String, atMost: Int): Array[Byte]
 
   def open(name: String): ReadableFile
 
