@@ -34,6 +34,8 @@ lazy val core = (project in file("scala"))
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
+    // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
+    Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,
     Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx3g", "-XX:+UseParallelGC"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),

@@ -145,12 +145,12 @@ private object NioFileStore {
     def read(position: Long, count: Int): Array[Byte] =
       StorageErrors.translate(path, "could not be read") {
         val bytes = new Array[Byte](count)
-        try {
+        try
           file.synchronized {
             file.seek(position)
             file.readFully(bytes)
           }
-        } catch {
+        catch {
           case e: EOFException => throw StorageErrors.tooShort(path, position, count, e)
         }
         bytes

@@ -30,9 +30,20 @@ final class MissingException(
 final class ConflictException(problem: String, remedy: String, cause: Throwable = null)
     extends BucketstateException(s"$problem.", remedy, cause)
 
-/** A setting, a call or an input that can never work as given. */
-final class InvalidException(problem: String, remedy: String, cause: Throwable = null)
-    extends BucketstateException(s"$problem.", remedy, cause)
+/** A setting that is not what the checkpoint was written with. */
+final case class ChangedSetting(key: String, stored: String, current: String)
+
+/**
+ * A setting, a call or an input that can never work as given.
+ *
+ * @param changed set when the trouble is a setting that differs from the checkpoint's
+ */
+final class InvalidException(
+    problem: String,
+    remedy: String,
+    cause: Throwable = null,
+    val changed: Option[ChangedSetting] = None
+) extends BucketstateException(s"$problem.", remedy, cause)
 
 /** The file system (or another resource) failed; the same call may succeed later. */
 final class UnavailableException(

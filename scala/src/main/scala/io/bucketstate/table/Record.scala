@@ -32,24 +32,24 @@ object Record {
     i + 1
   }
 
-  /** Where the key starts: behind its length. */
-  def keyStart(record: Array[Byte]): Int = {
-    var i = 0
-    while (record(i) < 0) i += 1
+  /** Where the key starts in a record that begins at `offset`: behind its length. */
+  def keyStart(source: Array[Byte], offset: Int = 0): Int = {
+    var i = offset
+    while (source(i) < 0) i += 1
     i + 1
   }
 
-  /** Where the key ends and the value starts. */
-  def keyEnd(record: Array[Byte]): Int = {
-    var i = 0
+  /** Where the key of a record that begins at `offset` ends, and its value starts. */
+  def keyEnd(source: Array[Byte], offset: Int = 0): Int = {
+    var i = offset
     var shift = 0
     var length = 0
-    while (record(i) < 0) {
-      length |= (record(i) & 0x7f) << shift
+    while (source(i) < 0) {
+      length |= (source(i) & 0x7f) << shift
       shift += 7
       i += 1
     }
-    i + 1 + (length | (record(i) << shift))
+    i + 1 + (length | (source(i) << shift))
   }
 
   /** A record from a key and a value; a tombstone's record has an empty value. */

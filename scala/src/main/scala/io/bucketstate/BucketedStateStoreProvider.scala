@@ -1,0 +1,66 @@
+package io.bucketstate
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+import io.bucketstate.spark.{BucketedStore, SparkMetrics, SparkSettings}
+
+/**
+ * The state store provider: what users name in `spark.sql.streaming.stateStore.providerClass`.
+ *
+ * It keeps the state of a partition as compact bytes in memory, grouped in buckets, and writes for each
+ * batch one file with what the batch changed. Spark makes one per store and query run and calls it from
+ * task threads and maintenance threads. This class only wires: see [[spark.BucketedStore]].
+ */
+final class BucketedStateStoreProvider extends StateStoreProvider {
+  @volatile private[this] var store: BucketedStore = _
+
+  override def init(
+      stateStoreId: StateStoreId,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useColumnFamilies: Boolean,
+      storeConfs: StateStoreConf,
+      hadoopConf: Configuration,
+      useMultipleValuesPerKey: Boolean,
+      stateSchemaProvider: Option[StateSchemaProvider]
+  ): Unit = {
+    BucketedStore.requireSupported(
+      keyStateEncoderSpec,
+      useColumnFamilies,
+      useMultipleValuesPerKey,
+      storeConfs
+    )
+    store = new BucketedStore(
+      stateStoreId,
+      keySchema,
+      valueSchema,
+      keyStateEncoderSpec,
+      SparkSettings.read(storeConfs),
+      storeConfs,
+      hadoopConf
+    )
+  }
+
+  override def stateStoreId: StateStoreId = store.id
+
+  override def getStore(
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean
+  ): StateStore = store.openForWrite(version, stateStoreCkptId, loadEmpty)
+
+  override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
+    store.openForRead(version, uniqueId)
+
+  override def doMaintenance(): Unit = store.maintain()
+
+  override def close(): Unit = if (store != null) store.close()
+
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = SparkMetrics.supported
+
+  override def toString: String = s"BucketedStateStoreProvider[${Option(store).map(_.id).orNull}]"
+}

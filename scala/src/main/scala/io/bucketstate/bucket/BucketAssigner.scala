@@ -1,0 +1,50 @@
+package io.bucketstate.bucket
+
+import org.apache.spark.sql.catalyst.expressions.XXH64
+import org.apache.spark.unsafe.Platform
+
+/** Which part of an encoded key decides its bucket. */
+sealed abstract class BucketKey(val name: String) {
+
+  /** Where the deciding part ends, given where the key starts and ends. */
+  def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int
+}
+
+object BucketKey {
+
+  /** The whole key: keys spread evenly. */
+  case object Whole extends BucketKey("whole") {
+    override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int = keyEnd
+  }
+
+  /**
+   * A prefix with its length in front (native-endian int), as Spark's `PrefixKeyScanStateEncoder`
+   * lays it out: all keys of a prefix share a bucket.
+   */
+  case object LengthPrefixed extends BucketKey("prefix") {
+    override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int =
+      keyStart + 4 + Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + keyStart)
+  }
+}
+
+/**
+ * Key bytes to bucket: `bucket = upper 32 bits of XXH64(deciding part) mod numBuckets`, unsigned.
+ * The lower 32 bits place an entry inside its bucket, so the two choices are independent.
+ *
+ * Pure and thread-safe. The function's name is written into every changelog, so that another one can
+ * come later without old checkpoints being misread.
+ */
+final class BucketAssigner(val numBuckets: Int) {
+
+  /** 64-bit hash of a range of bytes. */
+  def hash(bytes: Array[Byte], from: Int, until: Int): Long =
+    XXH64.hashUnsafeBytes(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + from, until - from, 0L)
+
+  def bucket(hash: Long): Int = Integer.remainderUnsigned((hash >>> 32).toInt, numBuckets)
+}
+
+object BucketAssigner {
+
+  /** As recorded in changelogs and manifests: XXH64 with seed 0. */
+  val HashName = "xxh64"
+}

@@ -1,0 +1,47 @@
+package io.bucketstate.config
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+
+import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
+
+/**
+ * Writes the registries of settings and metrics as JSON, for Python and the documentation: run by
+ * `make generate` with the file to write. A test compares the committed file with [[GenerateSettings.json]].
+ */
+object GenerateSettings {
+
+  def main(args: Array[String]): Unit = {
+    val target = Path.of(args(0))
+    Files.write(target, json.getBytes(UTF_8))
+    ()
+  }
+
+  def json: String = {
+    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
+    val root = mapper.createObjectNode()
+    root.put("prefix", ConfigKey.Prefix)
+    val settings = root.putArray("settings")
+    ConfigKey.all.foreach { key =>
+      val node = settings.addObject()
+      node.put("name", key.name).put("key", key.key).put("type", key.kind.name)
+      key.kind match {
+        case ConfigType.IntRange(min, max) => node.put("min", min).put("max", max)
+        case ConfigType.Millis(min, max)   => node.put("min", min).put("max", max)
+        case ConfigType.OneOf(values)      =>
+          val array = node.putArray("values")
+          values.foreach(v => array.add(v))
+      }
+      node.put("default", key.default).put("doc", key.doc)
+    }
+    val metrics = root.putArray("metrics")
+    MetricKey.all.foreach { metric =>
+      metrics
+        .addObject()
+        .put("name", metric.name)
+        .put("kind", metric.kind.name)
+        .put("doc", metric.doc)
+    }
+    mapper.writeValueAsString(root) + "\n"
+  }
+}

@@ -1,0 +1,44 @@
+package io.bucketstate.spark
+
+import org.apache.spark.sql.execution.streaming.state.{StateStoreErrors, StateStoreId}
+
+import io.bucketstate.spark.StoreLifecycle._
+
+/**
+ * A version opened for reading. It shares the table with the writer and with other readers; the version
+ * it reads stays as it is until `release` or `abort`.
+ *
+ * @param onEnd called once, when the version is no longer read
+ */
+private[bucketstate] final class BucketedReadStore(
+    id: StateStoreId,
+    version: Long,
+    family: FamilyView,
+    validator: RowValidator,
+    onEnd: () => Unit
+) extends StoreView(id, version, family, validator) {
+
+  override protected def readAt: Long = version
+
+  override protected def requireOpen(): Unit =
+    if (state ne Updating) {
+      throw StateStoreErrors.stateStoreOperationOutOfOrder(s"Cannot read after $state")
+    }
+
+  override def abort(): Unit = end(Abort)
+
+  override def release(): Unit = end(Release)
+
+  /** Ends the store if it is still open, as the end of its task does. */
+  def endIfOpen(): Unit = if (state eq Updating) end(Release)
+
+  private def end(operation: Operation): Unit = synchronized {
+    // Ending twice is no error, whichever way: a task's listeners and its operator may both do it.
+    if (state eq Updating) {
+      state = StoreLifecycle.next(state, operation)
+      onEnd()
+    }
+  }
+
+  override def toString: String = s"BucketedReadStore[$id, version=$version]"
+}

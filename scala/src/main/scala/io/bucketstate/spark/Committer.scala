@@ -1,0 +1,56 @@
+package io.bucketstate.spark
+
+import java.util.UUID
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.checkpoint.{
+  BlockCodec,
+  ChangelogHeader,
+  ChangelogWriter,
+  FamilyDescriptor,
+  FileStore
+}
+import io.bucketstate.config.MetricKey
+import io.bucketstate.table.VersionedTable
+
+/**
+ * Makes a table's open version durable: one changelog, one atomic file. One per provider, used by one
+ * task at a time; it keeps its buffers from batch to batch.
+ *
+ * @param writerId names this provider instance in every file it writes
+ */
+private[spark] final class Committer(
+    store: FileStore,
+    assigner: BucketAssigner,
+    codec: BlockCodec,
+    descriptors: Seq[FamilyDescriptor],
+    val writerId: UUID,
+    ticker: Ticker
+) extends AutoCloseable {
+  private[this] val writer = new ChangelogWriter()
+
+  /** Returns the figures of the commit. When it throws, nothing was published. */
+  def commit(table: VersionedTable): Map[MetricKey, Long] = {
+    val changes = table.openChanges
+    val start = ticker.nanos
+    val header = new ChangelogHeader(
+      changes.version,
+      writerId,
+      assigner.numBuckets,
+      BucketAssigner.HashName,
+      codec
+    )
+    val bytes = writer.encode(header, descriptors.zip(changes.families))
+    val encoded = ticker.nanos
+    store.write(Changelog(changes.version).name)(bytes.writeTo)
+    Map(
+      MetricKey.ChangelogBytes -> bytes.length,
+      MetricKey.ChangedKeys -> bytes.records,
+      MetricKey.EncodeTime -> (encoded - start) / 1000000L,
+      MetricKey.WriteTime -> ticker.millisSince(encoded)
+    )
+  }
+
+  override def close(): Unit = writer.close()
+}

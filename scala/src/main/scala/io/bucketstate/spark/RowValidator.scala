@@ -1,0 +1,28 @@
+package io.bucketstate.spark
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStoreConf,
+  StateStoreId,
+  StateStoreProvider
+}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Spark's format validation (`formatValidation.enabled`): the first row read back is held against the
+ * schema, which catches a checkpoint written by a query whose rows mean something else. Once per
+ * provider, as Spark's own do. Thread-safe: two threads may both check, which does no harm.
+ */
+private[spark] final class RowValidator(
+    storeId: StateStoreId,
+    keySchema: StructType,
+    valueSchema: StructType,
+    conf: StateStoreConf
+) {
+  @volatile private[this] var done = !conf.formatValidationEnabled
+
+  def check(key: UnsafeRow, value: UnsafeRow): Unit = if (!done) {
+    StateStoreProvider.validateStateRowFormat(key, keySchema, value, valueSchema, storeId, conf)
+    done = true
+  }
+}

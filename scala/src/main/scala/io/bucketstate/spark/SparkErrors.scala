@@ -1,0 +1,33 @@
+package io.bucketstate.spark
+
+import org.apache.spark.sql.execution.streaming.state.{
+  SparkInternals,
+  StateStoreErrors,
+  StateStoreId
+}
+
+import io.bucketstate.error._
+
+/** Gives each of the project's errors the error class that Spark's users know; the cause says what to do. */
+private[spark] object SparkErrors {
+
+  /** What `getStore` throws when a version cannot be loaded. */
+  def cannotLoad(storeId: StateStoreId, provider: String, failure: Throwable): Throwable =
+    failure match {
+      case e: OutOfMemoryError     => SparkInternals.notEnoughMemory(storeId.toString, e)
+      case e: MissingException     => SparkInternals.missingChangelog(e.file, provider, e)
+      case e: CorruptException     => SparkInternals.unreadableFile(e.file, e)
+      case e: UnavailableException => SparkInternals.unreadableFile(e.file, e)
+      case e: InvalidException     => invalid(e)
+      case e: InterruptedException => e
+      case e                       => StateStoreErrors.cannotLoadStore(e)
+    }
+
+  private def invalid(e: InvalidException): Throwable = e.changed match {
+    case Some(ChangedSetting(key, stored, current)) =>
+      val error = StateStoreErrors.invalidConfigChangedAfterRestart(key, stored, current)
+      error.initCause(e)
+      error
+    case None => e
+  }
+}

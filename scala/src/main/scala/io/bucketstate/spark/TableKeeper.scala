@@ -1,0 +1,99 @@
+package io.bucketstate.spark
+
+import java.util.UUID
+
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.Recovered
+import io.bucketstate.table.VersionedTable
+
+/** How a version came to be in memory. */
+private[spark] sealed trait Opened {
+  def table: VersionedTable
+}
+private[spark] object Opened {
+  final case class Hit(table: VersionedTable) extends Opened
+  final case class Reopened(table: VersionedTable) extends Opened
+  final case class Reloaded(table: VersionedTable) extends Opened
+}
+
+/**
+ * Keeps the one table of a store in memory, decides for each version asked for whether it is there, can
+ * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
+ * pulled away.
+ *
+ * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading holds the lock, so
+ * two tasks that need the same version load it once.
+ */
+private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory: Int) {
+  private[this] var table: VersionedTable = _
+  private[this] val readers = mutable.HashMap.empty[Long, Int]
+  private[this] val writers = mutable.HashMap.empty[Long, UUID]
+
+  /** Opens `version` for writing the next one; the caller holds the writer's lock. */
+  def openForWrite(version: Long): Opened = synchronized {
+    val opened =
+      if (!holds(version)) reload(version)
+      else if (table.newest == version) Opened.Hit(table)
+      else if (readers.keysIterator.exists(_ > version)) reload(version)
+      else {
+        table.rollBackTo(version)
+        Opened.Reopened(table)
+      }
+    val wanted = version - Math.max(0, versionsInMemory - 2)
+    opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min))
+    opened
+  }
+
+  /** Opens `version` for reading until [[endRead]]. */
+  def openForRead(version: Long): Opened = synchronized {
+    if (holds(version)) register(Opened.Hit(table), version)
+    else if (table == null) register(reload(version), version)
+    else Opened.Reloaded(load(version).table) // an old version, read beside what is going on
+  }
+
+  def endRead(from: VersionedTable, version: Long): Unit = synchronized {
+    if (from eq table) {
+      readers.updateWith(version)(_.map(_ - 1).filter(_ > 0))
+      ()
+    }
+  }
+
+  /** Who wrote the file of a version that is in memory, as far as memory knows. */
+  def writerOf(version: Long): Option[UUID] = synchronized(writers.get(version))
+
+  /** The open version of `in` is durable. */
+  def committed(in: VersionedTable, writer: UUID): Unit = synchronized {
+    in.commit()
+    if (in eq table) {
+      writers(in.newest) = writer
+      writers.filterInPlace((v, _) => v >= in.oldest)
+      ()
+    }
+  }
+
+  def aborted(in: VersionedTable): Unit = synchronized(in.abort())
+
+  /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
+  def forget(): Unit = synchronized {
+    table = null
+    readers.clear()
+    writers.clear()
+  }
+
+  private def holds(version: Long): Boolean =
+    table != null && table.oldest <= version && version <= table.newest
+
+  private def reload(version: Long): Opened = {
+    forget()
+    val recovered = load(version)
+    table = recovered.table
+    recovered.writer.foreach(writers(version) = _)
+    Opened.Reloaded(table)
+  }
+
+  private def register(opened: Opened, version: Long): Opened = {
+    readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
+    opened
+  }
+}

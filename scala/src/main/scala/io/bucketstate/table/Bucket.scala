@@ -1,0 +1,181 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
+
+/**
+ * One bucket: an open-addressing hash table (linear probing) from keys to the newest thing known of
+ * them, which is a settled record (`Array[Byte]`) or an [[Entry]] with its chain of older ones.
+ *
+ * Threads: one writer, any number of readers, no locks. A reader sees, for every key, the state
+ * before or after a concurrent write, whole: slots are published with release and read with acquire
+ * semantics, and a slot is filled before its hash is set and emptied after its hash is cleared. A
+ * freed slot keeps a marker, so that no key ever moves while readers probe; markers go when the bucket
+ * is rebuilt into new arrays, and readers of the old arrays go on with those.
+ *
+ * The hashes lie beside the slots, so probing touches a record only when 32 bits of hash agree, and a
+ * rebuild touches no record at all. Only one bucket is ever rebuilt at a time: that is how growth
+ * costs no pause.
+ */
+private[table] final class Bucket {
+  import Bucket._
+
+  @volatile private[this] var arrays: SlotArrays = EmptyArrays
+  private[this] var used = 0 // slots that are not empty, markers included
+  private[this] var live = 0 // slots that hold something
+
+  /** What the key in `key` leads to, or null. Any thread. */
+  def head(key: RecordBuffer): AnyRef = {
+    val a = arrays
+    val hash = normal(key.hash)
+    val capacity = a.capacity
+    var i = a.firstIndex(hash)
+    while (true) {
+      val h = a.hashes.getAcquire(i)
+      if (h == hash) {
+        val slot = a.slots.getAcquire(i)
+        if (slot != null && key.sameKey(recordOf(slot))) return slot
+      } else if (h == Empty) {
+        return null
+      }
+      i += 1
+      if (i == capacity) i = 0
+    }
+    null
+  }
+
+  /** Index of the key's slot, or -1. Writer only; valid until the next insert. */
+  def indexOf(key: RecordBuffer): Int = {
+    val a = arrays
+    val hash = normal(key.hash)
+    val capacity = a.capacity
+    var i = a.firstIndex(hash)
+    while (true) {
+      val h = a.hashes.getPlain(i)
+      if (h == hash) {
+        if (key.sameKey(recordOf(a.slots.getPlain(i)))) return i
+      } else if (h == Empty) {
+        return -1
+      }
+      i += 1
+      if (i == capacity) i = 0
+    }
+    -1
+  }
+
+  /** Index of the slot in whose chain `entry` is, or -1. Writer only. */
+  def indexOf(entry: Entry): Int = {
+    val a = arrays
+    val hash = normal(entry.hash)
+    val capacity = a.capacity
+    var i = a.firstIndex(hash)
+    while (true) {
+      val h = a.hashes.getPlain(i)
+      if (h == hash) {
+        if (chainHolds(a.slots.getPlain(i), entry)) return i
+      } else if (h == Empty) {
+        return -1
+      }
+      i += 1
+      if (i == capacity) i = 0
+    }
+    -1
+  }
+
+  def at(index: Int): AnyRef = arrays.slots.getPlain(index)
+
+  /** Puts something newer (or equivalent) into the slot of the same key. Writer only. */
+  def replace(index: Int, value: AnyRef): Unit = arrays.slots.setRelease(index, value)
+
+  /** Adds a key that `indexOf` did not find. Writer only. */
+  def insert(rawHash: Int, value: AnyRef): Unit = {
+    if (used + 1 > arrays.limit) rebuild()
+    val hash = normal(rawHash)
+    val a = arrays
+    val capacity = a.capacity
+    var i = a.firstIndex(hash)
+    while (a.hashes.getPlain(i) > Deleted || a.hashes.getPlain(i) < 0) {
+      i += 1
+      if (i == capacity) i = 0
+    }
+    if (a.hashes.getPlain(i) == Empty) used += 1
+    live += 1
+    a.slots.setRelease(i, value)
+    a.hashes.setRelease(i, hash)
+  }
+
+  /** Frees a slot whose key no reader can reach any more. Writer only. */
+  def free(index: Int): Unit = {
+    arrays.hashes.setRelease(index, Deleted)
+    arrays.slots.setRelease(index, null)
+    live -= 1
+  }
+
+  /** The arrays as they are now; a scan of them sees every key that has been there from now on. */
+  def capture(): SlotArrays = arrays
+
+  def capacity: Int = arrays.capacity
+
+  /** Grows when full of keys, or only clears out markers when it is full of those. */
+  private def rebuild(): Unit = {
+    val old = arrays
+    val wanted = live + 1
+    val capacity =
+      if (wanted * 4L < old.limit * 3L) old.capacity
+      else if (old.capacity < SmallCapacity) Math.max(FirstCapacity, old.capacity * 2)
+      else Math.addExact(old.capacity, old.capacity >> 1)
+    val fresh = new SlotArrays(capacity)
+    var from = 0
+    while (from < old.capacity) {
+      val hash = old.hashes.getPlain(from)
+      if (hash != Empty && hash != Deleted) {
+        var to = fresh.firstIndex(hash)
+        while (fresh.hashes.getPlain(to) != Empty) {
+          to += 1
+          if (to == capacity) to = 0
+        }
+        fresh.hashes.setPlain(to, hash)
+        fresh.slots.setPlain(to, old.slots.getPlain(from))
+      }
+      from += 1
+    }
+    used = live
+    arrays = fresh
+  }
+}
+
+private[table] object Bucket {
+  private final val Empty = 0
+  private final val Deleted = 1
+  private final val FirstCapacity = 8
+  private final val SmallCapacity = 1024
+
+  /** The two reserved values are moved out of the way. */
+  private def normal(hash: Int): Int = if ((hash & ~1) == 0) hash | 2 else hash
+
+  /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
+  private val EmptyArrays = new SlotArrays(1)
+
+  def recordOf(slot: AnyRef): Array[Byte] =
+    if (slot.isInstanceOf[Entry]) slot.asInstanceOf[Entry].bytes else slot.asInstanceOf[Array[Byte]]
+
+  private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
+    var current = slot
+    while (current.isInstanceOf[Entry]) {
+      if (current eq entry) return true
+      current = current.asInstanceOf[Entry].older
+    }
+    false
+  }
+
+  /** Hashes and slots of one size. */
+  final class SlotArrays(val capacity: Int) {
+    val hashes = new AtomicIntegerArray(capacity)
+    val slots = new AtomicReferenceArray[AnyRef](capacity)
+
+    /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
+    val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt
+
+    /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
+    def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
+  }
+}

@@ -1,0 +1,241 @@
+package io.bucketstate.table
+
+import java.util.{Arrays => JArrays}
+
+import io.bucketstate.bucket.BucketAssigner
+
+/** [[FamilyState]] of a [[VersionedTable]]: the buckets of one column family and their open changes. */
+private[table] final class FamilyTable(
+    val spec: FamilySpec,
+    assigner: BucketAssigner,
+    table: VersionedTable
+) extends FamilyState {
+  private[this] val numBuckets = assigner.numBuckets
+  private[this] val buckets = Array.fill(numBuckets)(new Bucket)
+  private[this] val index = if (spec.ordered) new OrderedIndex else null
+  private[this] var changes = new Array[Entry](16)
+  private[this] var changeCount = 0
+  private[this] var keys = 0L
+  private[this] var recordBytes = 0L
+
+  override def keyCount: Long = keys
+
+  override def get(key: RecordBuffer, at: Long): Array[Byte] =
+    visible(buckets(key.bucket).head(key), table.relative(at))
+
+  override def put(record: RecordBuffer): Unit = write(record, record.toRecord, removed = false)
+
+  override def remove(key: RecordBuffer): Unit = {
+    val bucket = buckets(key.bucket)
+    val i = bucket.indexOf(key)
+    if (i >= 0 && exists(bucket.at(i))) write(key, key.toKeyRecord, removed = true)
+  }
+
+  private def write(key: RecordBuffer, record: Array[Byte], removed: Boolean): Unit = {
+    val version = table.openVersion
+    val bucket = buckets(key.bucket)
+    val i = bucket.indexOf(key)
+    val head = if (i >= 0) bucket.at(i) else null
+    val own = head.isInstanceOf[Entry] && head.asInstanceOf[Entry].version == version
+    if (own) {
+      val before = head.asInstanceOf[Entry]
+      val entry = new Entry(key.hash, key.bucket, version, record, removed, before.older)
+      entry.position = before.position
+      changes(before.position) = entry
+      recordBytes += arraySize(record) - arraySize(before.bytes)
+      bucket.replace(i, entry)
+    } else {
+      val entry = new Entry(key.hash, key.bucket, version, record, removed, head)
+      entry.position = changeCount
+      if (changeCount == changes.length) changes = JArrays.copyOf(changes, changeCount * 2)
+      changes(changeCount) = entry
+      changeCount += 1
+      recordBytes += arraySize(record) + EntrySize
+      if (i >= 0) bucket.replace(i, entry)
+      else {
+        bucket.insert(key.hash, entry)
+        if (index != null) index.add(record, key.hash, key.bucket)
+      }
+      table.settleSome()
+    }
+    if (removed) keys -= 1 else if (!exists(head)) keys += 1
+  }
+
+  override def records(at: Long): Iterator[Array[Byte]] = {
+    val version = table.relative(at)
+    new BucketIterator(version)
+  }
+
+  override def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]] = {
+    if (index == null) {
+      throw new IllegalStateException(s"column family ${spec.name} keeps no order to scan by")
+    }
+    val version = table.relative(at)
+    val lookup = new RecordBuffer(assigner)
+    index
+      .prefixed(prefix)
+      .map { key =>
+        val space = lookup.keySpace(key.bytes.length)
+        System.arraycopy(key.bytes, 0, space, RecordBuffer.KeyOffset, key.bytes.length)
+        lookup.keyDone(RecordBuffer.KeyOffset + key.bytes.length, spec.bucketKey)
+        visible(buckets(key.bucket).head(lookup), version)
+      }
+      .filter(_ != null)
+  }
+
+  /** Puts a record of the base version, or takes one away, while the table is being loaded. */
+  def load(key: RecordBuffer, record: Array[Byte]): Unit = {
+    val bucket = buckets(key.bucket)
+    val i = bucket.indexOf(key)
+    if (i >= 0) {
+      recordBytes -= arraySize(Bucket.recordOf(bucket.at(i)))
+      if (record == null) {
+        if (index != null) index.remove(Bucket.recordOf(bucket.at(i)))
+        bucket.free(i)
+        keys -= 1
+      } else bucket.replace(i, record)
+    } else if (record != null) {
+      bucket.insert(key.hash, record)
+      if (index != null) index.add(record, key.hash, key.bucket)
+      keys += 1
+    }
+    if (record != null) recordBytes += arraySize(record)
+  }
+
+  /** Hands over the open version's entries and starts a new list. */
+  def takeChanges(): Array[Entry] = {
+    val taken = JArrays.copyOf(changes, changeCount)
+    JArrays.fill(changes.asInstanceOf[Array[AnyRef]], 0, changeCount, null)
+    changeCount = 0
+    taken
+  }
+
+  /** The open version's entries by bucket (a counting sort: no comparisons). */
+  def groupedChanges: FamilyChanges = {
+    val start = new Array[Int](numBuckets + 1)
+    var i = 0
+    while (i < changeCount) {
+      start(changes(i).bucket + 1) += 1
+      i += 1
+    }
+    var b = 0
+    while (b < numBuckets) {
+      start(b + 1) += start(b)
+      b += 1
+    }
+    val next = JArrays.copyOf(start, numBuckets)
+    val grouped = new Array[Entry](changeCount)
+    i = 0
+    while (i < changeCount) {
+      val entry = changes(i)
+      grouped(next(entry.bucket)) = entry
+      next(entry.bucket) += 1
+      i += 1
+    }
+    new FamilyChanges(spec.id, grouped, start, keys)
+  }
+
+  /** Nothing reads below the entry's version any more: its record takes its place. */
+  def settle(entry: Entry): Unit = {
+    val bucket = buckets(entry.bucket)
+    val i = bucket.indexOf(entry)
+    if (i < 0) throw new IllegalStateException("a committed entry is not in its table")
+    recordBytes -= EntrySize
+    if (entry.older != null) recordBytes -= arraySize(Bucket.recordOf(entry.older))
+    val settled = if (entry.isRemoval) null else entry.bytes
+    if (settled == null) recordBytes -= arraySize(entry.bytes)
+    val head = bucket.at(i)
+    if (head eq entry) {
+      if (settled != null) bucket.replace(i, settled)
+      else {
+        if (index != null) index.remove(entry.bytes)
+        bucket.free(i)
+      }
+    } else {
+      var newer = head.asInstanceOf[Entry]
+      while (newer.older ne entry) newer = newer.older.asInstanceOf[Entry]
+      newer.older = settled
+    }
+  }
+
+  /** Takes back entries that are the newest of their keys. */
+  def undo(entries: Array[Entry], keysBefore: Long): Unit = {
+    entries.foreach { entry =>
+      val bucket = buckets(entry.bucket)
+      val i = bucket.indexOf(entry)
+      if (i < 0 || (bucket.at(i) ne entry)) {
+        throw new IllegalStateException("an entry to undo is not the newest of its key")
+      }
+      recordBytes -= arraySize(entry.bytes) + EntrySize
+      if (entry.older != null) bucket.replace(i, entry.older)
+      else {
+        if (index != null) index.remove(entry.bytes)
+        bucket.free(i)
+      }
+    }
+    keys = keysBefore
+  }
+
+  def memoryBytes: Long = {
+    var slots = 0L
+    buckets.foreach(b => slots += b.capacity * SlotSize + BucketSize)
+    val indexed = if (index == null) 0L else keys * OrderedIndex.KeyOverhead
+    recordBytes + slots + indexed + changes.length * 4L
+  }
+
+  private def exists(slot: AnyRef): Boolean = slot match {
+    case null         => false
+    case entry: Entry => !entry.isRemoval
+    case _            => true
+  }
+
+  private def visible(slot: AnyRef, at: Int): Array[Byte] = {
+    var current = slot
+    while (current.isInstanceOf[Entry]) {
+      val entry = current.asInstanceOf[Entry]
+      if (entry.version <= at) return if (entry.isRemoval) null else entry.bytes
+      current = entry.older
+    }
+    current.asInstanceOf[Array[Byte]]
+  }
+
+  private final class BucketIterator(at: Int) extends Iterator[Array[Byte]] {
+    private[this] var bucket = -1
+    private[this] var arrays: Bucket.SlotArrays = _
+    private[this] var slot = 0
+    private[this] var ahead: Array[Byte] = _
+    advance()
+
+    override def hasNext: Boolean = ahead != null
+
+    override def next(): Array[Byte] = {
+      if (ahead == null) throw new NoSuchElementException("end of the column family")
+      val record = ahead
+      advance()
+      record
+    }
+
+    private def advance(): Unit = {
+      ahead = null
+      while (ahead == null)
+        if (arrays == null || slot == arrays.capacity) {
+          bucket += 1
+          if (bucket == numBuckets) {
+            bucket = numBuckets - 1
+            return
+          }
+          arrays = buckets(bucket).capture()
+          slot = 0
+        } else {
+          ahead = visible(arrays.slots.getAcquire(slot), at)
+          slot += 1
+        }
+    }
+  }
+
+  // Sizes on a 64-bit JVM with compressed pointers, objects aligned to 8 bytes.
+  private final val EntrySize = 40L
+  private final val SlotSize = 8L
+  private final val BucketSize = 112L
+  private def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
+}

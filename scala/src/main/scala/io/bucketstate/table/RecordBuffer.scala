@@ -1,0 +1,97 @@
+package io.bucketstate.table
+
+import java.util.{Arrays => JArrays}
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+
+/**
+ * Scratch space in which one record is put together: first the key, then, for a write, the value.
+ * Reused for every call, so that a lookup allocates nothing.
+ *
+ * Use: [[keySpace]], write the key from [[RecordBuffer.KeyOffset]] on, [[keyDone]], and for a write
+ * [[valueSpace]], write the value from [[keyEnd]] on, [[valueDone]]. Not thread-safe.
+ */
+final class RecordBuffer(assigner: BucketAssigner) {
+  private[this] var space = new Array[Byte](512)
+  private[this] var begin = 0
+  private[this] var keyLimit = 0
+  private[this] var limit = 0
+  private[this] var slotHash = 0
+  private[this] var bucketNumber = 0
+
+  def bytes: Array[Byte] = space
+
+  /** Where the record starts: at the key's length. */
+  def start: Int = begin
+
+  /** Where the key ends and a value starts. */
+  def keyEnd: Int = keyLimit
+
+  /** Bytes of the record up to the end of its key: what two records of the same key share. */
+  def keyLength: Int = keyLimit - begin
+
+  def hash: Int = slotHash
+
+  def bucket: Int = bucketNumber
+
+  /** Space for a key of at most `size` bytes. */
+  def keySpace(size: Int): Array[Byte] = {
+    val needed = RecordBuffer.KeyOffset + size
+    if (needed > space.length) space = new Array[Byte](Math.max(needed, space.length * 2))
+    space
+  }
+
+  /** The key lies from `KeyOffset` until `end`: puts its length in front and finds its bucket. */
+  def keyDone(end: Int, bucketKey: BucketKey): Unit = {
+    val length = end - RecordBuffer.KeyOffset
+    begin = RecordBuffer.KeyOffset - Record.varintSize(length)
+    Record.putVarint(space, begin, length)
+    keyLimit = end
+    limit = end
+    assign(bucketKey.end(space, RecordBuffer.KeyOffset, end), end)
+  }
+
+  /** Takes the key of the record that lies in `source` from `offset` on, to find or place it. */
+  def keyOf(source: Array[Byte], offset: Int, bucketKey: BucketKey): Unit = {
+    val from = Record.keyStart(source, offset)
+    val length = Record.keyEnd(source, offset) - from
+    System.arraycopy(source, from, keySpace(length), RecordBuffer.KeyOffset, length)
+    keyDone(RecordBuffer.KeyOffset + length, bucketKey)
+  }
+
+  private def assign(decidingEnd: Int, end: Int): Unit = {
+    val whole = assigner.hash(space, RecordBuffer.KeyOffset, end)
+    val deciding =
+      if (decidingEnd == end) whole
+      else assigner.hash(space, RecordBuffer.KeyOffset, decidingEnd)
+    bucketNumber = assigner.bucket(deciding)
+    slotHash = whole.toInt
+  }
+
+  /** Space for a value of at most `size` bytes behind the key, which stays. */
+  def valueSpace(size: Int): Array[Byte] = {
+    val needed = keyLimit + size
+    if (needed > space.length) space = JArrays.copyOf(space, Math.max(needed, space.length * 2))
+    space
+  }
+
+  def valueDone(end: Int): Unit = limit = end
+
+  /** A copy of key and value. */
+  def toRecord: Array[Byte] = JArrays.copyOfRange(space, begin, limit)
+
+  /** A copy of the key alone: a tombstone's record. */
+  def toKeyRecord: Array[Byte] = JArrays.copyOfRange(space, begin, keyLimit)
+
+  /** Whether `record` has the key in this buffer. */
+  def sameKey(record: Array[Byte]): Boolean = {
+    val length = keyLimit - begin
+    record.length >= length && JArrays.equals(record, 0, length, space, begin, keyLimit)
+  }
+}
+
+object RecordBuffer {
+
+  /** Keys are written from here on, which leaves room in front for any length. */
+  val KeyOffset = 5
+}

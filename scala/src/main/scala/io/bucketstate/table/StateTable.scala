@@ -1,0 +1,80 @@
+package io.bucketstate.table
+
+import io.bucketstate.bucket.BucketKey
+
+/**
+ * A column family as the table needs to know it.
+ *
+ * @param id        its number in the store, 0 is `default`
+ * @param bucketKey which part of a key decides its bucket
+ * @param ordered   whether keys must be found in byte order (prefix and range scans)
+ */
+final case class FamilySpec(id: Int, name: String, bucketKey: BucketKey, ordered: Boolean)
+
+/**
+ * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
+ * the writer passes the table's open version and sees its own changes.
+ *
+ * Threads: `put`, `remove` and `load` belong to the one writer; `get` and the scans to any thread.
+ */
+trait FamilyState {
+  def spec: FamilySpec
+
+  /** The record of the key in `key` at a version, or null. Allocates nothing. */
+  def get(key: RecordBuffer, at: Long): Array[Byte]
+
+  /** Writes key and value of `record` at the open version; the buffer is copied. */
+  def put(record: RecordBuffer): Unit
+
+  /** Removes the key at the open version; does nothing if it does not exist. */
+  def remove(key: RecordBuffer): Unit
+
+  /** All records at a version, in no order. Changes made meanwhile may or may not be seen. */
+  def records(at: Long): Iterator[Array[Byte]]
+
+  /** The records whose key starts with `prefix` at a version, in byte order of their keys. */
+  def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]]
+
+  /** Keys at the newest version, the writer's changes included, counted exactly. */
+  def keyCount: Long
+}
+
+/**
+ * The state of one store in memory, at several versions at once: what an engine has to fulfil.
+ *
+ * Versions: `newest` is the last one checkpointed; at most one version above it is open for writing.
+ * Every version from `oldest` to `newest` can be read, and every one can become the newest again.
+ *
+ * Threads: at most one writer calls the methods that change the table; the provider sees to that.
+ */
+trait StateTable {
+
+  /** The newest version whose changes are complete. */
+  def newest: Long
+
+  /** The oldest version that can still be read or rolled back to. */
+  def oldest: Long
+
+  def families: IndexedSeq[FamilyState]
+
+  /** The family of that number, made if it does not exist. */
+  def family(spec: FamilySpec): FamilyState
+
+  /** Opens `newest + 1` for writing, after giving up the versions below `keepFrom`. O(1). */
+  def begin(keepFrom: Long): Unit
+
+  /** The changes of the open version so far. O(changes). */
+  def openChanges: ChangeSet
+
+  /** The open version is durable: it becomes the newest. O(column families). */
+  def commit(): Unit
+
+  /** Undoes the open version. O(changes). Does nothing if none is open. */
+  def abort(): Unit
+
+  /** Undoes every version above `version`, which must not be below `oldest`. O(changes undone). */
+  def rollBackTo(version: Long): Unit
+
+  /** Heap the state takes, estimated from counts kept while it changes. O(buckets). */
+  def memoryBytes: Long
+}

@@ -1,0 +1,159 @@
+package io.bucketstate.table
+
+import java.util.ArrayDeque
+
+import scala.collection.mutable.ArrayBuffer
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.error.InvalidException
+
+/**
+ * The state of one store on the heap, at several versions at once, without copying any of it:
+ * versions hang on single entries.
+ *
+ * A put links a new [[Entry]] before what it replaces and lists it in the open change set. Abort and
+ * roll-back walk those lists. When a version can no longer be read or rolled back to, its entries
+ * settle one or two at a time beside later writes, so no call ever pays for a whole change set: the
+ * idea is Flink's incremental rehash, applied to pruning.
+ *
+ * @param base version the table is loaded with; entries count versions from here
+ */
+final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTable {
+  import VersionedTable._
+
+  private[this] val tables = ArrayBuffer.empty[FamilyTable]
+  private[this] val history = new ArrayDeque[Changes]()
+  private[this] val settling = new ArrayDeque[Settling]()
+  @volatile private[this] var newestVersion = base
+  @volatile private[this] var oldestVersion = base
+  private[this] var open = 0 // relative number of the open version, 0 when none is
+  private[this] var keysBefore: Array[Long] = Array.empty
+
+  override def newest: Long = newestVersion
+
+  override def oldest: Long = oldestVersion
+
+  override def families: IndexedSeq[FamilyState] = tables.toIndexedSeq
+
+  override def family(spec: FamilySpec): FamilyState = familyTable(spec)
+
+  /** The family to load records into, before the table is handed out. */
+  private[bucketstate] def loader(spec: FamilySpec): (RecordBuffer, Array[Byte]) => Unit = {
+    val table = familyTable(spec)
+    (key, record) => table.load(key, record)
+  }
+
+  private def familyTable(spec: FamilySpec): FamilyTable =
+    tables.find(_.spec.id == spec.id).getOrElse {
+      val table = new FamilyTable(spec, assigner, this)
+      tables += table
+      if (open > 0) keysBefore = keysBefore :+ 0L
+      table
+    }
+
+  override def begin(keepFrom: Long): Unit = {
+    if (open > 0) throw new IllegalStateException(s"version ${newestVersion + 1} is already open")
+    giveUpBelow(Math.min(keepFrom, newestVersion))
+    keysBefore = tables.iterator.map(_.keyCount).toArray
+    open = relative(newestVersion + 1)
+  }
+
+  override def openChanges: ChangeSet = {
+    requireOpen()
+    new ChangeSet(newestVersion + 1, tables.iterator.map(_.groupedChanges).toIndexedSeq)
+  }
+
+  override def commit(): Unit = {
+    requireOpen()
+    history.addLast(takeOpen())
+    newestVersion += 1
+    open = 0
+  }
+
+  override def abort(): Unit =
+    if (open > 0) {
+      undo(takeOpen())
+      open = 0
+    }
+
+  override def rollBackTo(version: Long): Unit = {
+    if (open > 0) throw new IllegalStateException("cannot roll back while a version is open")
+    if (version < oldestVersion || version > newestVersion) {
+      throw new IllegalArgumentException(
+        s"version $version is not in memory, which holds $oldestVersion to $newestVersion"
+      )
+    }
+    while (newestVersion > version) {
+      undo(history.removeLast())
+      newestVersion -= 1
+    }
+  }
+
+  override def memoryBytes: Long = {
+    var bytes = 0L
+    tables.foreach(t => bytes += t.memoryBytes)
+    bytes
+  }
+
+  /** The open version counted from the base; what a write stamps on its entries. */
+  private[table] def openVersion: Int = {
+    if (open == 0) throw new IllegalStateException("no version is open for writing")
+    open
+  }
+
+  private[table] def relative(version: Long): Int = {
+    val distance = version - base
+    if (distance > Int.MaxValue) {
+      throw new InvalidException(
+        s"version $version is more than ${Int.MaxValue} versions after $base, where this table began",
+        "Restart the query: it then counts from its newest version."
+      )
+    }
+    distance.toInt
+  }
+
+  /** Called once per new entry: settles up to two old ones, so the backlog shrinks as it is made. */
+  private[table] def settleSome(): Unit = {
+    var n = 0
+    while (n < 2 && !settling.isEmpty) {
+      val first = settling.peekFirst()
+      first.table.settle(first.entries(first.done))
+      first.done += 1
+      if (first.done == first.entries.length) settling.removeFirst()
+      n += 1
+    }
+  }
+
+  private def giveUpBelow(version: Long): Unit =
+    while (oldestVersion < version) {
+      val changes = history.removeFirst()
+      changes.entries.indices.foreach { i =>
+        if (changes.entries(i).nonEmpty)
+          settling.addLast(new Settling(tables(i), changes.entries(i)))
+      }
+      oldestVersion += 1
+    }
+
+  private def takeOpen(): Changes = {
+    val taken = new Changes(tables.iterator.map(_.takeChanges()).toArray, keysBefore)
+    keysBefore = Array.empty
+    taken
+  }
+
+  private def undo(changes: Changes): Unit =
+    changes.entries.indices.foreach(i => tables(i).undo(changes.entries(i), changes.keysBefore(i)))
+
+  private def requireOpen(): Unit =
+    if (open == 0) throw new IllegalStateException("no version is open")
+}
+
+private object VersionedTable {
+
+  /** What one complete version wrote, per family, and how many keys there were before it. */
+  final class Changes(val entries: Array[Array[Entry]], val keysBefore: Array[Long])
+
+  /** Entries of a version nobody can go back behind, settled up to `done`. */
+  final class Settling(val table: FamilyTable, val entries: Array[Entry]) {
+    var done = 0
+  }
+}

@@ -1,0 +1,179 @@
+package io.bucketstate
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.apache.spark.sql.execution.streaming.state._
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.ProviderHarness._
+
+/**
+ * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
+ * versions, reads beside the writer and restarts a query can produce, every version holds exactly what
+ * its model holds.
+ */
+class ProviderHistorySuite extends AnyFunSuite {
+
+  private type Model = Map[(Long, String), (Long, String)]
+
+  private val settings = Seq(
+    "few buckets, lz4" -> Seq("bucketed.numBuckets" -> "3"),
+    "one bucket, zstd" -> Seq("bucketed.numBuckets" -> "1", "compression.codec" -> "zstd"),
+    "defaults, snappy" -> Seq("compression.codec" -> "snappy"),
+    "defaults, lzf" -> Seq("compression.codec" -> "lzf")
+  ).map { case (name, pairs) =>
+    name -> pairs.map { case (k, v) => s"spark.sql.streaming.stateStore.$k" -> v }
+  }
+
+  for {
+    (name, conf) <- settings
+    seed <- 1 to 3
+  }
+    test(s"random history: $name, seed $seed") {
+      withFolder(folder =>
+        new History(new ProviderHarness(folder), conf, new Random(seed.toLong)).run(steps = 3000)
+      )
+    }
+
+  for (seed <- 1 to 3)
+    test(s"random history with prefix scans, seed $seed") {
+      withFolder { folder =>
+        val harness = new ProviderHarness(folder, prefixKeys)
+        val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "5")
+        new History(harness, conf, new Random(seed.toLong), prefixScans = true).run(steps = 3000)
+      }
+    }
+
+  private final class History(
+      harness: ProviderHarness,
+      conf: Seq[(String, String)],
+      random: Random,
+      prefixScans: Boolean = false
+  ) {
+    private val versions = mutable.ArrayBuffer[Model](Map.empty)
+    private var provider = harness.provider(conf: _*)
+    private var store: StateStore = _
+    private var open: Model = Map.empty
+    private val readers = mutable.ArrayBuffer.empty[(ReadStateStore, Model)]
+
+    private def newest: Int = versions.size - 1
+
+    def run(steps: Int): Unit = {
+      for (_ <- 1 to steps) step()
+      end()
+      (0 to newest).foreach { v =>
+        val reader = provider.getReadStore(v.toLong)
+        assert(contents(reader) == versions(v), s"version $v at the end")
+        reader.release()
+      }
+      provider.close()
+    }
+
+    private def step(): Unit = random.nextInt(100) match {
+      case n if n < 45 => write()
+      case n if n < 60 => remove()
+      case n if n < 72 => look()
+      case n if n < 82 => commit()
+      case n if n < 85 => abort()
+      case n if n < 88 => retryOlder()
+      case n if n < 92 => openReader()
+      case n if n < 96 => checkReader()
+      case n if n < 98 => scan()
+      case _           => restart()
+    }
+
+    private def someKey(): (Long, String) = {
+      val n = random.nextInt(60)
+      ((n % 7).toLong, s"k$n" + "x" * (n % 20))
+    }
+
+    private def begin(version: Int = newest): Unit = if (store == null) {
+      store = provider.getStore(version.toLong)
+      open = versions(version)
+    }
+
+    private def write(): Unit = {
+      begin()
+      val k = someKey()
+      val v = (random.nextLong(), "v" * random.nextInt(300))
+      store.put(key(k._1, k._2), value(v._1, v._2))
+      open += k -> v
+    }
+
+    private def remove(): Unit = {
+      begin()
+      val k = someKey()
+      store.remove(key(k._1, k._2))
+      open -= k
+    }
+
+    private def look(): Unit = {
+      begin()
+      val k = someKey()
+      val found = store.get(key(k._1, k._2))
+      assert(Option(found).map(valueOf) == open.get(k))
+      assert(store.keyExists(key(k._1, k._2)) == open.contains(k))
+    }
+
+    private def scan(): Unit = {
+      begin()
+      if (prefixScans) {
+        val p = random.nextInt(8).toLong
+        val found = store.prefixScan(prefix(p)).map(x => keyOf(x.key) -> valueOf(x.value)).toMap
+        assert(found == open.filter(_._1._1 == p))
+      } else assert(contents(store) == open)
+    }
+
+    private def commit(): Unit = {
+      begin()
+      val base = store.version.toInt
+      assert(store.commit() == base + 1L)
+      assert(store.metrics.numKeys == open.size)
+      versions.takeInPlace(base + 1)
+      versions += open
+      store = null
+    }
+
+    private def abort(): Unit = if (store != null) {
+      store.abort()
+      store = null
+    }
+
+    private def end(): Unit = {
+      abort()
+      readers.foreach(_._1.release())
+      readers.clear()
+    }
+
+    /** A retry: Spark opens a version again that was already built upon. */
+    private def retryOlder(): Unit = {
+      abort()
+      val back = Math.min(newest, 1 + random.nextInt(4))
+      begin(newest - back)
+      assert(contents(store) == open)
+    }
+
+    private def openReader(): Unit = {
+      val version = Math.max(0, newest - random.nextInt(3))
+      readers += provider.getReadStore(version.toLong) -> versions(version)
+    }
+
+    /** What a reader opened stays as it was, also when a retry replaces that version meanwhile. */
+    private def checkReader(): Unit = if (readers.nonEmpty) {
+      val opened @ (reader, model) = readers(random.nextInt(readers.size))
+      assert(contents(reader) == model, s"reader at ${reader.version}")
+      if (random.nextBoolean()) {
+        readers -= opened
+        reader.release()
+      }
+    }
+
+    private def restart(): Unit = {
+      end() // readers too: a provider is closed when its tasks are over
+      provider.close()
+      provider = harness.provider(conf: _*)
+    }
+  }
+}

@@ -1,0 +1,113 @@
+package io.bucketstate.testkit
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Drives a provider as Spark does, through its public doors only: keys are (long, string), values
+ * (long, binary). One harness is one checkpoint folder; `provider()` is one executor's provider for it.
+ */
+final class ProviderHarness(
+    val folder: Path,
+    keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
+    hadoop: Configuration => Unit = _ => ()
+) {
+  import ProviderHarness._
+
+  val storeId: StateStoreId = StateStoreId(folder.toUri.toString, 0, 0)
+
+  /** Where the store's files are. */
+  val storeFolder: Path = folder.resolve("0").resolve("0")
+
+  def provider(settings: (String, String)*): StateStoreProvider = {
+    val conf = new SQLConf
+    conf.setConfString("spark.sql.streaming.stateStore.providerClass", ProviderClass)
+    settings.foreach { case (key, value) => conf.setConfString(key, value) }
+    val hadoopConf = new Configuration(false)
+    hadoop(hadoopConf)
+    StateStoreProvider.createAndInit(
+      StateStoreProviderId(storeId, UUID.randomUUID()),
+      KeySchema,
+      ValueSchema,
+      keySpec,
+      useColumnFamilies = false,
+      StateStoreConf(conf),
+      hadoopConf,
+      useMultipleValuesPerKey = false,
+      stateSchemaProvider = None
+    )
+  }
+
+  def file(name: String): Path = storeFolder.resolve(name)
+}
+
+object ProviderHarness {
+  val ProviderClass = "io.bucketstate.BucketedStateStoreProvider"
+
+  val KeySchema: StructType = new StructType().add("k1", LongType).add("k2", StringType)
+  val ValueSchema: StructType = new StructType().add("v1", LongType).add("v2", BinaryType)
+
+  val plainKeys: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(KeySchema)
+  val prefixKeys: KeyStateEncoderSpec = PrefixKeyScanStateEncoderSpec(KeySchema, 1)
+
+  private val keys = UnsafeProjection.create(KeySchema)
+  private val prefixes = UnsafeProjection.create(StructType(KeySchema.take(1)))
+  private val values = UnsafeProjection.create(ValueSchema)
+
+  private def row(projection: UnsafeProjection, fields: Any*): UnsafeRow =
+    projection.synchronized(projection(new GenericInternalRow(fields.toArray)).copy())
+
+  def withFolder[A](body: Path => A): A = {
+    val folder = Files.createTempDirectory("bucketstate-test ")
+    try body(folder)
+    finally deleteAll(folder)
+  }
+
+  def withHarness[A](body: ProviderHarness => A): A = withFolder(f => body(new ProviderHarness(f)))
+
+  def deleteAll(path: Path): Unit = {
+    if (Files.isDirectory(path)) {
+      val children = Files.list(path)
+      try children.forEach(deleteAll(_))
+      finally children.close()
+    }
+    Files.deleteIfExists(path)
+    ()
+  }
+
+  def key(number: Long, name: String): UnsafeRow = row(keys, number, UTF8String.fromString(name))
+
+  def prefix(number: Long): UnsafeRow = row(prefixes, number)
+
+  def value(number: Long, text: String): UnsafeRow = row(values, number, text.getBytes(UTF_8))
+
+  def keyOf(row: UnsafeRow): (Long, String) = (row.getLong(0), row.getUTF8String(1).toString)
+
+  def valueOf(row: UnsafeRow): (Long, String) =
+    (row.getLong(0), new String(row.getBinary(1), UTF_8))
+
+  /** Everything a store holds, read by iteration. */
+  def contents(store: ReadStateStore): Map[(Long, String), (Long, String)] = {
+    val iterator = store.iterator()
+    try iterator.map(pair => keyOf(pair.key) -> valueOf(pair.value)).toMap
+    finally iterator.close()
+  }
+
+  /** Opens a version, changes it, commits; `puts` before `removes`. */
+  def batch(provider: StateStoreProvider, version: Long)(
+      puts: ((Long, String), (Long, String))*
+  )(removes: (Long, String)*): Long = {
+    val store = provider.getStore(version)
+    puts.foreach { case ((a, b), (c, d)) => store.put(key(a, b), value(c, d)) }
+    removes.foreach { case (a, b) => store.remove(key(a, b)) }
+    store.commit()
+  }
+}
