@@ -21,7 +21,6 @@ final case class BenchOptions(
     updates: Int = 20000,
     warmUp: Int = 5,
     maintenanceEvery: Int = 10,
-    preloadBatch: Int = 200000,
     rounds: Int = 1,
     seed: Long = 42,
     fileAccess: FileAccess = FileAccess.Own,

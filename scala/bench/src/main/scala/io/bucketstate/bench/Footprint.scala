@@ -15,18 +15,19 @@ import scala.util.Using
  */
 final class Footprint(folder: Path) {
   private val seen = mutable.Map.empty[Path, (Long, Long)]
-  private var totalBytes = 0L
   private var totalFiles = 0L
 
-  def bytes: Long = totalBytes
   def files: Long = totalFiles
 
-  def look(): Unit = if (Files.exists(folder)) {
+  /** The bytes written since the last look. */
+  def look(): Long = {
+    var bytes = 0L
     for ((path, size, modified) <- walk() if !seen.get(path).contains((size, modified))) {
       seen(path) = (size, modified)
-      totalBytes += size
+      bytes += size
       totalFiles += 1
     }
+    bytes
   }
 
   /** Background work may remove files under the walk's feet: the next look sees what is left. */

@@ -4,6 +4,8 @@ import java.lang.management.ManagementFactory
 
 import scala.annotation.tailrec
 
+import com.sun.management.OperatingSystemMXBean
+
 /** What the benchmark takes from the machine it runs on: the clock, the console and the heap. */
 object Host {
   // scalafix:off DisableSyntax
@@ -17,6 +19,16 @@ object Host {
 
   def progress(line: String): Unit =
     say(f"[${(nanos() - started) / 1e9}%7.1f s] $line")
+
+  /**
+   * The share of all processors that other processes took since the last call, 0 to 1: above a tenth
+   * or so the times say more about the neighbours than about the stores.
+   */
+  def loadOfOthers(): Double = ManagementFactory.getOperatingSystemMXBean match {
+    case system: OperatingSystemMXBean =>
+      math.max(0.0, system.getCpuLoad - system.getProcessCpuLoad)
+    case _ => 0.0
+  }
 
   /** Live heap bytes: collects until two readings agree, so that soft leftovers do not count. */
   def settledHeapBytes(): Long = {

@@ -22,22 +22,25 @@ final class ProviderRun(
   private val batchCalls, maintenanceCalls = new CallTally
   private var version = 0L
   private var sum = 0L
+  private var batchBytes, maintenanceBytes = 0L
 
   def run(): RunResult = {
     val baseline = Host.settledHeapBytes()
+    Host.loadOfOthers()
     val provider = createProvider()
     try {
       preload(provider)
       footprint.look()
-      val (bytesBefore, filesBefore) = (footprint.bytes, footprint.files)
+      val filesBefore = footprint.files
       for (number <- 0 until options.batches) {
         runBatch(provider, number)
-        footprint.look()
+        batchBytes += footprint.look()
         if ((number + 1) % options.maintenanceEvery == 0) maintain(provider)
       }
       checkSum()
+      val loadOfOthers = Host.loadOfOthers()
       val heap = Host.settledHeapBytes() - baseline
-      footprint.look()
+      maintenanceBytes += footprint.look()
       RunResult(
         contender.name,
         workload.keys,
@@ -47,8 +50,10 @@ final class ProviderRun(
         spread(batch),
         if (maintenance.isEmpty) 0 else Median.of(maintenance.toSeq.map(_ / 1e6)),
         heap.toDouble,
-        (footprint.bytes - bytesBefore).toDouble / (options.batches.toLong * options.updates),
+        batchBytes.toDouble / (options.batches.toLong * options.updates),
+        maintenanceBytes.toDouble / (options.batches.toLong * options.updates),
         (footprint.files - filesBefore).toDouble / options.batches,
+        loadOfOthers,
         Option.when(counted)(batchCalls.perRound),
         Option.when(counted)(maintenanceCalls.perRound)
       )
@@ -88,11 +93,13 @@ final class ProviderRun(
     )
   }
 
+  /** In a dozen versions or more: past every provider's first snapshot, whatever the size. */
   private def preload(provider: StateStoreProvider): Unit = {
+    val perVersion = math.min(200000, math.max(1, workload.keys / 12))
     var first = 0
     while (first < workload.keys) {
       val store = provider.getStore(version)
-      val end = math.min(workload.keys, first + options.preloadBatch)
+      val end = math.min(workload.keys, first + perVersion)
       while (first < end) {
         val n = math.min(workload.fillRange(first), end - first)
         for (i <- 0 until n) store.put(workload.keyAt(i), workload.valueAt(i))
@@ -149,7 +156,7 @@ final class ProviderRun(
     provider.doMaintenance()
     maintenance += Host.nanos() - start
     maintenanceCalls.end()
-    footprint.look()
+    maintenanceBytes += footprint.look()
   }
 
   private def checkSum(): Unit =

@@ -42,22 +42,26 @@ object Report {
         r.provider,
         f"${r.heapBytes / (1 << 20)}%.1f",
         f"${r.heapBytes / r.keys}%.0f",
-        f"${r.bytesPerUpdate}%.0f",
+        f"${r.batchBytesPerUpdate}%.0f",
+        f"${r.maintenanceBytesPerUpdate}%.0f",
         f"${r.filesPerBatch}%.2f",
-        ms(r.maintenanceMs)
+        ms(r.maintenanceMs),
+        f"${r.loadOfOthers * 100}%.0f"
       )
     }
     TextTable(
-      "Heap after the run (RocksDB's native memory is not in it), checkpoint written " +
-        "(maintenance and snapshots included), one doMaintenance",
+      "Heap after the run (RocksDB's native memory is not in it), what was written to the checkpoint " +
+        "(checksum files included), one doMaintenance, and how busy other processes kept the machine",
       Seq(
         "keys",
         "provider",
         "heap MiB",
         "heap bytes/key",
-        "bytes/update",
+        "batch bytes/update",
+        "maintenance bytes/update",
         "files/batch",
-        "maintenance p50 ms"
+        "maintenance p50 ms",
+        "others' CPU %"
       ),
       rows
     ).render

@@ -29,7 +29,10 @@ object Median {
   }
 }
 
-/** What one provider showed at one size. Calls are per batch and per maintenance, if counted. */
+/**
+ * What one provider showed at one size. Bytes are split by when they were seen in the checkpoint, during
+ * a batch or during maintenance; calls are per batch and per maintenance, if counted.
+ */
 final case class RunResult(
     provider: String,
     keys: Int,
@@ -39,8 +42,10 @@ final case class RunResult(
     batch: Spread,
     maintenanceMs: Double,
     heapBytes: Double,
-    bytesPerUpdate: Double,
+    batchBytesPerUpdate: Double,
+    maintenanceBytesPerUpdate: Double,
     filesPerBatch: Double,
+    loadOfOthers: Double,
     batchCalls: Option[Map[String, Double]],
     maintenanceCalls: Option[Map[String, Double]]
 )
@@ -55,8 +60,10 @@ object RunResult {
     batch = Spread.median(rounds.map(_.batch)),
     maintenanceMs = Median.of(rounds.map(_.maintenanceMs)),
     heapBytes = Median.of(rounds.map(_.heapBytes)),
-    bytesPerUpdate = Median.of(rounds.map(_.bytesPerUpdate)),
+    batchBytesPerUpdate = Median.of(rounds.map(_.batchBytesPerUpdate)),
+    maintenanceBytesPerUpdate = Median.of(rounds.map(_.maintenanceBytesPerUpdate)),
     filesPerBatch = Median.of(rounds.map(_.filesPerBatch)),
+    loadOfOthers = Median.of(rounds.map(_.loadOfOthers)),
     batchCalls = medianCalls(rounds.flatMap(_.batchCalls)),
     maintenanceCalls = medianCalls(rounds.flatMap(_.maintenanceCalls))
   )
