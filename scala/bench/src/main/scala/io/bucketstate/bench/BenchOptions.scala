@@ -1,0 +1,114 @@
+package io.bucketstate.bench
+
+import java.nio.file.{Path, Paths}
+
+import scala.annotation.tailrec
+
+/** How the checkpoint is reached: each provider's own way, or one counted Hadoop file system. */
+sealed abstract class FileAccess(val name: String)
+
+object FileAccess {
+  case object Own extends FileAccess("nio")
+  case object Counted extends FileAccess("hadoop")
+
+  val all: Seq[FileAccess] = Seq(Own, Counted)
+}
+
+final case class BenchOptions(
+    keyCounts: Seq[Int] = Seq(1000000),
+    contenders: Seq[Contender] = Contender.all,
+    batches: Int = 30,
+    updates: Int = 20000,
+    warmUp: Int = 5,
+    maintenanceEvery: Int = 10,
+    rounds: Int = 1,
+    seed: Long = 42,
+    fileAccess: FileAccess = FileAccess.Own,
+    settings: Seq[(String, String)] = Nil,
+    workDir: Path = Paths.get(sys.props("java.io.tmpdir")),
+    json: Option[Path] = None
+) {
+  require(keyCounts.nonEmpty && keyCounts.forall(_ > 0), "--keys: at least one count above 0")
+  require(contenders.nonEmpty, "--providers: at least one")
+  require(updates > 0, "--updates: above 0")
+  require(warmUp >= 0 && batches > warmUp, "--batches: more than --warm-up")
+  require(maintenanceEvery > 0, "--maintenance-every: above 0")
+  require(rounds > 0, "--rounds: above 0")
+}
+
+object BenchOptions {
+  val usage: String =
+    """Options:
+      |  --keys 100k,1m,4m        sizes of the state, in keys            (1m)
+      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed       (all)
+      |  --batches B              batches, the warm-up included          (30)
+      |  --updates U              random get+put per batch               (20k)
+      |  --warm-up W              first batches that are not counted     (5)
+      |  --maintenance-every M    batches between two doMaintenance      (10)
+      |  --rounds R               repeats; the tables show medians       (1)
+      |  --seed S                 of the sequence of updates             (42)
+      |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted
+      |                           Hadoop file system for all             (nio)
+      |  --conf KEY=VALUE         a Spark SQL setting for all providers, repeatable
+      |  --dir FOLDER             where the temporary folder is made     (java.io.tmpdir)
+      |  --json FILE              writes the results for machines too""".stripMargin
+
+  /** @throws java.lang.IllegalArgumentException that says which option is wrong, and what is allowed */
+  def parse(args: Seq[String]): BenchOptions = {
+    @tailrec
+    def loop(rest: List[String], options: BenchOptions): BenchOptions = rest match {
+      case Nil                   => options
+      case name :: value :: more => loop(more, set(options, name, value))
+      case name :: Nil           => throw new IllegalArgumentException(s"$name needs a value")
+    }
+    loop(args.toList, BenchOptions())
+  }
+
+  private def set(options: BenchOptions, name: String, value: String): BenchOptions = name match {
+    case "--keys"      => options.copy(keyCounts = list(value).map(count(name, _)).distinct.sorted)
+    case "--providers" => options.copy(contenders = list(value).map(Contender.named).distinct)
+    case "--batches"   => options.copy(batches = count(name, value))
+    case "--updates"   => options.copy(updates = count(name, value))
+    case "--warm-up"   => options.copy(warmUp = count(name, value))
+    case "--maintenance-every" => options.copy(maintenanceEvery = count(name, value))
+    case "--rounds"            => options.copy(rounds = count(name, value))
+    case "--seed"              => options.copy(seed = count(name, value).toLong)
+    case "--filesystem"        =>
+      val access = FileAccess.all.find(_.name == value).getOrElse {
+        throw new IllegalArgumentException(
+          s"$name $value: one of ${FileAccess.all.map(_.name).mkString(", ")}"
+        )
+      }
+      options.copy(fileAccess = access)
+    case "--conf" =>
+      value.split("=", 2) match {
+        case Array(key, setting) => options.copy(settings = options.settings :+ (key -> setting))
+        case _ => throw new IllegalArgumentException(s"$name $value: KEY=VALUE is expected")
+      }
+    case "--dir"  => options.copy(workDir = Paths.get(value))
+    case "--json" => options.copy(json = Some(Paths.get(value)))
+    case _        => throw new IllegalArgumentException(s"there is no option $name")
+  }
+
+  private def list(value: String): Seq[String] = value.split(',').toSeq.map(_.trim)
+
+  private def count(name: String, text: String): Int = {
+    val (digits, unit) = text.toLowerCase.span(_.isDigit)
+    val factor = unit match {
+      case ""  => Some(1L)
+      case "k" => Some(1000L)
+      case "m" => Some(1000000L)
+      case _   => None
+    }
+    val number = for {
+      f <- factor
+      n <- digits.toLongOption
+      if n * f <= Int.MaxValue
+    } yield (n * f).toInt
+    number.getOrElse {
+      throw new IllegalArgumentException(
+        s"$name $text: a number such as 500, 20k or 1m is expected"
+      )
+    }
+  }
+}

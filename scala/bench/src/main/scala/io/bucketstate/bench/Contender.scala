@@ -1,0 +1,49 @@
+package io.bucketstate.bench
+
+/** One of the providers that run side by side: named on the command line, loaded by class name. */
+final case class Contender(
+    name: String,
+    className: String,
+    settings: Map[String, String] = Map.empty
+)
+
+object Contender {
+  private val prefix = "org.apache.spark.sql.execution.streaming.state"
+
+  val hdfs: Contender = Contender("hdfs", s"$prefix.HDFSBackedStateStoreProvider")
+
+  val rocksdb: Contender = Contender(
+    "rocksdb",
+    s"$prefix.RocksDBStateStoreProvider",
+    Map("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled" -> "true")
+  )
+
+  /** The limit: what no provider can beat, as it keeps nothing. */
+  val hashmap: Contender = Contender("hashmap", classOf[HashMapStateStoreProvider].getName)
+
+  val bucketed: Contender = Contender("bucketed", "io.bucketstate.BucketedStateStoreProvider")
+
+  val all: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
+
+  def named(name: String): Contender = all.find(_.name == name).getOrElse {
+    throw new IllegalArgumentException(
+      s"there is no provider '$name': one of ${all.map(_.name).mkString(", ")}"
+    )
+  }
+
+  /** @throws java.lang.IllegalArgumentException that names the classes that cannot be loaded */
+  def requireLoadable(contenders: Seq[Contender]): Unit = {
+    val missing = contenders.filterNot(c => loadable(c.className))
+    require(
+      missing.isEmpty, {
+        val present = contenders.diff(missing).map(_.name).mkString(",")
+        s"not on the classpath: ${missing.map(_.className).mkString(", ")}; " +
+          s"build it, or go on without it: --providers $present"
+      }
+    )
+  }
+
+  private def loadable(className: String): Boolean =
+    try Class.forName(className, false, getClass.getClassLoader) != null
+    catch { case _: ClassNotFoundException => false }
+}

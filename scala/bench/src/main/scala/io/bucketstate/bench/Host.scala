@@ -1,0 +1,45 @@
+package io.bucketstate.bench
+
+import java.lang.management.ManagementFactory
+
+import scala.annotation.tailrec
+
+import com.sun.management.OperatingSystemMXBean
+
+/** What the benchmark takes from the machine it runs on: the clock, the console and the heap. */
+object Host {
+  // scalafix:off DisableSyntax
+  // A benchmark measures real time and talks to a person; both go through here and nowhere else.
+  private val started = System.nanoTime()
+
+  def nanos(): Long = System.nanoTime()
+
+  def say(line: String): Unit = println(line)
+  // scalafix:on DisableSyntax
+
+  def progress(line: String): Unit =
+    say(f"[${(nanos() - started) / 1e9}%7.1f s] $line")
+
+  /**
+   * The share of all processors that other processes took since the last call, 0 to 1: above a tenth
+   * or so the times say more about the neighbours than about the stores.
+   */
+  def loadOfOthers(): Double = ManagementFactory.getOperatingSystemMXBean match {
+    case system: OperatingSystemMXBean =>
+      math.max(0.0, system.getCpuLoad - system.getProcessCpuLoad)
+    case _ => 0.0
+  }
+
+  /** Live heap bytes: collects until two readings agree, so that soft leftovers do not count. */
+  def settledHeapBytes(): Long = {
+    val memory = ManagementFactory.getMemoryMXBean
+    @tailrec
+    def settle(previous: Long, attempts: Int): Long = {
+      memory.gc()
+      val used = memory.getHeapMemoryUsage.getUsed
+      val settled = math.abs(used - previous) < (256L << 10)
+      if (settled || attempts == 0) used else settle(used, attempts - 1)
+    }
+    settle(Long.MaxValue, attempts = 8)
+  }
+}

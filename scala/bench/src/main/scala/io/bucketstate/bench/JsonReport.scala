@@ -1,0 +1,40 @@
+package io.bucketstate.bench
+
+import java.nio.file.{Files, Path}
+
+import scala.collection.immutable.ListMap
+
+import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
+import com.fasterxml.jackson.module.scala.DefaultScalaModule
+
+/** Results for machines. */
+object JsonReport {
+  def write(results: Seq[RunResult], options: BenchOptions, file: Path): Unit = {
+    Option(file.toAbsolutePath.getParent).foreach(Files.createDirectories(_))
+    val mapper = new ObjectMapper()
+      .registerModule(DefaultScalaModule)
+      .enable(SerializationFeature.INDENT_OUTPUT)
+    mapper.writeValue(
+      file.toFile,
+      ListMap(
+        "workload" -> ListMap[String, Any](
+          "batches" -> options.batches,
+          "warmUp" -> options.warmUp,
+          "updates" -> options.updates,
+          "maintenanceEvery" -> options.maintenanceEvery,
+          "rounds" -> options.rounds,
+          "seed" -> options.seed,
+          "filesystem" -> options.fileAccess.name,
+          "settings" -> options.settings.toMap
+        ),
+        "host" -> ListMap[String, Any](
+          "java" -> sys.props("java.version"),
+          "processors" -> Runtime.getRuntime.availableProcessors,
+          "maxHeapBytes" -> Runtime.getRuntime.maxMemory
+        ),
+        "results" -> results,
+        "targets" -> Targets.of(results)
+      )
+    )
+  }
+}
