@@ -131,7 +131,11 @@ object BlockCodec {
         n: Int,
         dst: Array[Byte],
         raw: Int
-    ): Int = Snappy.uncompress(src, at, n, dst, 0)
+    ): Int = {
+      // Snappy writes as much as the source says, so ask before it does.
+      val length = Snappy.uncompressedLength(src, at, n)
+      if (length == raw) Snappy.uncompress(src, at, n, dst, 0) else length
+    }
   }
 
   /** A sequence of LZF chunks, each of at most 64 KiB and with its own short header. */

@@ -24,14 +24,14 @@ final case class ChangelogHeader(
     baseCheckpointId: Option[String] = None
 )
 
-private[checkpoint] object ChangelogHeader {
+object ChangelogHeader {
   import ChangelogFormat._
 
   /** The bytes before the header's length is known: magic, format version and that length. */
   private val StartLength = 12
 
   /** Writes the header to the empty `out`; returns its checksum. */
-  def encode(header: ChangelogHeader, out: LittleEndian.Writer): Int = {
+  private[checkpoint] def encode(header: ChangelogHeader, out: LittleEndian.Writer): Int = {
     val ids = Seq(header.checkpointId, header.baseCheckpointId).map(_.getOrElse(""))
     val strings = ids :+ header.hashFunction
     val length = StartLength + 32 + strings.map(2 + _.getBytes("UTF-8").length).sum + 4
@@ -52,10 +52,10 @@ private[checkpoint] object ChangelogHeader {
   }
 
   /** A header with what only its file needs to know. */
-  final case class Decoded(header: ChangelogHeader, length: Int, crc: Int)
+  private[checkpoint] final case class Decoded(header: ChangelogHeader, length: Int, crc: Int)
 
   /** @param start the file's first bytes, [[ChangelogFormat.MaxHeaderLength]] of them if it has so many */
-  def decode(start: ByteSlice, damage: Damage): Decoded = {
+  private[checkpoint] def decode(start: ByteSlice, damage: Damage): Decoded = {
     if (start.length < StartLength) {
       throw damage(
         s"expected a header of at least $StartLength bytes, found a file of ${start.length}"
@@ -97,7 +97,7 @@ private[checkpoint] object ChangelogHeader {
     ChangelogHeader(version, writer, buckets, hash, codec, checkpoint, base)
   }
 
-  def codecOf(id: Int, damage: Damage): BlockCodec = BlockCodec.forId(id).getOrElse {
+  private[checkpoint] def codecOf(id: Int, damage: Damage): BlockCodec = BlockCodec.forId(id).getOrElse {
     val known = BlockCodec.all.map(c => s"${c.id} ($c)").mkString(", ")
     throw damage.mismatch("a codec of", known, id)
   }

@@ -11,14 +11,20 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataInputStream, FileSystem, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
-/** A checkpoint folder on any file system that Spark can keep a checkpoint on. */
+/**
+ * A checkpoint folder on any file system that Spark can keep a checkpoint on. Its guarantees are those
+ * of the file manager: replacing a file is atomic where Spark's is, which Hadoop's local file system
+ * is not (it deletes the old file first, and one that keeps `.crc` companions opens the file anew for
+ * each read), so that a reader at that moment may find the file missing, or not fitting its checksum,
+ * but never mixed.
+ */
 final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extends FileStore {
 
   val location: String = folder.toString
 
   def write(name: String)(body: OutputStream => Unit): Unit = {
     val target = resolve(name)
-    StorageErrors.translate(target.toString, "could not be written") {
+    StorageErrors.changing(target.toString, "could not be written") {
       val out = create(target)
       try {
         body(out)
@@ -69,7 +75,7 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
 
   def delete(name: String): Unit = {
     val path = resolve(name)
-    StorageErrors.translate(path.toString, "could not be deleted") {
+    StorageErrors.changing(path.toString, "could not be deleted") {
       // Spark's contract promises silence about a missing file, not all its managers keep it.
       try manager.delete(path)
       catch { case _: FileNotFoundException => () }
@@ -77,7 +83,7 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
   }
 
   def createFolder(): Unit =
-    StorageErrors.translate(location, "could not be created")(manager.mkdirs(folder))
+    StorageErrors.changing(location, "could not be created")(manager.mkdirs(folder))
 
   def close(): Unit = manager.close()
 

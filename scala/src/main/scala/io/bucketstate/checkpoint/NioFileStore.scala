@@ -34,7 +34,7 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
   def write(name: String)(body: OutputStream => Unit): Unit = {
     val target = resolve(name)
     val temporary = resolve(CheckpointFiles.Temporary(name, newId()).name)
-    StorageErrors.translate(target.toString, "could not be written") {
+    StorageErrors.changing(target.toString, "could not be written") {
       try {
         Using.resource(new BufferedOutputStream(create(temporary), BufferBytes))(body)
         // Before the move: a file without its checksum is readable, one with another's is not.
@@ -66,7 +66,13 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
   def open(name: String): ReadableFile = {
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be opened") {
-      new LocalFile(path.toString, new RandomAccessFile(path.toFile, "r"))
+      val file =
+        try new RandomAccessFile(path.toFile, "r")
+        catch {
+          // Java calls every file "not found" that it may not open.
+          case e: FileNotFoundException if Files.exists(path) => throw new IOException(e)
+        }
+      new LocalFile(path.toString, file)
     }
   }
 
@@ -83,7 +89,7 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
 
   def delete(name: String): Unit = {
     val path = resolve(name)
-    StorageErrors.translate(path.toString, "could not be deleted") {
+    StorageErrors.changing(path.toString, "could not be deleted") {
       Files.deleteIfExists(path)
       Files.deleteIfExists(checksumOf(path))
       ()
@@ -91,7 +97,7 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
   }
 
   def createFolder(): Unit =
-    StorageErrors.translate(location, "could not be created")(makeFolder(folder))
+    StorageErrors.changing(location, "could not be created")(makeFolder(folder))
 
   def close(): Unit = ()
 

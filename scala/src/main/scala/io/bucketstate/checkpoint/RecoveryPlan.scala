@@ -15,7 +15,7 @@ object RecoveryPlan {
    * @param snapshots versions that can be loaded without any changelog; those above the target are
    *                  of no use, because changes cannot be undone
    */
-  def apply(target: Long, snapshots: Iterable[Long] = Nil): RecoveryPlan = {
+  def to(target: Long, snapshots: Iterable[Long] = Nil): RecoveryPlan = {
     if (target < 0) {
       throw new InvalidException(
         s"Version $target of the store was asked for, versions start at 0",

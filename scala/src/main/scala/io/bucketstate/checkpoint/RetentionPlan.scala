@@ -34,7 +34,7 @@ object RetentionPlan {
       grace: Duration = DefaultGrace
   ): Seq[Deletion] = {
     val oldest = math.max(0L, latest - math.max(1, minVersionsToRetain) + 1)
-    val base = RecoveryPlan(oldest, selfContained).base
+    val base = RecoveryPlan.to(oldest, selfContained).base
     val abandonedBefore = now.minus(grace).toEpochMilli
     files.iterator.flatMap { file =>
       CheckpointFiles.parse(file.name).collect {

@@ -1,0 +1,94 @@
+package io.bucketstate.testkit
+
+import java.util.UUID
+
+import org.scalacheck.Gen
+
+import io.bucketstate.checkpoint.{
+  BlockCodec,
+  ChangelogHeader,
+  ChangelogOp,
+  ChangelogReader,
+  FamilyDescriptor
+}
+import io.bucketstate.table.{Entry, FamilyChanges, Record}
+
+/** One write to be put into a change set; `value` None removes the key. */
+final case class Write(
+    bucket: Int,
+    key: Seq[Byte],
+    value: Option[Seq[Byte]],
+    visible: Boolean = true
+)
+
+/** A record as read back. */
+final case class Read(family: Int, op: Byte, key: Seq[Byte], value: Seq[Byte])
+
+/** Change sets for tests, made and read back. */
+object Changes {
+  val WriterId: UUID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff")
+
+  def header(version: Long, numBuckets: Int, codec: BlockCodec): ChangelogHeader =
+    ChangelogHeader(version, WriterId, numBuckets, "murmur3_x86_32/1", codec)
+
+  def descriptor(id: Int): FamilyDescriptor =
+    FamilyDescriptor(id, if (id == 0) "default" else s"family-$id", "compact-row/1", "compact-row/1")
+
+  def family(
+      id: Int,
+      numBuckets: Int,
+      writes: Seq[Write],
+      keyCount: Long = 0
+  ): (FamilyDescriptor, FamilyChanges) = {
+    val sorted = writes.sortBy(_.bucket)
+    val entries = sorted.map { w =>
+      val record = Record.of(w.key.toArray, w.value.getOrElse(Nil).toArray)
+      val older = if (w.value.isEmpty && w.visible) Array.emptyByteArray else null
+      new Entry(0, w.bucket, 1, record, w.value.isEmpty, older)
+    }.toArray
+    val start = Array.tabulate(numBuckets + 1)(b => sorted.count(_.bucket < b))
+    (descriptor(id), new FamilyChanges(id, entries, start, keyCount))
+  }
+
+  /** What a reader must find of these writes. */
+  def expected(id: Int, writes: Seq[Write]): Seq[Read] = writes.sortBy(_.bucket).collect {
+    case Write(_, key, Some(value), _) => Read(id, ChangelogOp.Put, key, value)
+    case Write(_, key, None, true)     => Read(id, ChangelogOp.Remove, key, Nil)
+  }
+
+  def readAll(reader: ChangelogReader): Seq[Read] = {
+    val out = Seq.newBuilder[Read]
+    reader.foreach { (block, op, buffer, offset, length) =>
+      val record = buffer.slice(offset, offset + length)
+      val (from, to) = (Record.keyStart(record), Record.keyEnd(record))
+      out += Read(block.family, op, record.slice(from, to).toSeq, record.drop(to).toSeq)
+    }
+    out.result()
+  }
+
+  private def bytes(atMost: Int): Gen[Seq[Byte]] = for {
+    size <- Gen.choose(0, atMost)
+    same <- Gen.oneOf(true, false)
+    seed <- Gen.long
+  } yield {
+    val random = new java.util.Random(seed)
+    val array = new Array[Byte](size)
+    if (!same) random.nextBytes(array)
+    array.toSeq
+  }
+
+  def write(numBuckets: Int, maxValue: Int): Gen[Write] = for {
+    bucket <- Gen.choose(0, numBuckets - 1)
+    key <- bytes(200)
+    value <- Gen.option(bytes(maxValue))
+    visible <- Gen.frequency(4 -> true, 1 -> false)
+  } yield Write(bucket, key, value, visible)
+
+  /** The number of buckets, and the writes of families 0, 3, 6... */
+  val changeSets: Gen[(Int, Seq[(Int, Seq[Write])])] = for {
+    buckets <- Gen.choose(1, 20)
+    families <- Gen.choose(0, 3)
+    maxValue <- Gen.oneOf(0, 40, 3000)
+    writes <- Gen.listOfN(families, Gen.choose(0, 80).flatMap(Gen.listOfN(_, write(buckets, maxValue))))
+  } yield (buckets, writes.zipWithIndex.map { case (w, i) => (3 * i, w) })
+}

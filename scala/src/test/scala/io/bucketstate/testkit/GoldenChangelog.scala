@@ -1,0 +1,71 @@
+package io.bucketstate.testkit
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.util.Using
+
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.checkpoint.{
+  BlockCodec,
+  ChangelogHeader,
+  ChangelogOp,
+  ChangelogWriter,
+  NioFileStore
+}
+
+/**
+ * The changelog that is kept as a golden file of its format version: two families, puts and removes,
+ * blocks that shrank and blocks that did not, and all that a header can hold.
+ */
+object GoldenChangelog {
+  val folder: Path = Paths.get("tests/golden/v1")
+  val numBuckets = 8
+
+  val file: Changelog = Changelog(7, Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6"))
+
+  val header: ChangelogHeader = Changes
+    .header(7, numBuckets, BlockCodec.Lz4)
+    .copy(
+      checkpointId = file.checkpointId,
+      baseCheckpointId = Some("a9b8c7d6-0e1f-4a2b-8c3d-4e5f60718293")
+    )
+
+  val keyCounts: Map[Int, Long] = Map(0 -> 1234567890123L, 2 -> 5L)
+
+  /** By family. */
+  val writes: Seq[(Int, Seq[Write])] = Seq(
+    0 -> (0 until 100).map { i =>
+      val value = if (i % 7 == 3) None else Some(text(s"value $i of many that look alike"))
+      Write(i * numBuckets / 100, text(s"key-$i"), value)
+    },
+    2 -> Seq(
+      Write(1, Nil, Some(text("a key may be empty"))),
+      Write(1, text("so may a value"), Some(Nil)),
+      Write(5, text("ключ"), None),
+      Write(5, text("a removal of nothing leaves no trace"), None, visible = false)
+    )
+  )
+
+  /** One line per record, as in the text beside the golden file: family, operation, key, value. */
+  def lines(reads: Seq[Read]): Seq[String] = reads.map { r =>
+    def hex(b: Seq[Byte]) = if (b.isEmpty) "-" else b.map(x => f"$x%02x").mkString
+    val op = if (r.op == ChangelogOp.Put) "put" else "remove"
+    s"${r.family} $op ${hex(r.key)} ${hex(r.value)}"
+  }
+
+  def expected: Seq[Read] = writes.flatMap { case (id, w) => Changes.expected(id, w) }
+
+  private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq
+
+  /** Writes the file; was run once for each format version, and is not to be run for it again. */
+  def main(args: Array[String]): Unit = {
+    val families = writes.map { case (id, w) => Changes.family(id, numBuckets, w, keyCounts(id)) }
+    Using.resources(new ChangelogWriter(blockBytes = 1024), new NioFileStore(folder)) {
+      (writer, store) =>
+        store.write(file.name)(writer.encode(header, families).writeTo)
+        val text = lines(expected).mkString("", "\n", "\n")
+        Files.writeString(folder.resolve(s"${file.name}.txt"), text)
+        ()
+    }
+  }
+}
