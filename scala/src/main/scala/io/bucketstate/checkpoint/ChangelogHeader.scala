@@ -97,8 +97,9 @@ object ChangelogHeader {
     ChangelogHeader(version, writer, buckets, hash, codec, checkpoint, base)
   }
 
-  private[checkpoint] def codecOf(id: Int, damage: Damage): BlockCodec = BlockCodec.forId(id).getOrElse {
-    val known = BlockCodec.all.map(c => s"${c.id} ($c)").mkString(", ")
-    throw damage.mismatch("a codec of", known, id)
-  }
+  private[checkpoint] def codecOf(id: Int, damage: Damage): BlockCodec =
+    BlockCodec.forId(id).getOrElse {
+      val known = BlockCodec.all.map(c => s"${c.id} ($c)").mkString(", ")
+      throw damage.mismatch("a codec of", known, id)
+    }
 }

@@ -34,7 +34,7 @@ final class Recovery(
 
   /** The state at `version`, 0 being the empty store. */
   def load(version: Long): Recovered = {
-    val plan = RecoveryPlan(version)
+    val plan = RecoveryPlan.to(version)
     val table = new VersionedTable(assigner, version)
     families.foreach { case (spec, _) => table.family(spec) }
     var writer: Option[UUID] = None

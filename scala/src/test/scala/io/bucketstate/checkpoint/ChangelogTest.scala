@@ -62,7 +62,10 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       buckets: Int,
       sets: Seq[(Int, Seq[Write])]
   ): Unit =
-    for ((id, writes) <- sets; bucket <- 0 until buckets) {
+    for {
+      (id, writes) <- sets
+      bucket <- 0 until buckets
+    } {
       val blocks = reader.blocksOf(id, bucket)
       val own = Changes.expected(id, writes.filter(_.bucket == bucket))
       if (own.nonEmpty) assert(blocks.nonEmpty)
@@ -72,7 +75,8 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
 
   test("a block read alone equals the block read with the whole file") {
-    val writes = (0 until 20_000).map(i => Write(i % 64, text(s"key $i"), Some(text(s"value $i" * 9))))
+    val writes =
+      (0 until 20_000).map(i => Write(i % 64, text(s"key $i"), Some(text(s"value $i" * 9))))
     Using.resource(new ChangelogWriter) { writer =>
       for (codec <- codecs) {
         val encoded = writer.encode(Changes.header(5, 64, codec), families(64, Seq(0 -> writes)))
@@ -120,7 +124,8 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       def of(bucket: Int, count: Int) =
         (0 until count).map(i => Write(bucket, text(s"$bucket/$i"), Some(Seq.fill(100)(i.toByte))))
       val writes = of(0, 2) ++ of(2, 3) ++ of(3, 15) ++ of(4, 1) ++ of(5, 70) ++ of(6, 1)
-      val encoded = writer.encode(Changes.header(1, 8, BlockCodec.Lz4), families(8, Seq(0 -> writes)))
+      val encoded =
+        writer.encode(Changes.header(1, 8, BlockCodec.Lz4), families(8, Seq(0 -> writes)))
       val reader = ChangelogReader.readWhole(stored(encoded, Changelog(1)), Changelog(1))
       val spans = reader.blocks.map(b => (b.firstBucket, b.lastBucket))
       assert(spans.distinct == Seq((0, 2), (3, 3), (4, 4), (5, 5), (6, 6)))

@@ -1,0 +1,213 @@
+package io.bucketstate.table
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+
+/** The table against a map per version: random writes, aborts, roll-backs, reads at every version kept. */
+class VersionedTableSuite extends AnyFunSuite {
+
+  private type Model = Map[String, String]
+
+  for {
+    buckets <- Seq(1, 4, 64)
+    ordered <- Seq(false, true)
+    seed <- 1 to 3
+  }
+    test(s"random histories: $buckets buckets, ordered=$ordered, seed $seed") {
+      new History(buckets, ordered, new Random(seed.toLong)).run(6000)
+    }
+
+  private final class History(numBuckets: Int, ordered: Boolean, random: Random) {
+    private val assigner = new BucketAssigner(numBuckets)
+    private val base = 5L
+    private val table = new VersionedTable(assigner, base)
+    private val spec = FamilySpec(0, "default", BucketKey.Whole, ordered)
+    private val family = table.family(spec)
+    private val buffer = new RecordBuffer(assigner)
+    private val models = mutable.Map[Long, Model](base -> Map.empty)
+    private var open: Option[Model] = None
+
+    def run(steps: Int): Unit = {
+      for (_ <- 1 to steps) step()
+      (table.oldest to table.newest).foreach(checkAll)
+    }
+
+    private def step(): Unit = {
+      if (open.isEmpty) begin()
+      random.nextInt(100) match {
+        case n if n < 50 => write(someKey(), "v" + random.nextInt(1000))
+        case n if n < 70 => remove(someKey())
+        case n if n < 85 => look()
+        case n if n < 94 => commit()
+        case n if n < 96 => abort()
+        case n if n < 98 => rollBack()
+        case _           => checkAll(table.oldest + random.nextInt(kept))
+      }
+    }
+
+    private def kept: Int = (table.newest - table.oldest).toInt + 1
+
+    private def someKey(): String = "key-" + random.nextInt(300)
+
+    private def find(key: String): Unit = {
+      val bytes = key.getBytes(UTF_8)
+      System.arraycopy(
+        bytes,
+        0,
+        buffer.keySpace(bytes.length),
+        RecordBuffer.KeyOffset,
+        bytes.length
+      )
+      buffer.keyDone(RecordBuffer.KeyOffset + bytes.length, BucketKey.Whole)
+    }
+
+    private def begin(): Unit = {
+      table.begin(table.newest - random.nextInt(4))
+      models.keys.filter(_ < table.oldest).foreach(models.remove)
+      open = Some(models(table.newest))
+    }
+
+    private def write(key: String, value: String): Unit = {
+      find(key)
+      val bytes = value.getBytes(UTF_8)
+      System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
+      buffer.valueDone(buffer.keyEnd + bytes.length)
+      family.put(buffer)
+      open = open.map(_ + (key -> value))
+    }
+
+    private def remove(key: String): Unit = {
+      find(key)
+      family.remove(buffer)
+      open = open.map(_ - key)
+    }
+
+    private def look(): Unit = {
+      val key = someKey()
+      find(key)
+      assert(Option(family.get(buffer, table.newest + 1)).map(valueOf) == open.get.get(key))
+      val at = table.oldest + random.nextInt(kept)
+      assert(Option(family.get(buffer, at)).map(valueOf) == models(at).get(key))
+    }
+
+    private def commit(): Unit = {
+      assert(family.keyCount == open.get.size)
+      val changes = table.openChanges.families.head
+      changes.entries.foreach { e =>
+        if (e.isVisibleChange) {
+          assert(open.get.get(keyOf(e.bytes)) == Option.when(!e.isRemoval)(valueOf(e.bytes)))
+        }
+      }
+      val visible = changes.entries.filter(_.isVisibleChange).map(e => keyOf(e.bytes))
+      assert(visible.distinct.length == visible.length, "one write per key")
+      val before = models(table.newest)
+      val differing =
+        (before.keySet ++ open.get.keySet).filter(k => before.get(k) != open.get.get(k))
+      assert(differing.subsetOf(visible.toSet), "every difference is in the change set")
+      (0 until numBuckets).foreach { b =>
+        val of = changes.entries.slice(changes.bucketStart(b), changes.bucketStart(b + 1))
+        assert(of.forall(_.bucket == b))
+      }
+      table.commit()
+      models(table.newest) = open.get
+      open = None
+    }
+
+    private def abort(): Unit = {
+      table.abort()
+      open = None
+      assert(family.keyCount == models(table.newest).size)
+    }
+
+    private def rollBack(): Unit = {
+      abort()
+      table.rollBackTo(table.oldest + random.nextInt(kept))
+      models.keys.filter(_ > table.newest).foreach(models.remove)
+      assert(family.keyCount == models(table.newest).size)
+    }
+
+    private def checkAll(version: Long): Unit = {
+      val found = family.records(version).map(r => keyOf(r) -> valueOf(r)).toSeq
+      assert(found.toMap == models(version) && found.size == models(version).size)
+      if (ordered) {
+        val prefix = "key-" + random.nextInt(10)
+        val scanned = family.prefixed(prefix.getBytes(UTF_8), version).map(keyOf).toSeq
+        assert(scanned == models(version).keys.filter(_.startsWith(prefix)).toSeq.sorted)
+      }
+    }
+
+    private def keyOf(record: Array[Byte]): String =
+      new String(record.slice(Record.keyStart(record), Record.keyEnd(record)), UTF_8)
+
+    private def valueOf(record: Array[Byte]): String =
+      new String(record.drop(Record.keyEnd(record)), UTF_8)
+  }
+
+  test("a reader in another thread sees its version whole while the writer goes on") {
+    val assigner = new BucketAssigner(4)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(FamilySpec(0, "default", BucketKey.Whole, ordered = false))
+    val buffer = new RecordBuffer(assigner)
+    def put(key: Int, value: Int): Unit = {
+      val space = buffer.keySpace(4)
+      space(RecordBuffer.KeyOffset) = (key >> 8).toByte
+      space(RecordBuffer.KeyOffset + 1) = key.toByte
+      buffer.keyDone(RecordBuffer.KeyOffset + 2, BucketKey.Whole)
+      val room = buffer.valueSpace(1)
+      room(buffer.keyEnd) = value.toByte
+      buffer.valueDone(buffer.keyEnd + 1)
+      family.put(buffer)
+    }
+    table.begin(0L)
+    (0 until 500).foreach(put(_, 1))
+    table.commit()
+    @volatile var stop = false
+    @volatile var wrong: Option[String] = None
+    val reader = new Thread(() =>
+      while (!stop) {
+        val seen = family.records(1L).map(r => r(r.length - 1).toInt).toSeq
+        if (seen != Seq.fill(500)(1)) wrong = Some(s"${seen.size} records, ${seen.distinct}")
+      }
+    )
+    reader.start()
+    // Version 1 stays readable; the writer changes, removes, adds (so buckets are rebuilt) above it.
+    for (round <- 2 to 60) {
+      table.begin(1L)
+      (0 until 500).foreach(put(_, round))
+      (500 until 500 + round * 40).foreach(put(_, round))
+      if (round % 5 == 0) table.abort() else table.commit()
+    }
+    stop = true
+    reader.join()
+    assert(wrong.isEmpty)
+  }
+
+  test("memory is given back when versions settle, and counted the same as after a fresh load") {
+    val assigner = new BucketAssigner(8)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(FamilySpec(0, "default", BucketKey.Whole, ordered = false))
+    val buffer = new RecordBuffer(assigner)
+    def put(key: Int): Unit = {
+      val space = buffer.keySpace(4)
+      space(RecordBuffer.KeyOffset) = key.toByte
+      buffer.keyDone(RecordBuffer.KeyOffset + 1, BucketKey.Whole)
+      buffer.valueSpace(100)
+      buffer.valueDone(buffer.keyEnd + 100)
+      family.put(buffer)
+    }
+    def round(): Long = {
+      table.begin(table.newest)
+      (0 until 100).foreach(put)
+      table.commit()
+      table.memoryBytes
+    }
+    val sizes = (1 to 50).map(_ => round())
+    assert(sizes.drop(5).distinct.size == 1, s"memory grows without keys: $sizes")
+  }
+}
