@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint
 
-import scala.util.Using
+import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 
@@ -103,16 +103,18 @@ object ChangelogReader {
   /** For reading some blocks: the file is read in parts as they are asked for. Close it. */
   def open(store: FileStore, file: Changelog): ChangelogReader = {
     val opened = store.open(file.name)
-    try {
+    try
       if (opened.length > SmallFile) make(new ChangelogSource.Parts(opened), store, file)
       else {
         val bytes = opened.read(0L, opened.length.toInt)
         opened.close()
         make(new ChangelogSource.Whole(bytes), store, file)
       }
-    } catch {
+    catch {
       case failure: Throwable =>
-        Using.resource(opened)(_ => throw failure)
+        try opened.close()
+        catch { case NonFatal(second) => failure.addSuppressed(second) }
+        throw failure
     }
   }
 

@@ -72,5 +72,7 @@ private[checkpoint] object ChangelogRecords {
     s"record at raw byte $at of the block at byte ${block.offset}"
 
   private def broken(block: ChangelogBlock, at: Int, part: String, damage: Damage): Exception =
-    damage(s"${place(block, at)}: expected the $part to end within the block, found its length wrong")
+    damage(
+      s"${place(block, at)}: expected the $part to end within the block, found its length wrong"
+    )
 }

@@ -71,12 +71,17 @@ object CheckpointFiles {
   def parse(name: String): Option[CheckpointFile] = name match {
     case Versioned(v, id, "changelog") => number(v).map(Changelog(_, Option(id)))
     case Versioned(v, id, _)           => number(v).map(Manifest(_, Option(id)))
-    case RunName(v, n, id) =>
-      for (version <- number(v); index <- n.toIntOption; uuid <- uuid(id))
-        yield Run(version, index, uuid)
+    case RunName(v, n, id)             =>
+      for {
+        version <- number(v)
+        index <- n.toIntOption
+        uuid <- uuid(id)
+      } yield Run(version, index, uuid)
     case TemporaryName(folder, base, id, task) =>
-      for (uuid <- uuid(id); tid <- if (task == null) Some(None) else number(task).map(Some(_)))
-        yield Temporary(folder + base, uuid, tid)
+      for {
+        uuid <- uuid(id)
+        tid <- if (task == null) Some(None) else number(task).map(Some(_))
+      } yield Temporary(folder + base, uuid, tid)
     case _ => None
   }
 
@@ -85,7 +90,8 @@ object CheckpointFiles {
   private val CheckpointId: Regex = "[A-Za-z0-9-]+".r
   private val Versioned: Regex = s"($Decimal)(?:_($CheckpointId))?\\.(changelog|manifest)".r
   private val RunName: Regex = s"$RunFolder/($Decimal)-($Decimal)-($Uuid)\\.sst".r
-  private val TemporaryName: Regex = s"((?:[^/]+/)*)\\.([^/]+)\\.($Uuid)(?:\\.TID($Decimal))?\\.tmp".r
+  private val TemporaryName: Regex =
+    s"((?:[^/]+/)*)\\.([^/]+)\\.($Uuid)(?:\\.TID($Decimal))?\\.tmp".r
 
   private def versioned(version: Long, id: Option[String], extension: String): String =
     s"$version${id.fold("")("_" + _)}.$extension"

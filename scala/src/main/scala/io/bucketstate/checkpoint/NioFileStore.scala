@@ -9,8 +9,8 @@ import java.io.{
   OutputStream,
   RandomAccessFile
 }
-import java.nio.file.{Files, NoSuchFileException, NotDirectoryException, Path, StandardCopyOption}
 import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{Files, NoSuchFileException, NotDirectoryException, Path, StandardCopyOption}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -151,12 +151,12 @@ private object NioFileStore {
     def read(position: Long, count: Int): Array[Byte] =
       StorageErrors.translate(path, "could not be read") {
         val bytes = new Array[Byte](count)
-        try {
+        try
           file.synchronized {
             file.seek(position)
             file.readFully(bytes)
           }
-        } catch {
+        catch {
           case e: EOFException => throw StorageErrors.tooShort(path, position, count, e)
         }
         bytes

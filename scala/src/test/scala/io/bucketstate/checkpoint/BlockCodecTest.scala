@@ -10,7 +10,8 @@ class BlockCodecTest extends AnyFunSuite {
   for (codec <- BlockCodec.all) test(s"$codec gives back what it was given, of any kind and size") {
     val random = new Random(1)
     val compressor = codec.newCompressor()
-    try for {
+    try
+      for {
         size <- Seq(1, 2, 100, 65_535, 65_536, 200_000, 1_000_000)
         spread <- Seq(1, 3, 256)
       } {

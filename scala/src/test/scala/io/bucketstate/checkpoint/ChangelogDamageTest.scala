@@ -45,7 +45,10 @@ class ChangelogDamageTest extends AnyFunSuite {
   for (codec <- BlockCodec.all) {
     test(s"$codec: every flipped bit of every byte is found") {
       val bytes = encode(codec, 12)
-      for (i <- bytes.indices; bit <- 0 until 8) {
+      for {
+        i <- bytes.indices
+        bit <- 0 until 8
+      } {
         val flipped = bytes.clone()
         flipped(i) = (flipped(i) ^ (1 << bit)).toByte
         corrupt(flipped, s"byte $i of ${bytes.length}, bit $bit")
@@ -77,7 +80,10 @@ class ChangelogDamageTest extends AnyFunSuite {
     val bytes = encode(BlockCodec.Lz4, 12)
     val headerLength = bytes(10) + (bytes(11) << 8)
     val store = new MemoryFileStore
-    for (i <- 0 until headerLength; bit <- 0 until 8) {
+    for {
+      i <- 0 until headerLength
+      bit <- 0 until 8
+    } {
       val flipped = bytes.clone()
       flipped(i) = (flipped(i) ^ (1 << bit)).toByte
       store.put(file.name, flipped)
@@ -152,9 +158,8 @@ class ChangelogDamageTest extends AnyFunSuite {
     val trailer = bytes.length - 32
     val (footer, footerLength) = (buffer.getLong(trailer).toInt, buffer.getInt(trailer + 8))
     val entry = footer + footerLength - 37
-    for (at <- Seq(entry - 37, entry)) {
+    for (at <- Seq(entry - 37, entry))
       buffer.putInt(at + 33, crc(buffer.getLong(at + 12).toInt, buffer.getInt(at + 20)))
-    }
     buffer.putInt(trailer + 12, crc(footer, footerLength))
     buffer.putInt(trailer + 20, crc(trailer, 20))
     bytes

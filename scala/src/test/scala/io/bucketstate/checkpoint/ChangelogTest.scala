@@ -1,7 +1,9 @@
 package io.bucketstate.checkpoint
 
 import java.io.ByteArrayOutputStream
+import java.nio.file.{Files, Paths}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.scalacheck.Gen
@@ -62,7 +64,10 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       buckets: Int,
       sets: Seq[(Int, Seq[Write])]
   ): Unit =
-    for ((id, writes) <- sets; bucket <- 0 until buckets) {
+    for {
+      (id, writes) <- sets
+      bucket <- 0 until buckets
+    } {
       val blocks = reader.blocksOf(id, bucket)
       val own = Changes.expected(id, writes.filter(_.bucket == bucket))
       if (own.nonEmpty) assert(blocks.nonEmpty)
@@ -72,7 +77,8 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
 
   test("a block read alone equals the block read with the whole file") {
-    val writes = (0 until 20_000).map(i => Write(i % 64, text(s"key $i"), Some(text(s"value $i" * 9))))
+    val writes =
+      (0 until 20_000).map(i => Write(i % 64, text(s"key $i"), Some(text(s"value $i" * 9))))
     Using.resource(new ChangelogWriter) { writer =>
       for (codec <- codecs) {
         val encoded = writer.encode(Changes.header(5, 64, codec), families(64, Seq(0 -> writes)))
@@ -120,7 +126,8 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       def of(bucket: Int, count: Int) =
         (0 until count).map(i => Write(bucket, text(s"$bucket/$i"), Some(Seq.fill(100)(i.toByte))))
       val writes = of(0, 2) ++ of(2, 3) ++ of(3, 15) ++ of(4, 1) ++ of(5, 70) ++ of(6, 1)
-      val encoded = writer.encode(Changes.header(1, 8, BlockCodec.Lz4), families(8, Seq(0 -> writes)))
+      val encoded =
+        writer.encode(Changes.header(1, 8, BlockCodec.Lz4), families(8, Seq(0 -> writes)))
       val reader = ChangelogReader.readWhole(stored(encoded, Changelog(1)), Changelog(1))
       val spans = reader.blocks.map(b => (b.firstBucket, b.lastBucket))
       assert(spans.distinct == Seq((0, 2), (3, 3), (4, 4), (5, 5), (6, 6)))
@@ -195,6 +202,21 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       val text = new String(store.read(s"${file.name}.txt"), "UTF-8")
       assert(text.linesIterator.toSeq == GoldenChangelog.lines(GoldenChangelog.expected))
     }
+  }
+
+  test("the example in docs/format.md is what is written") {
+    val writes = Seq(Write(0, text("a"), Some(text("b"))), Write(1, text("c"), None))
+    val set = Seq(Changes.family(0, 2, writes, 1))
+    val bytes = Using.resource(new ChangelogWriter) { writer =>
+      bytesOf(writer.encode(Changes.header(7, 2, BlockCodec.Lz4), set))
+    }
+    val line = "    ([0-9a-f]{4})  ((?:[0-9a-f]{2} )+).*".r
+    val documented = Files.readAllLines(Paths.get("docs/format.md")).asScala.collect {
+      case line(at, hex) => Integer.parseInt(at, 16) -> hex.trim.split(' ').toSeq
+    }
+    val starts = documented.scanLeft(0)(_ + _._2.size)
+    assert(documented.map(_._1) == starts.init)
+    assert(documented.flatMap(_._2).toSeq == bytes.toSeq.map(b => f"$b%02x"))
   }
 
   private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq

@@ -31,7 +31,20 @@ class CheckpointFilesTest extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("whatever parses has exactly the name it was parsed from") {
     val alphabet = Gen.oneOf(
-      "0", "1", "9", "_", "-", ".", "/", "changelog", "manifest", "runs", "sst", "tmp", "TID", "+",
+      "0",
+      "1",
+      "9",
+      "_",
+      "-",
+      ".",
+      "/",
+      "changelog",
+      "manifest",
+      "runs",
+      "sst",
+      "tmp",
+      "TID",
+      "+",
       id.toString
     )
     forAll(Gen.listOf(alphabet).map(_.mkString))(n => assert(parse(n).forall(_.name == n)))
@@ -52,10 +65,26 @@ class CheckpointFilesTest extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("names that are not ours parse to nothing") {
     val foreign = Seq(
-      "", "changelog", ".changelog", "-1.changelog", "+1.changelog", "007.changelog", "1.delta",
-      "1.changelog.bak", "1_.changelog", "1_a/b.changelog", "99999999999999999999.changelog",
-      "x/1.changelog", s"1-0-$id.sst", s"runs/1-99999999999-$id.sst", "runs/1-0-x.sst",
-      s".7.changelog.$id", ".7.changelog.x.tmp", ".7.changelog.crc", "_metadata", "1.changelog\n"
+      "",
+      "changelog",
+      ".changelog",
+      "-1.changelog",
+      "+1.changelog",
+      "007.changelog",
+      "1.delta",
+      "1.changelog.bak",
+      "1_.changelog",
+      "1_a/b.changelog",
+      "99999999999999999999.changelog",
+      "x/1.changelog",
+      s"1-0-$id.sst",
+      s"runs/1-99999999999-$id.sst",
+      "runs/1-0-x.sst",
+      s".7.changelog.$id",
+      ".7.changelog.x.tmp",
+      ".7.changelog.crc",
+      "_metadata",
+      "1.changelog\n"
     )
     foreign.foreach(name => assert(parse(name).isEmpty, s"'$name'"))
   }

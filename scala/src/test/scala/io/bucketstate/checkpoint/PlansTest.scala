@@ -46,7 +46,11 @@ class PlansTest extends AnyFunSuite {
   }
 
   test("whatever is deleted, every retained version can still be recovered") {
-    for (latest <- 1 to 12; retain <- 1 to 5; bits <- 0 until 64) {
+    for {
+      latest <- 1 to 12
+      retain <- 1 to 5
+      bits <- 0 until 64
+    } {
       val snapshots = (0 until 6).filter(i => (bits >> i & 1) == 1).map(i => 2L * i + 1)
       val gone = planned(changelogs(1 to latest), latest.toLong, retain, snapshots: _*)
       for (v <- math.max(1, latest - retain + 1) to latest) {

@@ -32,7 +32,12 @@ object Changes {
     ChangelogHeader(version, WriterId, numBuckets, "murmur3_x86_32/1", codec)
 
   def descriptor(id: Int): FamilyDescriptor =
-    FamilyDescriptor(id, if (id == 0) "default" else s"family-$id", "compact-row/1", "compact-row/1")
+    FamilyDescriptor(
+      id,
+      if (id == 0) "default" else s"family-$id",
+      "compact-row/1",
+      "compact-row/1"
+    )
 
   def family(
       id: Int,
@@ -89,6 +94,9 @@ object Changes {
     buckets <- Gen.choose(1, 20)
     families <- Gen.choose(0, 3)
     maxValue <- Gen.oneOf(0, 40, 3000)
-    writes <- Gen.listOfN(families, Gen.choose(0, 80).flatMap(Gen.listOfN(_, write(buckets, maxValue))))
+    writes <- Gen.listOfN(
+      families,
+      Gen.choose(0, 80).flatMap(Gen.listOfN(_, write(buckets, maxValue)))
+    )
   } yield (buckets, writes.zipWithIndex.map { case (w, i) => (3 * i, w) })
 }

@@ -83,7 +83,7 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
     faults.get(number) match {
       case null         => body
       case Fault.Before => throw failure
-      case Fault.After =>
+      case Fault.After  =>
         body
         throw failure
       case Fault.Crash =>
