@@ -108,6 +108,6 @@ private object WriterLock {
     def stack: String = Option(thread.get).fold("")(_.getStackTrace.mkString("\n"))
 
     override def toString: String =
-      s"[ThreadId: ${Option(thread.get).map(_.getId)}${task.getOrElse("")}]"
+      s"[ThreadId: ${Option(thread.get).fold("gone")(_.getId.toString)}${task.getOrElse("")}]"
   }
 }

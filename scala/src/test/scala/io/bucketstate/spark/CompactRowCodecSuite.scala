@@ -82,7 +82,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
 
   test("what is decoded is, byte for byte, what was encoded, for random schemas of all types") {
     val r = new Random(7)
-    for (_ <- 1 to 400) {
+    for (_ <- 1 to 150) {
       val schema = randomSchema(r)
       val project = UnsafeProjection.create(schema)
       val codec = new CompactRowCodec(schema)
@@ -116,7 +116,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
       .create(schema)
       .apply(new GenericInternalRow(Array[Any](1, UTF8String.fromString("abc"))))
       .copy()
-    val last = row.getBytes
+    val last = row.getBytes.clone()
     last(row.getSizeInBytes - 1) = 9 // garbage in the padding
     val odd = new UnsafeRow(2)
     odd.pointTo(last, last.length)

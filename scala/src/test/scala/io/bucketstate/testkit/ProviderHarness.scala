@@ -22,7 +22,7 @@ final class ProviderHarness(
 ) {
   import ProviderHarness._
 
-  val storeId: StateStoreId = StateStoreId(folder.toUri.toString, 0, 0)
+  val storeId: StateStoreId = StateStoreId(s"file:$folder", 0, 0)
 
   /** Where the store's files are. */
   val storeFolder: Path = folder.resolve("0").resolve("0")

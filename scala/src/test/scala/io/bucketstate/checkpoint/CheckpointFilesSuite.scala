@@ -9,7 +9,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.bucketstate.checkpoint.CheckpointFiles._
 import io.bucketstate.error.InvalidException
 
-class CheckpointFilesTest extends AnyFunSuite with ScalaCheckPropertyChecks {
+class CheckpointFilesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val id = UUID.fromString("01234567-89ab-cdef-0123-456789abcdef")
   private val versions = Gen.oneOf(Gen.choose(0L, Long.MaxValue), Gen.choose(0L, 20L))
   private val checkpointIds = Gen.option(Gen.uuid.map(_.toString))

@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.error.CorruptException
 import io.bucketstate.testkit._
 
-class ChangelogDamageTest extends AnyFunSuite {
+class ChangelogDamageSuite extends AnyFunSuite {
   private val file = Changelog(17)
 
   private def encode(codec: BlockCodec, records: Int): Array[Byte] = {

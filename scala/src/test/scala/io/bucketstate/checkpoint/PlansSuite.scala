@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.error.{InvalidException, UnavailableException}
 import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore}
 
-class PlansTest extends AnyFunSuite {
+class PlansSuite extends AnyFunSuite {
   private val now = Instant.parse("2020-01-02T00:00:00Z")
   private val id = UUID.fromString("01234567-89ab-cdef-0123-456789abcdef")
   private def listed(name: String, age: Duration = Duration.ofDays(1)) =

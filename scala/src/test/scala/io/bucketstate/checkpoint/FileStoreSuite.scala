@@ -19,7 +19,7 @@ import io.bucketstate.error._
 import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore, TempFolder}
 
 /** The guarantees of [[FileStore]], of every implementation, each reading what the others wrote. */
-class FileStoreTest extends AnyFunSuite {
+class FileStoreSuite extends AnyFunSuite {
   private type Make = Path => FileStore
 
   private def managed(manager: Class[_]): Make = folder => {

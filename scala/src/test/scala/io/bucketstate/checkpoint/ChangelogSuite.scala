@@ -15,7 +15,7 @@ import io.bucketstate.error.{InvalidException, MissingException}
 import io.bucketstate.table.FamilyChanges
 import io.bucketstate.testkit._
 
-class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
+class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val codecs = BlockCodec.all
   private type Families = Seq[(FamilyDescriptor, FamilyChanges)]
 

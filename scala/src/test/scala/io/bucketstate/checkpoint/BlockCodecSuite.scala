@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.InvalidException
 
-class BlockCodecTest extends AnyFunSuite {
+class BlockCodecSuite extends AnyFunSuite {
   for (codec <- BlockCodec.all) test(s"$codec gives back what it was given, of any kind and size") {
     val random = new Random(1)
     val compressor = codec.newCompressor()

@@ -1,0 +1,209 @@
+package io.bucketstate
+
+import java.nio.file.Files
+
+import org.apache.spark.{SparkException, SparkThrowable}
+import org.apache.spark.sql.execution.streaming.state._
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.error._
+import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.ProviderHarness._
+
+/** Every wrong setting, file, version or call ends in a clear error, and nothing is lost by it. */
+class BadInputSuite extends AnyFunSuite {
+  private val prefix = "spark.sql.streaming.stateStore.bucketed."
+
+  private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition
+
+  private def withThreeVersions(body: (ProviderHarness, StateStoreProvider) => Unit): Unit =
+    withHarness { harness =>
+      val writer = harness.provider()
+      batch(writer, 0)((1L, "a") -> (1L, "one"), (2L, "b") -> (2L, "two"))()
+      batch(writer, 1)((1L, "a") -> (10L, "ten"), (3L, "c") -> (3L, "three"))()
+      batch(writer, 2)()((2L, "b"))
+      writer.close()
+      val provider = harness.provider()
+      try body(harness, provider)
+      finally provider.close()
+    }
+
+  private val third = Map((1L, "a") -> (10L, "ten"), (3L, "c") -> (3L, "three"))
+
+  test("a malformed value names the key, the value and what is allowed") {
+    withHarness { harness =>
+      for (bad <- Seq("0", "-1", "many", "32769", "1.5", "")) {
+        val error = intercept[InvalidException](harness.provider(prefix + "numBuckets" -> bad))
+        assert(error.getMessage.contains(s"${prefix}numBuckets is '$bad'"))
+        assert(error.getMessage.contains("a whole number from 1 to 32768"))
+      }
+      val engine = intercept[InvalidException](harness.provider(prefix + "engine" -> "rocksdb"))
+      assert(engine.getMessage.contains("must be 'heap'"))
+    }
+  }
+
+  test("an unknown setting is an error with the nearest known one") {
+    withHarness { harness =>
+      val error = intercept[InvalidException](harness.provider(prefix + "numBucket" -> "8"))
+      assert(error.getMessage.contains(s"Did you mean ${prefix}numBuckets?"))
+    }
+  }
+
+  test("an unknown compression codec names the setting and what is allowed") {
+    withHarness { harness =>
+      val key = "spark.sql.streaming.stateStore.compression.codec"
+      val error = intercept[InvalidException](harness.provider(key -> "brotli"))
+      assert(error.getMessage.contains(key) && error.getMessage.contains("lz4"))
+    }
+  }
+
+  test("what this version does not serve is refused with Spark's own errors") {
+    withHarness { harness =>
+      val ids = intercept[Exception](
+        harness.provider("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2")
+      )
+      assert(condition(ids) == "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED")
+      val provider = harness.provider()
+      val store = provider.getStore(0)
+      val families = intercept[Exception] {
+        store.createColFamilyIfAbsent("other", KeySchema, ValueSchema, plainKeys)
+      }
+      assert(condition(families) == "UNSUPPORTED_FEATURE.STATE_STORE_MULTIPLE_COLUMN_FAMILIES")
+      val merge = intercept[Exception](store.merge(key(1, "a"), value(1, "x")))
+      assert(condition(merge) == "STATE_STORE_UNSUPPORTED_OPERATION")
+      val other = intercept[Exception](store.get(key(1, "a"), "other"))
+      assert(condition(other) == "STATE_STORE_UNSUPPORTED_OPERATION")
+      store.abort()
+      val empty = intercept[Exception](provider.getStore(1, None, loadEmpty = true))
+      assert(condition(empty) == "STATE_STORE_UNSUPPORTED_OPERATION")
+      provider.close()
+    }
+  }
+
+  test("a different number of buckets on restart names both numbers; the old one still works") {
+    withThreeVersions { (harness, _) =>
+      val changed = harness.provider(prefix + "numBuckets" -> "8")
+      val error = intercept[Exception](changed.getStore(3))
+      assert(condition(error) == "STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
+      assert(error.getMessage.contains("64") && error.getMessage.contains("8"))
+      assert(error.getCause.getMessage.contains("set it back to 64"))
+      changed.close()
+      val restored = harness.provider()
+      assert(contents(restored.getReadStore(3)) == third)
+      restored.close()
+    }
+  }
+
+  test("a version that does not exist, and one below 0") {
+    withThreeVersions { (_, provider) =>
+      val missing = intercept[SparkException](provider.getStore(9))
+      assert(condition(missing) == "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS")
+      assert(missing.getMessage.contains("4.changelog"))
+      val negative = intercept[SparkException](provider.getStore(-1))
+      assert(condition(negative) == "CANNOT_LOAD_STATE_STORE.UNEXPECTED_VERSION")
+      assert(contents(provider.getReadStore(3)) == third)
+    }
+  }
+
+  test("a missing changelog is an error, never an older or an emptier store") {
+    withThreeVersions { (harness, provider) =>
+      val file = harness.file("2.changelog")
+      val bytes = Files.readAllBytes(file)
+      Files.delete(file)
+      val error = intercept[SparkException](provider.getStore(3))
+      assert(condition(error) == "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS")
+      assert(error.getCause.isInstanceOf[MissingException])
+      Files.write(file, bytes)
+      assert(contents(provider.getReadStore(3)) == third, "nothing was lost by the failed attempt")
+    }
+  }
+
+  test("every flipped byte and every truncation of a changelog is detected") {
+    withThreeVersions { (harness, provider) =>
+      val file = harness.file("2.changelog")
+      val good = Files.readAllBytes(file)
+      def mustFail(what: String): Unit = {
+        val error = intercept[SparkException](provider.getReadStore(3))
+        assert(condition(error) == "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE", what)
+        assert(error.getCause.isInstanceOf[CorruptException], what)
+        assert(error.getCause.getMessage.contains("2.changelog"), what)
+      }
+      good.indices.foreach { i =>
+        Files.write(file, good.updated(i, (good(i) ^ 0x20).toByte))
+        mustFail(s"byte $i flipped")
+      }
+      good.indices.foreach { n =>
+        Files.write(file, good.take(n))
+        mustFail(s"truncated to $n bytes")
+      }
+      Files.write(file, good)
+      assert(contents(provider.getReadStore(3)) == third)
+    }
+  }
+
+  test("a changelog of another history is noticed by its key counts") {
+    withThreeVersions { (harness, provider) =>
+      withHarness { other =>
+        val stranger = other.provider()
+        batch(stranger, 0)((1L, "a") -> (1L, "one"))()
+        batch(stranger, 1)((8L, "h") -> (8L, "x"))()
+        stranger.close()
+        Files.write(harness.file("2.changelog"), Files.readAllBytes(other.file("2.changelog")))
+      }
+      val error = intercept[SparkException](provider.getStore(3))
+      assert(error.getCause.getMessage.contains("should hold"))
+    }
+  }
+
+  test("null keys and values are refused, and the batch goes on") {
+    withThreeVersions { (_, provider) =>
+      val store = provider.getStore(3)
+      assert(intercept[Exception](store.put(null, value(1, "x"))).getMessage.contains("null"))
+      assert(intercept[Exception](store.put(key(1, "a"), null)).getMessage.contains("null"))
+      assert(intercept[Exception](store.get(null)).getMessage.contains("null"))
+      assert(intercept[Exception](store.remove(null)).getMessage.contains("null"))
+      assert(store.commit() == 4)
+      assert(contents(provider.getReadStore(4)) == third)
+    }
+  }
+
+  test("a store is of no use after commit, abort or release, as with Spark's RocksDB provider") {
+    withThreeVersions { (_, provider) =>
+      val committed = provider.getStore(3)
+      committed.commit()
+      val aborted = provider.getStore(4)
+      aborted.abort()
+      aborted.abort() // again is no error
+      Seq(committed, aborted).foreach { store =>
+        val calls: Seq[() => Any] = Seq(
+          () => store.put(key(1, "a"), value(1, "x")),
+          () => store.remove(key(1, "a")),
+          () => store.get(key(1, "a")),
+          () => store.iterator(),
+          () => store.commit()
+        )
+        calls.foreach { call =>
+          val error = intercept[Exception](call())
+          assert(condition(error) == "STATE_STORE_OPERATION_OUT_OF_ORDER")
+        }
+      }
+      val reader = provider.getReadStore(4)
+      reader.release()
+      reader.release()
+      assert(
+        condition(intercept[Exception](reader.get(key(1, "a")))) ==
+          "STATE_STORE_OPERATION_OUT_OF_ORDER"
+      )
+    }
+  }
+
+  test("a prefix scan without a prefix encoder is refused") {
+    withThreeVersions { (_, provider) =>
+      val error =
+        intercept[IllegalArgumentException](provider.getReadStore(3).prefixScan(prefixOf(1)))
+      assert(error.getMessage.contains("Prefix scan requires setting prefix key"))
+    }
+  }
+
+  private def prefixOf(n: Long) = ProviderHarness.prefix(n)
+}

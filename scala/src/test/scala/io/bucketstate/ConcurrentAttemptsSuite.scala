@@ -1,0 +1,144 @@
+package io.bucketstate
+
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import org.apache.spark.{SparkException, SparkThrowable}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.error.ConflictException
+import io.bucketstate.testkit.ProviderHarness._
+
+/** Two attempts that both believe that the store is theirs: on one executor, and on two. */
+class ConcurrentAttemptsSuite extends AnyFunSuite {
+  private val timeout = "spark.sql.streaming.stateStore.bucketed.lockAcquireTimeout"
+
+  private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition
+
+  test(
+    "when another executor's attempt won, memory is dropped and the retry reads the winner's file"
+  ) {
+    withHarness { harness =>
+      val (mine, other) = (harness.provider(), harness.provider())
+      batch(mine, 0)((1L, "a") -> (1L, "shared"))()
+      batch(mine, 1)((2L, "b") -> (2L, "mine"))()
+      batch(other, 1)((2L, "b") -> (2L, "theirs"), (3L, "c") -> (3L, "theirs"))()
+
+      val stale = mine.getStore(2)
+      stale.put(key(9, "z"), value(9, "lost"))
+      val error = intercept[SparkException](stale.commit())
+      assert(condition(error) == "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT")
+      assert(error.getCause.isInstanceOf[ConflictException])
+      assert(!java.nio.file.Files.exists(harness.file("3.changelog")), "nothing was published")
+      stale.abort()
+
+      val retry = mine.getStore(2)
+      assert(valueOf(retry.get(key(2, "b"))) == (2L, "theirs"))
+      assert(retry.get(key(9, "z")) == null)
+      assert(retry.commit() == 3)
+      assert(retry.metrics.numKeys == 3)
+      mine.close()
+      other.close()
+    }
+  }
+
+  test(
+    "a retry waits for the attempt that still holds the store, and then sees none of its changes"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      val zombie = provider.getStore(1)
+      zombie.put(key(2, "b"), value(2, "zombie"))
+      val opened = new CountDownLatch(1)
+      @volatile var retry: StateStore = null
+      val thread = new Thread(() => {
+        retry = provider.getStore(1)
+        opened.countDown()
+      })
+      thread.start()
+      assert(!opened.await(200, TimeUnit.MILLISECONDS), "the store was handed out twice")
+      zombie.abort()
+      assert(opened.await(30, TimeUnit.SECONDS))
+      assert(retry.get(key(2, "b")) == null)
+      assert(retry.commit() == 2)
+      val late = intercept[Exception](zombie.put(key(2, "b"), value(2, "late")))
+      assert(condition(late) == "STATE_STORE_OPERATION_OUT_OF_ORDER")
+      provider.close()
+    }
+  }
+
+  test(
+    "waiting for a store has a time limit and ends with the error class of Spark's RocksDB provider"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider(timeout -> "50")
+      val holder = provider.getStore(0)
+      val error = intercept[SparkException](provider.getStore(0))
+      assert(condition(error) == "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR")
+      assert(error.getMessage.contains(s"[ThreadId: ${Thread.currentThread().getId}]"))
+      val closing = intercept[SparkException](provider.close())
+      assert(condition(closing) == "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR")
+      holder.abort()
+      provider.close()
+      provider.close() // again is no error
+    }
+  }
+
+  test("a closed provider hands out nothing") {
+    withHarness { harness =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      provider.close()
+      val calls: Seq[() => Any] =
+        Seq(
+          () => provider.getStore(1),
+          () => provider.getReadStore(1),
+          () => provider.doMaintenance()
+        )
+      calls.foreach { call =>
+        assert(
+          condition(intercept[Exception](call())) == "STATE_STORE_INVALID_STATE_MACHINE_TRANSITION"
+        )
+      }
+    }
+  }
+
+  test("a reader keeps its version while a retry replaces it") {
+    withHarness { harness =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      batch(provider, 1)((1L, "a") -> (1L, "first attempt"))()
+      val reader = provider.getReadStore(2)
+      batch(provider, 1)((1L, "a") -> (1L, "second attempt"))()
+      assert(valueOf(reader.get(key(1, "a"))) == (1L, "first attempt"))
+      assert(valueOf(provider.getReadStore(2).get(key(1, "a"))) == (1L, "second attempt"))
+      reader.release()
+      provider.close()
+    }
+  }
+
+  test(
+    "a commit that cannot be written leaves nothing, and the retry starts from the same version"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      // A folder in the way of the file: the rename fails.
+      val inTheWay = harness.file("2.changelog")
+      java.nio.file.Files.createDirectories(inTheWay.resolve("x"))
+      val store = provider.getStore(1)
+      store.put(key(2, "b"), value(2, "two"))
+      val error = intercept[SparkException](store.commit())
+      assert(condition(error) == "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT")
+      store.abort()
+      deleteAll(inTheWay)
+      val retry = provider.getStore(1)
+      assert(retry.get(key(2, "b")) == null)
+      retry.put(key(3, "c"), value(3, "three"))
+      assert(retry.commit() == 2)
+      assert(contents(provider.getReadStore(2)).keySet == Set((1L, "a"), (3L, "c")))
+      provider.close()
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package io.bucketstate
+
+import java.nio.file.Files
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.config.MetricKey
+import io.bucketstate.testkit.ProviderHarness._
+
+class MetricsSuite extends AnyFunSuite {
+
+  test("a commit reports exact keys, what it changed and wrote, and where the version came from") {
+    withHarness { harness =>
+      val provider = harness.provider()
+      def commit(version: Long, puts: Int): Map[String, Long] = {
+        val store = provider.getStore(version)
+        (1 to puts).foreach(n => store.put(key(n.toLong, "k"), value(n.toLong, "v" * 50)))
+        store.put(key(1, "k"), value(0, "again")) // the last write per key counts
+        store.commit()
+        assert(store.metrics.numKeys == 100)
+        assert(store.metrics.memoryUsedBytes > 100 * 60)
+        store.metrics.customMetrics.map { case (metric, n) => metric.name -> n }
+      }
+      val first = commit(0, 100)
+      assert(first.keySet == MetricKey.all.map(_.name).toSet)
+      assert(provider.supportedCustomMetrics.map(_.name) == MetricKey.all.map(_.name))
+      assert(first("bucketedChangedKeys") == 100)
+      assert(first("bucketedChangelogBytes") == Files.size(harness.file("1.changelog")))
+      assert(first("bucketedTableReloads") == 1 && first("bucketedTableHits") == 0)
+      val second = commit(1, 10)
+      assert(second("bucketedChangedKeys") == 10)
+      assert(second("bucketedTableHits") == 1 && second("bucketedTableReloads") == 0)
+      val again = commit(1, 20)
+      assert(again("bucketedTableReopens") == 1)
+      provider.close()
+    }
+  }
+
+  test("an empty batch commits a tiny file and keeps the key count") {
+    withHarness { harness =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      val store = provider.getStore(1)
+      assert(store.commit() == 2)
+      assert(store.metrics.numKeys == 1)
+      assert(Files.size(harness.file("2.changelog")) < 400)
+      provider.close()
+      val restarted = harness.provider()
+      assert(contents(restarted.getReadStore(2)) == Map((1L, "a") -> (1L, "one")))
+      restarted.close()
+    }
+  }
+}

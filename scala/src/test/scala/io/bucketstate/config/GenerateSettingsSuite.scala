@@ -1,0 +1,25 @@
+package io.bucketstate.config
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class GenerateSettingsSuite extends AnyFunSuite {
+
+  test("the file Python reads is what the registries say") {
+    val file = Path.of("python/src/bucketstate/settings.json")
+    assert(
+      new String(Files.readAllBytes(file), UTF_8) == GenerateSettings.json,
+      "run make generate"
+    )
+  }
+
+  test("every default is allowed, and no two settings or metrics share a name") {
+    val defaults = ConfigKey.all.map(k => k.key -> k.default).toMap
+    val config = StoreConfig.parse(defaults, 100, 2, "lz4")
+    assert(config.numBuckets == 64)
+    assert(ConfigKey.all.map(_.name).distinct.size == ConfigKey.all.size)
+    assert(MetricKey.all.map(_.name).distinct.size == MetricKey.all.size)
+  }
+}
