@@ -17,13 +17,16 @@ class Conf:
     """Every setting of the provider. A value that is not allowed raises when it is given."""
 
     engine: Literal["heap"] = "heap"
-    """Where the state lives while a query runs."""
+    """What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's
+    heap."""
 
     num_buckets: int = 64
-    """Buckets per store, fixed for the life of a checkpoint."""
+    """Key groups per store. Fixed for the life of a checkpoint: a different value on restart is an
+    error."""
 
     lock_acquire_timeout: int = 60_000
-    """Milliseconds a task waits for another task that still holds the store."""
+    """How long a task waits, in milliseconds, for another task (a killed attempt that still runs)
+    to let go of the store before it fails."""
 
     def __post_init__(self) -> None:
         for field, value in asdict(self).items():

@@ -18,6 +18,8 @@ from bucketstate.errors import InvalidSettingError
 
 Value = int | str | bool
 
+_WHOLE_NUMBERS = {"int": "a whole number", "millis": "a whole number of milliseconds"}
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -40,18 +42,18 @@ class Setting:
     @property
     def allowed(self) -> str:
         if self.values is not None:
-            return "one of " + ", ".join(self.values)
-        if self.type == "int":
+            return ("one of " if len(self.values) > 1 else "") + ", ".join(map(repr, self.values))
+        if self.type in _WHOLE_NUMBERS:
             low = "" if self.min is None else f" from {self.min}"
             high = "" if self.max is None else f" to {self.max}"
-            return f"a whole number{low}{high}"
+            return f"{_WHOLE_NUMBERS[self.type]}{low}{high}"
         if self.type == "boolean":
             return "true or false"
         return f"a {self.type}"
 
     def parse(self, text: str) -> Value:
         """The value that a configuration file or a Spark session holds as text."""
-        if self.type == "int":
+        if self.type in _WHOLE_NUMBERS:
             try:
                 return self.check(int(text.strip()))
             except ValueError:
@@ -65,7 +67,7 @@ class Setting:
     def check(self, value: object) -> Value:
         """The value itself if it is allowed, else an error that says what is."""
         match self.type:
-            case "int" if isinstance(value, int) and not isinstance(value, bool):
+            case "int" | "millis" if isinstance(value, int) and not isinstance(value, bool):
                 too_low = self.min is not None and value < self.min
                 too_high = self.max is not None and value > self.max
                 if not (too_low or too_high):
@@ -105,8 +107,9 @@ class Registry:
         for setting in self.settings:
             if setting.key == key:
                 return setting
-        keys = {s.key.lower(): s.key for s in self.settings}
-        near = get_close_matches(key.lower(), keys, n=1, cutoff=0.0)
+        keys = {s.name.lower(): s.key for s in self.settings}
+        name = key[len(self.prefix) :].lower()
+        near = get_close_matches(name, keys, n=1, cutoff=0.0)
         raise InvalidSettingError(
             f"{key} is not a setting of bucketstate: did you mean {keys[near[0]]}? "
             f"Known are {', '.join(s.key for s in self.settings)}."
@@ -130,11 +133,11 @@ def registry() -> Registry:
 
 
 def _setting(raw: dict[str, Any]) -> Setting:
-    known = ("int", "enum", "boolean", "string")
+    known = (*_WHOLE_NUMBERS, "enum", "boolean", "string")
     if raw["type"] not in known:
         raise ValueError(f"settings.json: {raw['name']} has type {raw['type']}, not one of {known}")
     default = raw["default"]
-    if raw["type"] == "int":
+    if raw["type"] in _WHOLE_NUMBERS:
         default = int(default)
     elif raw["type"] == "boolean":
         default = default == "true"
