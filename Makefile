@@ -1,0 +1,85 @@
+# `make help` lists the targets. Set-up is done once and remembered in .stamps; it is done again only
+# when what it was made from is newer.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+PYTHON ?= python3
+
+VERSION := $(shell cat VERSION)
+PY := .venv/bin/python
+SBT_JAR := scala/target/scala-2.13/bucketstate_2.13-$(VERSION).jar
+JARS := python/src/bucketstate/jars
+JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
+SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
+PY_ROOMS := python/src examples tests
+BENCH_KEYS ?= 100k,1m,4m
+
+.PHONY: help demo test test-scala test-python lint format package bench generate clean
+
+help: ## list the targets
+	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
+	@PYTHONPATH=examples $(PY) -m flights
+
+test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local Spark
+	@mkdir -p artifacts/test
+	@scala=0; python=0; \
+	$(MAKE) test-scala 2>&1 | tee artifacts/test/scala.log || scala=$$?; \
+	$(MAKE) test-python 2>&1 | tee artifacts/test/pytest.log || python=$$?; \
+	echo; \
+	echo "Scala:  $$(scripts/closing-line scala artifacts/test/scala.log)"; \
+	echo "pytest: $$(scripts/closing-line pytest artifacts/test/pytest.log)"; \
+	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
+
+test-scala: .stamps/tools ## run the Scala unit tests only
+	@scripts/sbt core/test
+
+test-python: .stamps/venv $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
+	@$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: .stamps/venv ## check formatting, imports and types in both languages
+	scripts/sbt scalafmtCheckAll "scalafixAll --check"
+	.venv/bin/ruff check --config python/pyproject.toml $(PY_ROOMS)
+	.venv/bin/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
+	.venv/bin/mypy --config-file python/pyproject.toml $(PY_ROOMS)
+
+format: .stamps/venv ## rewrite the sources in the project's format
+	scripts/sbt scalafixAll scalafmtAll
+	.venv/bin/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
+	.venv/bin/ruff format --config python/pyproject.toml $(PY_ROOMS)
+
+package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries it, into dist/
+	@rm -f dist/*.whl
+	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
+	@ls dist/*.whl
+
+bench: .stamps/tools ## measure this provider beside Spark's own two (BENCH_KEYS=100k,1m,4m)
+	@mkdir -p artifacts/bench
+	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json"
+
+generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
+	scripts/sbt "core/runMain io.bucketstate.config.GenerateSettings"
+
+clean: ## remove everything that was built; the next run sets up again
+	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target project/target project/project
+	rm -f $(JARS)/*.jar
+
+# One check of the machine, with a sentence for whatever is missing.
+.stamps/tools: scripts/check-tools
+	@PYTHON="$(PYTHON)" scripts/check-tools
+	@mkdir -p .stamps && touch $@
+
+.stamps/venv: python/pyproject.toml .stamps/tools
+	@echo "Setting up .venv with $(PYTHON) (once; Spark alone is about 450 MB)..."
+	@"$(PYTHON)" -m venv .venv
+	@$(PY) -m pip install --disable-pip-version-check -e 'python[demo,dev]'
+	@touch $@
+
+$(JAR): $(SCALA_SOURCES) | .stamps/tools
+	@echo "Building the provider's jar with sbt (again only when its sources change)..."
+	@scripts/sbt core/package
+	@mkdir -p $(JARS) && rm -f $(JARS)/*.jar
+	@cp $(SBT_JAR) $@ && touch $@

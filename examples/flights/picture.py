@@ -1,0 +1,64 @@
+"""Batch and commit time of every batch, as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+from matplotlib import pyplot as plt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from flights.report import Run
+
+_BATCH, _COMMIT, _RESTART, _GRID = "#2b5c8a", "#e07b39", "#8a8a8a", "#e4e4e4"
+
+
+def draw(runs: Sequence[Run], titles: dict[str, str], file: Path) -> None:
+    plt.rcParams.update({"font.size": 10, "font.family": "DejaVu Sans"})
+    figure, axes = plt.subplots(len(runs), 1, figsize=(10, 6.6), sharex=True, squeeze=False)
+    for axis, run in zip(axes[:, 0], runs, strict=True):
+        _panel(axis, run, titles[run.name])
+    axes[-1, 0].set_xlabel("batch (one week of flights each)")
+    figure.suptitle(
+        "A year of flights out of New York on bucketstate", x=0.075, ha="left", weight="bold"
+    )
+    figure.tight_layout(rect=(0, 0, 1, 0.99))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+def _panel(axis: Axes, run: Run, title: str) -> None:
+    for part in sorted({b.part for b in run.batches}):
+        batches = [b for b in run.batches if b.part == part]
+        numbers = [b.number for b in batches]
+        style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.4}
+        labels = ("whole batch", "state store commit, per partition") if part == 1 else (None, None)
+        axis.plot(numbers, [b.batch_ms for b in batches], color=_BATCH, label=labels[0], **style)
+        axis.plot(numbers, [b.commit_ms for b in batches], color=_COMMIT, label=labels[1], **style)
+    restart = min((b.number for b in run.batches if b.part == 2), default=None)
+    axis.set_yscale("log")
+    axis.set_ylabel("milliseconds")
+    axis.set_title(title, loc="left", fontsize=10.5)
+    axis.grid(axis="y", color=_GRID, linewidth=0.8)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low / 1.3, high * 2.2)
+    axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:,.0f}"))
+    if restart is not None:
+        axis.axvline(restart - 0.5, color=_RESTART, linestyle="--", linewidth=1.2)
+        axis.annotate(
+            "new process, restarted\nfrom the checkpoint",
+            (restart - 0.5, 1), xycoords=("data", "axes fraction"),
+            xytext=(6, -4), textcoords="offset points", va="top", color="#555555", fontsize=9,
+        )  # fmt: skip
+    axis.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)

@@ -1,0 +1,138 @@
+"""What the state store did, and the most delayed aircraft, as tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812
+from rich.table import Table
+
+from bucketstate.registry import registry
+from flights import layout, rotations
+from flights.data import load_planes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MIN_LEGS = 50
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch's figures. Spark adds up a commit's time over the partitions: here is the mean."""
+
+    part: int
+    number: int
+    rows: int
+    keys: int
+    batch_ms: int
+    commit_ms: float
+    custom: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Run:
+    name: str
+    batches: list[Batch]
+
+
+def load(name: str) -> Run:
+    lines = [
+        json.loads(line)
+        for file in sorted(layout.PROGRESS.glob(f"{name}-*.jsonl"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    # Progress of a trigger that ran no batch carries the number of the next one and no duration.
+    return Run(name, [_batch(p) for p in lines if "addBatch" in p["durationMs"]])
+
+
+def state_store_table(runs: list[Run]) -> Table:
+    table = Table(title="What the state store did", title_justify="left", title_style="bold")
+    table.add_column("")
+    for run in runs:
+        table.add_column(run.name, justify="right")
+    rows: dict[str, list[str]] = {
+        "batches": [f"{len(r.batches)}" for r in runs],
+        "flights read": [f"{sum(b.rows for b in r.batches):,}" for r in runs],
+        "keys at the end": [f"{r.batches[-1].keys:,}" for r in runs],
+        "keys at most": [f"{max(b.keys for b in r.batches):,}" for r in runs],
+        "batch time, median": [f"{median(b.batch_ms for b in r.batches):,.0f} ms" for r in runs],
+        "batch time, longest": [f"{max(b.batch_ms for b in r.batches):,} ms" for r in runs],
+        "commit per partition, median": [
+            f"{median(b.commit_ms for b in r.batches):,.1f} ms" for r in runs
+        ],
+        "commit per partition, longest": [
+            f"{max(b.commit_ms for b in r.batches):,.1f} ms" for r in runs
+        ],
+    }
+    for metric in registry().metrics:
+        if all(metric.name in b.custom for r in runs for b in r.batches):
+            rows[f"{metric.name}, sum"] = [
+                _amount(sum(b.custom[metric.name] for b in r.batches), metric.kind) for r in runs
+            ]
+    for label, cells in rows.items():
+        table.add_row(label, *cells)
+    return table
+
+
+def most_delayed_table(emitted: DataFrame, count: int = 5) -> Table:
+    """The aircraft with the longest mean delay, out of all their rotations."""
+    worst = (
+        rotations.final(emitted)
+        .groupBy("tailnum")
+        .agg(*(F.sum(c).alias(c) for c in ("legs", "delay", "made_up")), F.count("*").alias("n"))
+        .where(F.col("legs") >= _MIN_LEGS)
+        .orderBy((F.col("delay") / F.col("legs")).desc(), "tailnum")
+        .limit(count)
+        .collect()
+    )
+    planes = load_planes()
+    table = Table(
+        title=f"The {count} most delayed aircraft (of those with {_MIN_LEGS} legs or more)",
+        title_justify="left",
+        title_style="bold",
+    )
+    table.add_column("aircraft")
+    table.add_column("model")
+    for column in ("legs", "rotations", "mean delay", "made up in the air"):
+        table.add_column(column, justify="right")
+    for row in worst:
+        plane = planes.loc[row.tailnum] if row.tailnum in planes.index else None
+        model = "unknown" if plane is None else f"{plane.manufacturer.title()} {plane.model}"
+        mean = row.delay / row.legs
+        table.add_row(
+            row.tailnum, model, f"{row.legs}", f"{row.n}", f"{mean:.1f} min", f"{row.made_up:,} min"
+        )
+    return table
+
+
+def _batch(progress: dict[str, Any]) -> Batch:
+    operators = progress["stateOperators"]
+    custom: dict[str, int] = {}
+    for operator in operators:
+        for name, value in operator["customMetrics"].items():
+            custom[name] = custom.get(name, 0) + value
+    return Batch(
+        part=progress["part"],
+        number=progress["batchId"],
+        rows=progress["numInputRows"],
+        keys=sum(o["numRowsTotal"] for o in operators),
+        batch_ms=progress["durationMs"]["triggerExecution"],
+        commit_ms=sum(o["commitTimeMs"] / o["numShufflePartitions"] for o in operators),
+        custom=custom,
+    )
+
+
+def _amount(value: int, kind: str) -> str:
+    if kind == "timing":
+        return f"{value:,} ms"
+    if kind != "size":
+        return f"{value:,}"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            break
+        value /= 1024  # type: ignore[assignment]
+    return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"

@@ -1,0 +1,151 @@
+"""Runs both queries until they are stopped or done, and keeps what Spark reports of each batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bucketstate import Conf, configure
+from flights import hourly, layout, rotations
+from flights.data import SPARK_SCHEMA, WEEKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CORES = 2
+BUCKETS = 64
+_POLL_SECONDS = 0.1
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    hourly.NAME: hourly.query,
+    rotations.NAME: rotations.query,
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    name: str
+    query: StreamingQuery
+
+    def batches(self) -> int:
+        """How many batches this checkpoint has behind it, earlier processes' included."""
+        last = self.query.lastProgress
+        return 0 if last is None else int(last["batchId"]) + 1
+
+    def keys(self) -> int:
+        last = self.query.lastProgress
+        return sum(o["numRowsTotal"] for o in last["stateOperators"]) if last else 0
+
+
+def session() -> SparkSession:
+    # Spark's Python workers take this interpreter, not whatever `python3` is on the PATH.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    # pandas warns of something that Spark 4.2's own serializer does, once per batch.
+    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning:pyspark.sql.pandas.serializers"
+    builder = SparkSession.builder.appName("flights").master(f"local[{CORES}]")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={layout.LOGGING.as_uri()}",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(CORES),
+    }.items():
+        builder = builder.config(key, value)
+    return configure(builder, Conf(num_buckets=BUCKETS)).getOrCreate()
+
+
+def flights(spark: SparkSession, *, streaming: bool) -> DataFrame:
+    """The weekly files: as a stream of one file per batch, oldest first, or all at once."""
+    if not streaming:
+        return spark.read.schema(SPARK_SCHEMA).parquet(str(layout.INPUT))
+    source = spark.readStream.schema(SPARK_SCHEMA).option("maxFilesPerTrigger", 1)
+    return source.option("latestFirst", "false").parquet(str(layout.INPUT))
+
+
+def run(spark: SparkSession, console: Console, part: int, stop_after: int | None) -> None:
+    """Runs both queries at once, until each has `stop_after` batches behind it or is done."""
+    running = [_start(name, flights(spark, streaming=True)) for name in QUERIES]
+    with _bars(console) as bars:
+        tasks = {r.name: bars.add_task(r.name, total=WEEKS, note="starting") for r in running}
+        reported = 0
+        while any(r.query.isActive for r in running):
+            time.sleep(_POLL_SECONDS)
+            for r in running:
+                done = min(r.batches(), WEEKS)
+                bars.update(tasks[r.name], completed=done, note=f"{r.keys():,} keys")
+                if stop_after is not None and r.batches() >= stop_after and r.query.isActive:
+                    # It is in the middle of a batch: its interrupted tasks would log errors.
+                    spark.sparkContext.setLogLevel("OFF")
+                    r.query.stop()
+            slowest = min(min(r.batches(), WEEKS) for r in running)
+            if not console.is_terminal and slowest >= reported + 10:
+                reported = slowest
+                console.print(f"  {slowest} of {WEEKS} weeks")
+    for r in running:
+        failure = r.query.exception()
+        if failure is not None:
+            raise failure
+        _keep_progress(r, part)
+
+
+def emitted(spark: SparkSession, name: str) -> DataFrame:
+    """All that a query has put out, with the batch that put it out."""
+    return spark.read.parquet(str(layout.OUTPUT / name))
+
+
+def _start(name: str, source: DataFrame) -> Running:
+    folder = layout.OUTPUT / name
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def put_out(rows: DataFrame, batch: int) -> None:
+        # A batch that is run again after a restart replaces what its first run put out.
+        unfinished = folder / f".batch-{batch:03d}.unfinished"
+        table = rows.toArrow()
+        pq.write_table(
+            table.append_column("batch", pa.repeat(pa.scalar(batch), len(table))), unfinished
+        )
+        unfinished.replace(folder / f"batch-{batch:03d}.parquet")
+
+    query = (
+        QUERIES[name](source)
+        .writeStream.queryName(name)
+        .outputMode("update")
+        .option("checkpointLocation", str(layout.CHECKPOINTS / name))
+        .foreachBatch(put_out)
+        .trigger(availableNow=True)
+        .start()
+    )
+    return Running(name, query)
+
+
+def _bars(console: Console) -> Progress:
+    return Progress(
+        TextColumn("  {task.description:<10}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("weeks, {task.fields[note]}"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def _keep_progress(running: Running, part: int) -> None:
+    layout.PROGRESS.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({**json.loads(p.json), "part": part}) for p in running.query.recentProgress]
+    file: Path = layout.PROGRESS / f"{running.name}-{part}.jsonl"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,3 @@
+from bucketstate.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,5 @@
+"""The command `bucketstate`."""
+
+from bucketstate.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,110 @@
+"""The ways into a Spark session: before its JVM starts, while it runs, or as a plain dict.
+
+Spark reads `spark.jars` when its JVM starts. The class is then found everywhere: on the driver,
+where the stream thread asks the provider for its metrics, and in the executors' tasks. Given to a
+JVM that already runs, `spark.jars` reaches the executors only, and the query fails on the driver
+with nothing but the class's name. `configure` therefore refuses that case, and `enable` serves it
+with `ADD JAR`, which reaches both.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from bucketstate.config import PROVIDER_CLASS, Conf
+from bucketstate.errors import JarNotFoundError, SessionError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JARS = "spark.jars"
+
+
+def jar_path(folder: Path | None = None) -> Path:
+    """The provider's jar, which the package carries."""
+    folder = folder or Path(str(files("bucketstate").joinpath("jars")))
+    jars = sorted(folder.glob("bucketstate_2.13-*.jar"))
+    if len(jars) == 1:
+        return jars[0]
+    if jars:
+        raise JarNotFoundError(
+            f"{folder} holds {len(jars)} jars of bucketstate ({', '.join(j.name for j in jars)}) "
+            "where one belongs: run `make package` again, or reinstall the wheel."
+        )
+    raise JarNotFoundError(
+        f"The provider's jar is not in {folder}. In a checkout of the project, build it with "
+        "`make package`; elsewhere, install the wheel, which carries it."
+    )
+
+
+def spark_settings(conf: Conf | None = None) -> dict[str, str]:
+    """The settings with the jar, for `spark-submit`, a notebook or a Spark Connect server."""
+    return {JARS: str(jar_path()), **(conf or Conf()).to_spark()}
+
+
+def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
+    """Adds the jar and the settings to a classic session's builder, and returns the builder.
+
+    Jars that the builder already names are kept. Jars named in `spark-defaults.conf` are not seen
+    from here, and Spark lets the builder win: name those in the builder too.
+
+    Raises SessionError if a JVM already runs without the jar: see `enable`.
+    """
+    options: dict[str, Any] = builder._options
+    given = [j for j in str(options.get(JARS, "")).split(",") if j]
+    running = _jvm()
+    if running is not None and not _loads(running):
+        raise SessionError(
+            f"A Spark JVM already runs in this process, without {PROVIDER_CLASS}; spark.jars is "
+            "read only when the JVM starts. Call `bucketstate.enable(spark)` on the session, or "
+            "start the process with `spark-submit --jars $(bucketstate jar)`."
+        )
+    # A JVM that has the class has it from its own spark.jars, which the builder would hide.
+    if running is None or given:
+        jar = str(jar_path())
+        builder = builder.config(JARS, ",".join([*given, *([] if jar in given else [jar])]))
+    for key, value in (conf or Conf()).to_spark().items():
+        builder = builder.config(key, value)
+    return builder
+
+
+def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
+    """Turns the provider on in a classic session that already runs, for queries started after it.
+
+    The jar is added with `ADD JAR` unless the session has it; then the settings are set.
+    """
+    settings = (conf or Conf()).to_spark()
+    running = _jvm()
+    if running is None:
+        raise SessionError(
+            "This is not a classic session with a JVM of its own. On Spark Connect, give the "
+            "server the jar (`bucketstate conf --format flags`) and set `Conf().to_spark()` here."
+        )
+    if not _loads(running):
+        jar = str(jar_path()).replace("'", "\\'")
+        spark.sql(f"ADD JAR '{jar}'")
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    return spark
+
+
+def _jvm() -> Any | None:
+    """The JVM of this process, if one runs: started here, or by the `spark-submit` around us."""
+    if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" in os.environ:
+        SparkContext._ensure_initialized()
+    return SparkContext._jvm if SparkContext._gateway is not None else None
+
+
+def _loads(jvm: Any) -> bool:
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        loader.loadClass(PROVIDER_CLASS)
+    except Py4JError:
+        return False
+    return True

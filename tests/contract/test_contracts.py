@@ -1,0 +1,116 @@
+"""What is said in two places is the same in both."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import tomllib
+from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import bucketstate
+from bucketstate import Conf
+from bucketstate.registry import registry
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+VERSION = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def attribute_docs(cls: type) -> dict[str, str]:
+    """The string under each field, which is where an editor looks for its documentation."""
+    (definition,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(definition, ast.ClassDef)
+    docs = {}
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+            assert isinstance(field.target, ast.Name)
+            docs[field.target.id] = words(ast.literal_eval(below.value))
+    return docs
+
+
+def test_conf_has_the_registry_s_names_and_defaults() -> None:
+    fields = {f.name: f.default for f in dataclasses.fields(Conf)}
+    assert fields == {s.field: s.default for s in registry().settings}
+
+
+def test_conf_has_the_registry_s_types() -> None:
+    hints = get_type_hints(Conf)
+    for setting in registry().settings:
+        hint = hints[setting.field]
+        if setting.type == "enum":
+            assert get_origin(hint) is Literal
+            assert get_args(hint) == setting.values
+        else:
+            python = {"int": int, "millis": int, "boolean": bool, "string": str}
+            assert hint is python[setting.type]
+
+
+def test_conf_has_the_registry_s_words() -> None:
+    assert attribute_docs(Conf) == {s.field: words(s.doc) for s in registry().settings}
+
+
+def test_the_preset_is_the_default_conf_and_explains_each_setting() -> None:
+    text = (ROOT / "conf" / "spark-defaults.conf").read_text(encoding="utf-8")
+    lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
+    assert {key: value.strip() for key, value in lines} == Conf().to_spark()
+    for setting in registry().settings:
+        assert f"# {setting.doc}\n{setting.key} " in text
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["version"]
+    assert bucketstate.__version__ == VERSION
+    assert bucketstate.jar_path().name == f"bucketstate_2.13-{VERSION}.jar"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(VERSION)}\]", changes, re.MULTILINE)
+
+
+def test_every_make_target_that_is_named_exists_and_has_its_line_in_help() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE))
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    named = set()
+    for command in re.findall(
+        r"\bmake ([a-z][a-z -]*)", "\n".join([code(README), code(contributing), ci])
+    ):
+        named |= set(command.split())
+    assert {"demo", "test"} <= named
+    assert named <= targets
+
+
+def test_the_readme_s_settings_and_provider_class_are_real() -> None:
+    known = {s.key for s in registry().settings}
+    named = set(re.findall(re.escape(registry().prefix) + r"\w[\w.]*", README))
+    assert named <= known
+    assert bucketstate.PROVIDER_CLASS in README
+
+
+def test_the_readme_s_python_runs_as_far_as_it_parses() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        for node in ast.walk(ast.parse(block)):
+            if isinstance(node, ast.ImportFrom) and node.module == "bucketstate":
+                assert {alias.name for alias in node.names} <= set(bucketstate.__all__)
+
+
+def code(markdown: str) -> str:
+    return "\n".join(re.findall(r"```sh\n(.*?)```", markdown, re.DOTALL) + inline(markdown))
+
+
+def inline(markdown: str) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", markdown)
+
+
+def test_the_readme_s_table_of_settings_is_the_registry() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \| (.*) \|$", README, re.MULTILINE)
+    assert rows == [(s.name, str(s.default), s.doc) for s in registry().settings]

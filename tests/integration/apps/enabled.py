@@ -1,0 +1,15 @@
+"""A session that runs without the jar: `configure` comes too late and says so; `enable` works."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bucketstate import SessionError, configure, enable
+from tests.integration.apps.counting import builder_options, count, folder
+
+builder = SparkSession.builder.master("local[2]")
+for key, value in builder_options().items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+with pytest.raises(SessionError, match=r"bucketstate.enable\(spark\)"):
+    configure(SparkSession.builder)
+count(enable(spark), folder())

@@ -1,0 +1,61 @@
+"""Settings that cannot work stop the query with a sentence that helps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from bucketstate.registry import registry
+from tests.integration.streams import EVENTS, SCHEMA, Streamed, events, start, write_batches
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def count_keys(spark: SparkSession, folder: Path) -> None:
+    counts = spark.readStream.schema(SCHEMA).parquet(str(folder / "input")).groupBy("key").count()
+    start(counts, folder / "checkpoint", Streamed(), "update").awaitTermination()
+
+
+def failure(spark: SparkSession, folder: Path, setting: str, value: str) -> str:
+    key = registry().prefix + setting
+    before = spark.conf.get(key, None)
+    spark.conf.set(key, value)
+    try:
+        with pytest.raises(StreamingQueryException) as error:
+            count_keys(spark, folder)
+        return str(error.value)
+    finally:
+        spark.conf.unset(key)
+        if before is not None:
+            spark.conf.set(key, before)
+
+
+def test_an_unknown_key_names_the_nearest(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "input", EVENTS, events(1))
+    message = failure(spark, tmp_path, "numBucket", "16")
+    assert "numBucket" in message
+    assert registry().prefix + "numBuckets" in message
+
+
+def test_a_bad_value_names_what_is_allowed(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "input", EVENTS, events(1))
+    message = failure(spark, tmp_path, "numBuckets", "many")
+    for part in ("numBuckets", "many", "from 1 to 32768"):
+        assert part in message
+
+
+def test_another_number_of_buckets_on_restart(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = events(2)
+    write_batches(tmp_path / "input", EVENTS, [first])
+    count_keys(spark, tmp_path)
+    write_batches(tmp_path / "input", EVENTS, [second])
+    message = failure(spark, tmp_path, "numBuckets", "48")
+    for part in ("numBuckets", "16", "48"):
+        assert part in message
+    # Nothing was lost or half-applied: with the old number the query goes on.
+    count_keys(spark, tmp_path)

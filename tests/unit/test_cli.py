@@ -1,0 +1,60 @@
+"""The command `bucketstate`."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from bucketstate import Conf, JarNotFoundError, jar_path
+from bucketstate.cli import main
+
+
+def test_jar_prints_where_the_jar_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jar"]) == 0
+    assert capsys.readouterr().out.strip() == str(jar_path())
+
+
+def test_conf_as_properties(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--num-buckets", "128"]) == 0
+    lines = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
+    assert lines == {"spark.jars": str(jar_path()), **Conf(num_buckets=128).to_spark()}
+
+
+def test_conf_as_flags_survives_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--no-jar", "--format", "flags"]) == 0
+    words = shlex.split(capsys.readouterr().out)
+    assert set(words[::2]) == {"--conf"}
+    assert dict(word.split("=", 1) for word in words[1::2]) == Conf().to_spark()
+
+
+def test_conf_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--no-jar", "--format", "json", "--engine", "heap"]) == 0
+    assert json.loads(capsys.readouterr().out) == Conf().to_spark()
+
+
+def test_a_bad_value_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--num-buckets", "0"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "numBuckets is '0': it must be a whole number from 1 to 32768" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["jars"], ["conf", "--buckets", "1"]])
+def test_a_misuse_is_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+def test_a_missing_jar_says_how_to_get_it(tmp_path: Path) -> None:
+    with pytest.raises(JarNotFoundError, match="make package"):
+        jar_path(tmp_path)
+
+
+def test_two_jars_are_one_too_many(tmp_path: Path) -> None:
+    for version in ("0.1.0", "0.2.0"):
+        (tmp_path / f"bucketstate_2.13-{version}.jar").touch()
+    with pytest.raises(JarNotFoundError, match="holds 2 jars"):
+        jar_path(tmp_path)
