@@ -61,7 +61,7 @@ bench: .stamps/tools ## measure this provider beside Spark's own two (BENCH_KEYS
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json"
 
 generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
-	scripts/sbt "core/runMain io.bucketstate.config.GenerateSettings"
+	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
 
 clean: ## remove everything that was built; the next run sets up again
 	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target project/target project/project

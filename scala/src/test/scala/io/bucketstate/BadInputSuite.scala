@@ -2,8 +2,8 @@ package io.bucketstate
 
 import java.nio.file.Files
 
-import org.apache.spark.{SparkException, SparkThrowable}
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error._

@@ -2,8 +2,8 @@ package io.bucketstate
 
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
-import org.apache.spark.{SparkException, SparkThrowable}
 import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.ConflictException

@@ -66,6 +66,7 @@ private[bucketstate] final class BucketedStore(
       store
     } catch {
       case failure: Throwable =>
+        keeper.forget()
         lock.release(stamp)
         throw failure
     }
@@ -110,7 +111,6 @@ private[bucketstate] final class BucketedStore(
     try open
     catch {
       case failure: Throwable =>
-        keeper.forget()
         throw SparkErrors.cannotLoad(id, StoreView.Provider, failure)
     }
 

@@ -33,7 +33,7 @@ private[spark] final class LineageCheck private (outcome: CompletableFuture[Void
 private[spark] object LineageCheck {
 
   /** Nothing to check: the version was read from its file just now, or is the empty store. */
-  val Settled = new LineageCheck(CompletableFuture.completedFuture[Void](null))
+  val Settled: LineageCheck = new LineageCheck(CompletableFuture.completedFuture[Void](null))
 
   def start(store: FileStore, version: Long, expected: UUID): LineageCheck =
     new LineageCheck(CompletableFuture.runAsync(() => compare(store, version, expected), threads))

@@ -89,7 +89,7 @@ private[spark] abstract class StoreView(
 
 private[spark] object StoreView {
   val Provider = "BucketedStateStoreProvider"
-  val OneFamily = s"multiple column families is disabled in $Provider"
+  val OneFamily: String = s"multiple column families is disabled in $Provider"
 
   def oneValuePerKey(operation: String): Throwable =
     StateStoreErrors.unsupportedOperationException(operation, Provider)

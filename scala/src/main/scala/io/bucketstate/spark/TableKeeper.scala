@@ -22,8 +22,8 @@ private[spark] object Opened {
  * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
  * pulled away.
  *
- * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading holds the lock, so
- * two tasks that need the same version load it once.
+ * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
+ * lock, so two tasks that need the same version load it once.
  */
 private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory: Int) {
   private[this] var table: VersionedTable = _
@@ -32,6 +32,8 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
 
   /** Opens `version` for writing the next one; the caller holds the writer's lock. */
   def openForWrite(version: Long): Opened = synchronized {
+    // A task that ended without its abort having run must not leave its changes to the next one.
+    if (table != null) table.abort()
     val opened =
       if (!holds(version)) reload(version)
       else if (table.newest == version) Opened.Hit(table)
@@ -45,12 +47,18 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
     opened
   }
 
-  /** Opens `version` for reading until [[endRead]]. */
-  def openForRead(version: Long): Opened = synchronized {
-    if (holds(version)) register(Opened.Hit(table), version)
-    else if (table == null) register(reload(version), version)
-    else Opened.Reloaded(load(version).table) // an old version, read beside what is going on
-  }
+  /**
+   * Opens `version` for reading until [[endRead]]. A version newer than memory becomes the table, since
+   * the same task writes it next, unless somebody is writing the one that is there. Any other version
+   * that is not in memory is loaded for this reader alone, without holding the lock.
+   */
+  def openForRead(version: Long): Opened =
+    synchronized {
+      if (holds(version)) Some(register(Opened.Hit(table), version))
+      else if (table == null || (version > table.newest && !table.isOpen)) {
+        Some(register(reload(version), version))
+      } else None
+    }.getOrElse(Opened.Reloaded(load(version).table))
 
   def endRead(from: VersionedTable, version: Long): Unit = synchronized {
     if (from eq table) {

@@ -169,8 +169,8 @@ private[table] object Bucket {
 
   /** Hashes and slots of one size. */
   final class SlotArrays(val capacity: Int) {
-    val hashes = new AtomicIntegerArray(capacity)
-    val slots = new AtomicReferenceArray[AnyRef](capacity)
+    val hashes: AtomicIntegerArray = new AtomicIntegerArray(capacity)
+    val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
 
     /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
     val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt

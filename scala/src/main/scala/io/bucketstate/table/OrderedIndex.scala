@@ -1,7 +1,7 @@
 package io.bucketstate.table
 
-import java.util.{Arrays => JArrays}
 import java.util.concurrent.ConcurrentSkipListSet
+import java.util.{Arrays => JArrays}
 
 /**
  * The keys of a column family in byte order (unsigned, lexicographic), over the same entries as the

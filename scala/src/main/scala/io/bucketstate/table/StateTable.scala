@@ -63,6 +63,9 @@ trait StateTable {
   /** Opens `newest + 1` for writing, after giving up the versions below `keepFrom`. O(1). */
   def begin(keepFrom: Long): Unit
 
+  /** Whether a version is open for writing. */
+  def isOpen: Boolean
+
   /** The changes of the open version so far. O(changes). */
   def openChanges: ChangeSet
 

@@ -26,7 +26,7 @@ final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTa
   private[this] val settling = new ArrayDeque[Settling]()
   @volatile private[this] var newestVersion = base
   @volatile private[this] var oldestVersion = base
-  private[this] var open = 0 // relative number of the open version, 0 when none is
+  @volatile private[this] var open = 0 // relative number of the open version, 0 when none is
   private[this] var keysBefore: Array[Long] = Array.empty
 
   override def newest: Long = newestVersion
@@ -57,6 +57,8 @@ final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTa
     keysBefore = tables.iterator.map(_.keyCount).toArray
     open = relative(newestVersion + 1)
   }
+
+  override def isOpen: Boolean = open > 0
 
   override def openChanges: ChangeSet = {
     requireOpen()

@@ -2,11 +2,9 @@ package org.apache.spark.sql.execution.streaming.state
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-
-import org.apache.spark.SparkConf
-import org.apache.spark.SparkEnv
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.{SparkConf, SparkEnv}
 
 /**
  * The few members private to Spark that a state store provider needs. Everything else of this project
