@@ -14,8 +14,8 @@ from flights import data, hourly, layout, rotations
 
 HALF_WAY = 26
 TITLES = {
-    hourly.NAME: "hourly: departures and delays per airport (windowed aggregation)",
-    rotations.NAME: "rotations: each aircraft's rotation (applyInPandasWithState with a timeout)",
+    hourly.NAME: "hourly: delays per airport (windowed aggregation)",
+    rotations.NAME: "rotations: each aircraft's (applyInPandasWithState)",
 }
 
 
@@ -23,7 +23,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="flights", description=__doc__)
     parser.add_argument("--part", type=int, choices=(1, 2), help=argparse.SUPPRESS)
     part: int | None = parser.parse_args().part
-    console = Console(highlight=False)
+    # In a log there is no width to ask for.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     match part:
         case 1:
             return _first_part(console)

@@ -28,7 +28,7 @@ def draw(runs: Sequence[Run], titles: dict[str, str], file: Path) -> None:
         _panel(axis, run, titles[run.name])
     axes[-1, 0].set_xlabel("batch (one week of flights each)")
     figure.suptitle(
-        "A year of flights out of New York on bucketstate", x=0.075, ha="left", weight="bold"
+        "A year of flights out of New York on bucketstate", x=0.012, ha="left", weight="bold"
     )
     figure.tight_layout(rect=(0, 0, 1, 0.99))
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -45,20 +45,20 @@ def _panel(axis: Axes, run: Run, title: str) -> None:
         axis.plot(numbers, [b.batch_ms for b in batches], color=_BATCH, label=labels[0], **style)
         axis.plot(numbers, [b.commit_ms for b in batches], color=_COMMIT, label=labels[1], **style)
     restart = min((b.number for b in run.batches if b.part == 2), default=None)
-    axis.set_yscale("log")
+    axis.set_yscale("log", nonpositive="clip")
     axis.set_ylabel("milliseconds")
-    axis.set_title(title, loc="left", fontsize=10.5)
+    axis.set_title(title, loc="left", fontsize=10)
     axis.grid(axis="y", color=_GRID, linewidth=0.8)
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
     low, high = axis.get_ylim()
-    axis.set_ylim(low / 1.3, high * 2.2)
+    axis.set_ylim(low / 1.3, high * 1.3)
     axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:,.0f}"))
     if restart is not None:
         axis.axvline(restart - 0.5, color=_RESTART, linestyle="--", linewidth=1.2)
         axis.annotate(
             "new process, restarted\nfrom the checkpoint",
-            (restart - 0.5, 1), xycoords=("data", "axes fraction"),
-            xytext=(6, -4), textcoords="offset points", va="top", color="#555555", fontsize=9,
+            (restart - 0.5, 0.5), xycoords=("data", "axes fraction"),
+            xytext=(6, 0), textcoords="offset points", va="center", color="#555555", fontsize=9,
         )  # fmt: skip
-    axis.legend(loc="upper right", frameon=False, ncols=2, fontsize=9)
+    axis.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, ncols=2, fontsize=9)

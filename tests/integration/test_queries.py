@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,6 @@ from tests.integration.streams import (
 )
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +33,15 @@ def in_one_batch(spark: SparkSession, folder: Path) -> DataFrame:
 
 def sorted_rows(rows: DataFrame) -> list[tuple[Any, ...]]:
     return sorted(tuple(row) for row in rows.collect())
+
+
+def ended_by(watermark: datetime, windows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The windows that the watermark has passed.
+
+    Not a filter of the batch query: Spark 4.2 pushes one on a session's end below the merging of
+    sessions, where it drops events instead of sessions.
+    """
+    return [window for window in windows if window[1].astimezone(UTC) <= watermark]
 
 
 def assert_state_was_dropped(streamed: Streamed, watermark: datetime) -> None:
@@ -51,8 +60,8 @@ def test_windowed_aggregation(spark: SparkSession, tmp_path: Path) -> None:
     batches = events()
     watermark = final_watermark(batches)
     streamed = run_with_restart(spark, tmp_path, streaming(counts), batches)
-    expected = counts(in_one_batch(spark, tmp_path)).where(F.col("end") <= F.lit(watermark))
-    assert sorted(streamed.rows()) == sorted_rows(expected)
+    expected = sorted_rows(counts(in_one_batch(spark, tmp_path)))
+    assert sorted(streamed.rows()) == ended_by(watermark, expected)
     assert len(streamed.rows()) > 50
     streamed.assert_on_bucketstate()
     assert_state_was_dropped(streamed, watermark)
@@ -67,8 +76,8 @@ def test_session_windows(spark: SparkSession, tmp_path: Path) -> None:
     batches = events()
     watermark = final_watermark(batches)
     streamed = run_with_restart(spark, tmp_path, streaming(sessions), batches)
-    expected = sessions(in_one_batch(spark, tmp_path)).where(F.col("end") <= F.lit(watermark))
-    assert sorted(streamed.rows()) == sorted_rows(expected)
+    expected = sorted_rows(sessions(in_one_batch(spark, tmp_path)))
+    assert sorted(streamed.rows()) == ended_by(watermark, expected)
     assert max(n for _, _, _, n, _ in streamed.rows()) > 1
     streamed.assert_on_bucketstate()
     assert_state_was_dropped(streamed, watermark)
