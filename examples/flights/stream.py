@@ -54,12 +54,14 @@ def session() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # pandas warns of something that Spark 4.2's own serializer does, once per batch.
     os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning:pyspark.sql.pandas.serializers"
+    # A run this short spends more on the JVM's optimising compiler than it gets back.
+    java = f"-Dlog4j2.configurationFile={layout.LOGGING.as_uri()} -XX:TieredStopAtLevel=1 -Xss4m"
     builder = SparkSession.builder.appName("flights").master(f"local[{CORES}]")
     for key, value in {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={layout.LOGGING.as_uri()}",
+        "spark.driver.extraJavaOptions": java,
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(CORES),
