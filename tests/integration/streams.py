@@ -98,11 +98,14 @@ def run_with_restart(
     mode: str = "append",
     spark_schema: str = SCHEMA,
     arrow_schema: pa.Schema = EVENTS,
+    before_restart: Callable[[], None] = lambda: None,
 ) -> Streamed:
     """The first half of the batches, then a new query from the checkpoint with the rest."""
     streamed = Streamed()
     half = len(batches) // 2
     for part in (batches[:half], batches[half:]):
+        if streamed.progress:
+            before_restart()
         write_batches(folder / "input", arrow_schema, part)
         source = spark.readStream.schema(spark_schema).option("maxFilesPerTrigger", 1)
         started = start(

@@ -1,5 +1,7 @@
 package io.bucketstate
 
+import java.util.UUID
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
@@ -13,7 +15,7 @@ import io.bucketstate.spark.{BucketedStore, SparkMetrics, SparkSettings}
  * batch one file with what the batch changed. Spark makes one per store and query run and calls it from
  * task threads and maintenance threads. This class only wires: see [[spark.BucketedStore]].
  */
-final class BucketedStateStoreProvider extends StateStoreProvider {
+final class BucketedStateStoreProvider extends StateStoreProvider with SupportsFineGrainedReplay {
   @volatile private[this] var store: BucketedStore = _
 
   override def init(
@@ -30,8 +32,7 @@ final class BucketedStateStoreProvider extends StateStoreProvider {
     BucketedStore.requireSupported(
       keyStateEncoderSpec,
       useColumnFamilies,
-      useMultipleValuesPerKey,
-      storeConfs
+      useMultipleValuesPerKey
     )
     store = new BucketedStore(
       stateStoreId,
@@ -40,7 +41,8 @@ final class BucketedStateStoreProvider extends StateStoreProvider {
       keyStateEncoderSpec,
       SparkSettings.read(storeConfs),
       storeConfs,
-      hadoopConf
+      hadoopConf,
+      () => UUID.randomUUID()
     )
   }
 
@@ -55,6 +57,45 @@ final class BucketedStateStoreProvider extends StateStoreProvider {
 
   override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
     store.openForRead(version, uniqueId)
+
+  override def replayStateFromSnapshot(
+      snapshotVersion: Long,
+      endVersion: Long,
+      readOnly: Boolean,
+      snapshotVersionStateStoreCkptId: Option[String],
+      endVersionStateStoreCkptId: Option[String]
+  ): StateStore =
+    store
+      .replay(
+        snapshotVersion,
+        snapshotVersionStateStoreCkptId,
+        endVersion,
+        endVersionStateStoreCkptId
+      )
+      .forWrite
+
+  override def replayReadStateFromSnapshot(
+      snapshotVersion: Long,
+      endVersion: Long,
+      snapshotVersionStateStoreCkptId: Option[String],
+      endVersionStateStoreCkptId: Option[String]
+  ): ReadStateStore =
+    store
+      .replay(
+        snapshotVersion,
+        snapshotVersionStateStoreCkptId,
+        endVersion,
+        endVersionStateStoreCkptId
+      )
+      .forRead
+
+  override def getStateStoreChangeDataReader(
+      startVersion: Long,
+      endVersion: Long,
+      colFamilyNameOpt: Option[String],
+      endVersionStateStoreCkptId: Option[String]
+  ): ChangeRecords =
+    store.changes(startVersion, endVersion, colFamilyNameOpt, endVersionStateStoreCkptId)
 
   override def doMaintenance(): Unit = store.maintain()
 

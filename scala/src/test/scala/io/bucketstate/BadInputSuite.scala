@@ -59,10 +59,6 @@ class BadInputSuite extends AnyFunSuite {
 
   test("what this version does not serve is refused with Spark's own errors") {
     withHarness { harness =>
-      val ids = intercept[Exception](
-        harness.provider("spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2")
-      )
-      assert(condition(ids) == "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED")
       val provider = harness.provider()
       val store = provider.getStore(0)
       val families = intercept[Exception] {

@@ -12,7 +12,8 @@ import io.bucketstate.testkit.ProviderHarness._
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
  * versions, reads beside the writer and restarts a query can produce, every version holds exactly what
- * its model holds.
+ * its model holds. With checkpoint ids, also what other executors' attempts at the same versions leave
+ * in the folder, whether they win or lose.
  */
 class ProviderHistorySuite extends AnyFunSuite {
 
@@ -46,13 +47,24 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
     }
 
+  for (seed <- 1 to 4)
+    test(s"random history with checkpoint ids and rival attempts, seed $seed") {
+      withFolder { folder =>
+        val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "3", Format2)
+        val random = new Random(seed.toLong)
+        new History(new ProviderHarness(folder), conf, random, rivals = true).run(steps = 2000)
+      }
+    }
+
   private final class History(
       harness: ProviderHarness,
       conf: Seq[(String, String)],
       random: Random,
-      prefixScans: Boolean = false
+      prefixScans: Boolean = false,
+      rivals: Boolean = false
   ) {
     private val versions = mutable.ArrayBuffer[Model](Map.empty)
+    private val ids = mutable.ArrayBuffer[Option[String]](None)
     private var provider = harness.provider(conf: _*)
     private var store: StateStore = _
     private var open: Model = Map.empty
@@ -64,7 +76,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       for (_ <- 1 to steps) step()
       end()
       (0 to newest).foreach { v =>
-        val reader = provider.getReadStore(v.toLong)
+        val reader = provider.getReadStore(v.toLong, ids(v))
         assert(contents(reader) == versions(v), s"version $v at the end")
         reader.release()
       }
@@ -72,16 +84,17 @@ class ProviderHistorySuite extends AnyFunSuite {
     }
 
     private def step(): Unit = random.nextInt(100) match {
-      case n if n < 45 => write()
-      case n if n < 60 => remove()
-      case n if n < 72 => look()
-      case n if n < 82 => commit()
-      case n if n < 85 => abort()
-      case n if n < 88 => retryOlder()
-      case n if n < 92 => openReader()
-      case n if n < 96 => checkReader()
-      case n if n < 98 => scan()
-      case _           => restart()
+      case n if n < 45  => write()
+      case n if n < 60  => remove()
+      case n if n < 72  => look()
+      case n if n < 82  => commit()
+      case n if n < 85  => abort()
+      case n if n < 88  => retryOlder()
+      case n if n < 92  => openReader()
+      case n if n < 96  => checkReader()
+      case n if n < 98  => scan()
+      case 98 if rivals => rivalAttempt()
+      case _            => restart()
     }
 
     private def someKey(): (Long, String) = {
@@ -90,7 +103,7 @@ class ProviderHistorySuite extends AnyFunSuite {
     }
 
     private def begin(version: Int = newest): Unit = if (store == null) {
-      store = provider.getStore(version.toLong)
+      store = provider.getStore(version.toLong, ids(version))
       open = versions(version)
     }
 
@@ -131,9 +144,37 @@ class ProviderHistorySuite extends AnyFunSuite {
       val base = store.version.toInt
       assert(store.commit() == base + 1L)
       assert(store.metrics.numKeys == open.size)
-      versions.takeInPlace(base + 1)
-      versions += open
+      record(base, open, store.getStateStoreCheckpointInfo())
       store = null
+    }
+
+    /** The driver's view: this attempt is the one that the next batch builds on. */
+    private def record(base: Int, made: Model, info: StateStoreCheckpointInfo): Unit = {
+      assert(info.batchVersion == base + 1L)
+      assert(info.baseStateStoreCkptId == ids(base))
+      assert(
+        info.stateStoreCkptId.isDefined == rivals && !(rivals && ids.contains(
+          info.stateStoreCkptId
+        ))
+      )
+      versions.takeInPlace(base + 1)
+      ids.takeInPlace(base + 1)
+      versions += made
+      ids += info.stateStoreCkptId
+    }
+
+    /** Another executor makes a version too; the driver then takes its attempt, or does not. */
+    private def rivalAttempt(): Unit = {
+      val base = Math.max(0, newest - random.nextInt(3))
+      val rival = harness.provider(conf: _*)
+      val k = someKey()
+      val v = (random.nextLong(), "rival")
+      val info = attempt(rival, base.toLong, ids(base))(k -> v)()
+      rival.close()
+      if (random.nextBoolean()) {
+        abort() // what is open here may build on a version that is now replaced
+        record(base, versions(base) + (k -> v), info)
+      }
     }
 
     private def abort(): Unit = if (store != null) {
@@ -157,7 +198,7 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     private def openReader(): Unit = {
       val version = Math.max(0, newest - random.nextInt(3))
-      readers += provider.getReadStore(version.toLong) -> versions(version)
+      readers += provider.getReadStore(version.toLong, ids(version)) -> versions(version)
     }
 
     /** What a reader opened stays as it was, also when a retry replaces that version meanwhile. */

@@ -7,7 +7,7 @@ import scala.collection.mutable
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.config.ConfigKey
-import io.bucketstate.error.{ChangedSetting, CorruptException, InvalidException}
+import io.bucketstate.error.{ChangedSetting, CorruptException, InvalidException, MissingException}
 import io.bucketstate.table.{FamilySpec, RecordBuffer, VersionedTable}
 
 /**
@@ -18,37 +18,65 @@ import io.bucketstate.table.{FamilySpec, RecordBuffer, VersionedTable}
 final case class Recovered(table: VersionedTable, writer: Option[UUID])
 
 /**
- * Carries out a [[RecoveryPlan]]: replays changelogs into a fresh table. Checks what the checksums of
+ * Carries out a [[RecoveryPlan]]: replays the changelogs of a [[Lineage]] into a fresh table. Checks what the checksums of
  * single files cannot: that the files were written with the same buckets and encodings as are in use
  * now, and that the keys counted after each version are as many as its changelog says.
  *
  * Only reads. Thread-safe.
- *
- * @param families the column families the store has now, with their encodings
  */
 final class Recovery(
     store: FileStore,
     assigner: BucketAssigner,
-    families: Seq[(FamilySpec, FamilyDescriptor)]
+    families: KnownFamilies
 ) {
 
-  /** The state at `version`, 0 being the empty store. */
-  def load(version: Long): Recovered = {
+  /**
+   * The state at `version`, 0 being the empty store.
+   *
+   * @param checkpointId tells attempts at the version apart; None for one that was written without
+   */
+  def load(version: Long, checkpointId: Option[String]): Recovered = {
     val plan = RecoveryPlan.to(version)
-    val table = new VersionedTable(assigner, version)
-    families.foreach { case (spec, _) => table.family(spec) }
+    val target = Changelog(version, checkpointId)
+    replayAll(target, Lineage.of(store, target)(_.version <= plan.base).inOrder)
+  }
+
+  /**
+   * The state at `version`, by way of the state at `snapshot` as the checkpoint gives it: whatever that
+   * is restored from, the changelogs after it are replayed one by one. That there is no snapshot file of
+   * just that version is no error.
+   */
+  def loadFrom(snapshot: Changelog, target: Changelog): Recovered = {
+    val after = Lineage.of(store, target)(_.version <= snapshot.version)
+    if (after.base != snapshot) {
+      throw Lineage.corrupt(
+        store,
+        target,
+        s"expected version ${target.version} with the checkpoint id ${Lineage.idOf(target)} to be " +
+          s"built on version ${snapshot.version} with the checkpoint id ${Lineage.idOf(snapshot)}, " +
+          s"found it built on ${Lineage.idOf(after.base)}"
+      )
+    }
+    val base = Lineage.of(store, snapshot)(_ => false)
+    replayAll(target, base.inOrder ++ after.inOrder)
+  }
+
+  private def replayAll(target: Changelog, files: Seq[(Changelog, Changelog)]): Recovered = {
+    val table = new VersionedTable(assigner, target.version)
+    families.all.foreach { case (spec, _) => table.family(spec) }
     var writer: Option[UUID] = None
-    plan.changelogs.foreach(v => writer = Some(replay(Changelog(v), table)))
+    files.foreach { case (file, base) => writer = Some(replay(file, base, table)) }
     Recovered(table, writer)
   }
 
-  private def replay(file: Changelog, table: VersionedTable): UUID = {
-    val reader = ChangelogReader.readWhole(store, file)
+  private def replay(file: Changelog, base: Changelog, table: VersionedTable): UUID = {
+    val reader = readWhole(file)
     try {
+      checkBase(file, base, reader.header)
       checkBuckets(file, reader.header)
       val loaders = mutable.HashMap.empty[Int, Loader]
       reader.families.foreach { family =>
-        val spec = specOf(file, family.descriptor)
+        val spec = families.matching(path(file), family.descriptor)
         loaders(spec.id) = new Loader(spec, table.loader(spec))
       }
       reader.foreach((block, op, bytes, offset, length) =>
@@ -81,6 +109,39 @@ final class Recovery(
     }
   }
 
+  private def readWhole(file: Changelog): ChangelogReader =
+    try ChangelogReader.readWhole(store, file)
+    catch {
+      case e: MissingException if file.checkpointId.isEmpty && writtenWithIds(file.version) =>
+        throw new MissingException(
+          path(file),
+          s"version ${file.version} was asked for without a checkpoint id, but was written with one",
+          "Run the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, the setting " +
+            "that this version was written with.",
+          e
+        )
+    }
+
+  /** Lists the folder; for the words of an error only. */
+  private def writtenWithIds(version: Long): Boolean =
+    store.list().iterator.map(f => CheckpointFiles.parse(f.name)).exists {
+      case Some(Changelog(`version`, id)) => id.isDefined
+      case _                              => false
+    }
+
+  /** Headers were read before, one by one: what is replayed must still be what was found then. */
+  private def checkBase(file: Changelog, base: Changelog, header: ChangelogHeader): Unit = {
+    val found = Lineage.baseOf(store, file, header)
+    if (found != base) {
+      throw Lineage.corrupt(
+        store,
+        file,
+        s"expected version ${file.version} with the checkpoint id ${Lineage.idOf(file)} to be built " +
+          s"on the checkpoint id ${Lineage.idOf(base)}, found ${Lineage.idOf(found)}"
+      )
+    }
+  }
+
   private def checkBuckets(file: Changelog, header: ChangelogHeader): Unit = {
     if (header.numBuckets != assigner.numBuckets) {
       val (stored, current) = (header.numBuckets.toString, assigner.numBuckets.toString)
@@ -99,17 +160,6 @@ final class Recovery(
       )
     }
   }
-
-  private def specOf(file: Changelog, stored: FamilyDescriptor): FamilySpec =
-    families.find(_._2.id == stored.id) match {
-      case Some((spec, `stored`)) => spec
-      case found                  =>
-        throw new InvalidException(
-          s"${path(file)} holds the column family $stored, the query now expects " +
-            found.fold("none of that number")(_._2.toString),
-          "Restart with the query that wrote the checkpoint, or from a new checkpoint location."
-        )
-    }
 
   private def miscounted(file: Changelog, family: ChangelogFamily, found: Long): CorruptException =
     new CorruptException(

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType
 import io.bucketstate.spark.StoreLifecycle._
 
 /** What a write store needs of its provider. */
-private[bucketstate] trait WriteSession {
+private[spark] trait WriteSession {
 
   /** Makes the open changes durable; returns the figures of the store as they are then. */
   def commit(): StateStoreMetrics
@@ -17,6 +17,9 @@ private[bucketstate] trait WriteSession {
 
   /** The figures of a store that ended without a commit. */
   def metrics: StateStoreMetrics
+
+  /** Names the version that is being made, and the one it builds on. */
+  def ids: CheckpointIds
 
   /** Throws when another task has taken the store over. */
   def verify(): Unit
@@ -32,7 +35,7 @@ private[bucketstate] trait WriteSession {
  * A version opened for writing: changes become version + 1 when they are committed. For one thread, as
  * Spark uses it; a second thread that still runs for a killed task loses its stamp and fails.
  */
-private[bucketstate] final class BucketedStateStore(
+private[spark] final class BucketedStateStore(
     id: StateStoreId,
     version: Long,
     family: FamilyView,
@@ -113,7 +116,7 @@ private[bucketstate] final class BucketedStateStore(
         "Cannot get checkpointInfo without committing the store"
       )
     }
-    StateStoreCheckpointInfo(id.partitionId, newVersion, None, None)
+    StateStoreCheckpointInfo(id.partitionId, newVersion, session.ids.own, session.ids.base)
   }
 
   override def createColFamilyIfAbsent(

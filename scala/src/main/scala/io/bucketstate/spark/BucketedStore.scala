@@ -10,7 +10,8 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.{BlockCodec, FileStores, Recovery}
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.checkpoint.{BlockCodec, ChangeFeed, FileStores, KnownFamilies, Recovery}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.table.{RecordBuffer, VersionedTable}
 
@@ -27,7 +28,8 @@ private[bucketstate] final class BucketedStore(
     keySpec: KeyStateEncoderSpec,
     config: StoreConfig,
     conf: StateStoreConf,
-    hadoopConf: Configuration
+    hadoopConf: Configuration,
+    newCheckpointId: () => UUID
 ) {
   private[this] val ticker = Ticker.System
   private[this] val family =
@@ -35,8 +37,8 @@ private[bucketstate] final class BucketedStore(
   private[this] val assigner = new BucketAssigner(config.numBuckets)
   private[this] val codec = BlockCodec.forName(config.compressionCodec)
   private[this] val files = FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf)
-  private[this] val recovery =
-    new Recovery(files, assigner, Seq(family.tableSpec -> family.descriptor))
+  private[this] val families = new KnownFamilies(Seq(family.tableSpec -> family.descriptor))
+  private[this] val recovery = new Recovery(files, assigner, families)
   private[this] val keeper = new TableKeeper(recovery.load, config.versionsInMemory)
   private[this] val lock = new WriterLock(id, config.lockAcquireTimeoutMs, ticker)
   private[this] val committer =
@@ -48,8 +50,14 @@ private[bucketstate] final class BucketedStore(
 
   files.createFolder()
 
+  /**
+   * @param checkpointId which attempt at `version` to build on. Not looked at when ids are turned off,
+   *                     as in Spark's RocksDB provider; without one the version must have been written
+   *                     without, as in the first batch after ids were turned on.
+   */
   def openForWrite(version: Long, checkpointId: Option[String], loadEmpty: Boolean): StateStore = {
-    requirePlainVersion(version, checkpointId)
+    requireVersion(version)
+    val base = if (conf.enableStateStoreCheckpointIds) checkpointId else None
     if (loadEmpty) {
       throw StateStoreErrors.unsupportedOperationException(
         "getStore(loadEmpty)",
@@ -59,8 +67,10 @@ private[bucketstate] final class BucketedStore(
     val stamp = lock.acquire()
     try {
       val start = ticker.nanos
-      val opened = loading(keeper.openForWrite(version))
-      val session = new Session(opened, stamp, ticker.millisSince(start), checkOf(opened, version))
+      val opened = loading(keeper.openForWrite(version, base))
+      val loadMs = ticker.millisSince(start)
+      val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newCheckpointId)
+      val session = new Session(opened, stamp, loadMs, checkOf(opened, version, base), ids)
       val store = new BucketedStateStore(id, version, viewOf(opened.table), validator, session)
       onTaskEnd(() => store.abortIfOpen(), () => { lock.release(stamp); () })
       store
@@ -72,14 +82,56 @@ private[bucketstate] final class BucketedStore(
     }
   }
 
+  /**
+   * @param checkpointId looked at even when ids are turned off: the state reader passes on what the
+   *                     query recorded, in a session that need not have the query's settings
+   */
   def openForRead(version: Long, checkpointId: Option[String]): ReadStateStore = {
-    requirePlainVersion(version, checkpointId)
+    requireVersion(version)
     lock.failIfClosed("ACQUIRED", "load")
-    val table = loading(keeper.openForRead(version)).table
+    val table = loading(keeper.openForRead(version, checkpointId)).table
     val end = () => keeper.endRead(table, version)
     val store = new BucketedReadStore(id, version, viewOf(table), validator, end)
     onTaskEnd(() => store.endIfOpen(), () => ())
     store
+  }
+
+  /**
+   * The state at `to` by way of the state at `from` as the checkpoint gives it, in a table of its own:
+   * for the state reader.
+   */
+  def replay(
+      from: Long,
+      fromId: Option[String],
+      to: Long,
+      toId: Option[String]
+  ): ReplayedState = {
+    requireReplay(from, to)
+    lock.failIfClosed("ACQUIRED", "load")
+    val table = loading(recovery.loadFrom(Changelog(from, fromId), Changelog(to, toId))).table
+    new ReplayedState(id, table, viewOf(table), validator)
+  }
+
+  /** The changes of the versions `from` to `to`, as Spark's change feed wants them. */
+  def changes(
+      from: Long,
+      to: Long,
+      columnFamily: Option[String],
+      checkpointId: Option[String]
+  ): ChangeRecords = {
+    requireReplay(from, to)
+    columnFamily.filter(_ != family.name).foreach { _ =>
+      throw StateStoreErrors.multipleColumnFamiliesNotSupported(StoreView.Provider)
+    }
+    lock.failIfClosed("ACQUIRED", "load")
+    val feed = loading(new ChangeFeed(files, families).read(from, to, checkpointId, family.id))
+    val decoder = new ChangeDecoder(family)
+    new ChangeRecords(() => loading(feed.nextOption()).map(decoder.decode))
+  }
+
+  private def requireReplay(from: Long, to: Long): Unit = {
+    if (from < 1) throw SparkInternals.unexpectedVersion(from)
+    if (to < from) throw SparkInternals.unexpectedVersion(to)
   }
 
   def maintain(): Unit = {
@@ -102,23 +154,27 @@ private[bucketstate] final class BucketedStore(
       new RecordBuffer(assigner)
     )
 
-  private def requirePlainVersion(version: Long, checkpointId: Option[String]): Unit = {
-    if (checkpointId.isDefined) throw BucketedStore.noCheckpointIds
+  private def requireVersion(version: Long): Unit =
     if (version < 0) throw SparkInternals.unexpectedVersion(version)
-  }
 
-  private def loading(open: => Opened): Opened =
+  private def loading[A](open: => A): A =
     try open
     catch {
       case failure: Throwable =>
         throw SparkErrors.cannotLoad(id, StoreView.Provider, failure)
     }
 
-  private def checkOf(opened: Opened, version: Long): LineageCheck = opened match {
-    case Opened.Reloaded(_) => LineageCheck.Settled
-    case _                  =>
-      keeper.writerOf(version).fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
-  }
+  /**
+   * A version with a checkpoint id needs no check: its file bears the id in its name, no other attempt
+   * writes that name, and Spark says which attempt won by the id it asks for.
+   */
+  private def checkOf(opened: Opened, version: Long, base: Option[String]): LineageCheck =
+    opened match {
+      case Opened.Reloaded(_)  => LineageCheck.Settled
+      case _ if base.isDefined => LineageCheck.Settled
+      case _                   =>
+        keeper.writerOf(version).fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
+    }
 
   /** Spark runs these when the task ends, however it ends; outside a task there is nobody to run them. */
   private def onTaskEnd(first: () => Unit, last: () => Unit): Unit =
@@ -134,7 +190,8 @@ private[bucketstate] final class BucketedStore(
       opened: Opened,
       stamp: Long,
       loadMs: Long,
-      lineage: LineageCheck
+      lineage: LineageCheck,
+      override val ids: CheckpointIds
   ) extends WriteSession {
 
     override def commit(): StateStoreMetrics = {
@@ -144,8 +201,8 @@ private[bucketstate] final class BucketedStore(
           keeper.forget()
           throw failure
       }
-      val figures = committer.commit(opened.table)
-      keeper.committed(opened.table, committer.writerId)
+      val figures = committer.commit(opened.table, ids)
+      keeper.committed(opened.table, committer.writerId, ids.own)
       newestDurable.accumulateAndGet(opened.table.newest, Math.max(_, _))
       if (conf.commitValidationEnabled) {
         StateStore.reportCommitToCoordinator(opened.table.newest, id, hadoopConf)
@@ -184,10 +241,8 @@ private[bucketstate] object BucketedStore {
   def requireSupported(
       keySpec: KeyStateEncoderSpec,
       useColumnFamilies: Boolean,
-      useMultipleValuesPerKey: Boolean,
-      conf: StateStoreConf
+      useMultipleValuesPerKey: Boolean
   ): Unit = {
-    if (conf.enableStateStoreCheckpointIds) throw noCheckpointIds
     if (useColumnFamilies)
       throw StateStoreErrors.multipleColumnFamiliesNotSupported(StoreView.Provider)
     if (useMultipleValuesPerKey) throw StoreView.oneValuePerKey("multipleValuesPerKey")
@@ -200,9 +255,4 @@ private[bucketstate] object BucketedStore {
         )
     }
   }
-
-  private def noCheckpointIds: Throwable = StateStoreErrors.stateStoreCheckpointIdsNotSupported(
-    s"${StoreView.Provider} does not support checkpoint ids yet: set " +
-      "spark.sql.streaming.stateStore.checkpointFormatVersion to 1."
-  )
 }

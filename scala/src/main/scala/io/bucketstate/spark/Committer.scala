@@ -31,7 +31,7 @@ private[spark] final class Committer(
   private[this] val writer = new ChangelogWriter()
 
   /** Returns the figures of the commit. When it throws, nothing was published. */
-  def commit(table: VersionedTable): Map[MetricKey, Long] = {
+  def commit(table: VersionedTable, ids: CheckpointIds): Map[MetricKey, Long] = {
     val changes = table.openChanges
     val start = ticker.nanos
     val header = new ChangelogHeader(
@@ -39,11 +39,13 @@ private[spark] final class Committer(
       writerId,
       assigner.numBuckets,
       BucketAssigner.HashName,
-      codec
+      codec,
+      ids.own,
+      ids.base
     )
     val bytes = writer.encode(header, descriptors.zip(changes.families))
     val encoded = ticker.nanos
-    store.write(Changelog(changes.version).name)(bytes.writeTo)
+    store.write(Changelog(changes.version, ids.own).name)(bytes.writeTo)
     Map(
       MetricKey.ChangelogBytes -> bytes.length,
       MetricKey.ChangedKeys -> bytes.records,

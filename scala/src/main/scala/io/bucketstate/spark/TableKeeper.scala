@@ -25,19 +25,24 @@ private[spark] object Opened {
  * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
  * lock, so two tasks that need the same version load it once.
  */
-private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory: Int) {
+private[spark] final class TableKeeper(
+    load: (Long, Option[String]) => Recovered,
+    versionsInMemory: Int
+) {
+  import TableKeeper.Origin
+
   private[this] var table: VersionedTable = _
   private[this] val readers = mutable.HashMap.empty[Long, Int]
-  private[this] val writers = mutable.HashMap.empty[Long, UUID]
+  private[this] val origins = mutable.HashMap.empty[Long, Origin]
 
   /** Opens `version` for writing the next one; the caller holds the writer's lock. */
-  def openForWrite(version: Long): Opened = synchronized {
+  def openForWrite(version: Long, checkpointId: Option[String]): Opened = synchronized {
     // A task that ended without its abort having run must not leave its changes to the next one.
     if (table != null) table.abort()
     val opened =
-      if (!holds(version)) reload(version)
+      if (!holds(version, checkpointId)) reload(version, checkpointId)
       else if (table.newest == version) Opened.Hit(table)
-      else if (readers.keysIterator.exists(_ > version)) reload(version)
+      else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
       else {
         table.rollBackTo(version)
         Opened.Reopened(table)
@@ -48,17 +53,18 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
   }
 
   /**
-   * Opens `version` for reading until [[endRead]]. A version newer than memory becomes the table, since
-   * the same task writes it next, unless somebody is writing the one that is there. Any other version
-   * that is not in memory is loaded for this reader alone, without holding the lock.
+   * Opens `version` for reading until [[endRead]]. A version newer than memory, or another attempt's
+   * of memory's newest, becomes the table, since the same task writes it next, unless somebody is
+   * writing the one that is there. Any other version that is not in memory is loaded for this reader
+   * alone, without holding the lock.
    */
-  def openForRead(version: Long): Opened =
+  def openForRead(version: Long, checkpointId: Option[String]): Opened =
     synchronized {
-      if (holds(version)) Some(register(Opened.Hit(table), version))
-      else if (table == null || (version > table.newest && !table.isOpen)) {
-        Some(register(reload(version), version))
+      if (holds(version, checkpointId)) Some(register(Opened.Hit(table), version))
+      else if (table == null || (version >= table.newest && !table.isOpen)) {
+        Some(register(reload(version, checkpointId), version))
       } else None
-    }.getOrElse(Opened.Reloaded(load(version).table))
+    }.getOrElse(Opened.Reloaded(load(version, checkpointId).table))
 
   def endRead(from: VersionedTable, version: Long): Unit = synchronized {
     if (from eq table) {
@@ -68,17 +74,18 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
   }
 
   /** Who wrote the file of a version that is in memory, as far as memory knows. */
-  def writerOf(version: Long): Option[UUID] = synchronized(writers.get(version))
+  def writerOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.writer))
 
   /** The open version of `in` is durable. */
-  def committed(in: VersionedTable, writer: UUID): Unit = synchronized {
-    in.commit()
-    if (in eq table) {
-      writers(in.newest) = writer
-      writers.filterInPlace((v, _) => v >= in.oldest)
-      ()
+  def committed(in: VersionedTable, writer: UUID, checkpointId: Option[String]): Unit =
+    synchronized {
+      in.commit()
+      if (in eq table) {
+        origins(in.newest) = Origin(Some(writer), checkpointId)
+        origins.filterInPlace((v, _) => v >= in.oldest)
+        ()
+      }
     }
-  }
 
   def aborted(in: VersionedTable): Unit = synchronized(in.abort())
 
@@ -86,17 +93,22 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
   def forget(): Unit = synchronized {
     table = null
     readers.clear()
-    writers.clear()
+    origins.clear()
   }
 
-  private def holds(version: Long): Boolean =
-    table != null && table.oldest <= version && version <= table.newest
+  /**
+   * Whether that version is in memory, and of that attempt. Its own id vouches for all versions under
+   * it, because the table was built on them.
+   */
+  private def holds(version: Long, checkpointId: Option[String]): Boolean =
+    table != null && table.oldest <= version && version <= table.newest &&
+      origins.get(version).flatMap(_.checkpointId) == checkpointId
 
-  private def reload(version: Long): Opened = {
+  private def reload(version: Long, checkpointId: Option[String]): Opened = {
     forget()
-    val recovered = load(version)
+    val recovered = load(version, checkpointId)
     table = recovered.table
-    recovered.writer.foreach(writers(version) = _)
+    origins(version) = Origin(recovered.writer, checkpointId)
     Opened.Reloaded(table)
   }
 
@@ -104,4 +116,10 @@ private[spark] final class TableKeeper(load: Long => Recovered, versionsInMemory
     readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
     opened
   }
+}
+
+private object TableKeeper {
+
+  /** Where a version in memory came from. */
+  private final case class Origin(writer: Option[UUID], checkpointId: Option[String])
 }

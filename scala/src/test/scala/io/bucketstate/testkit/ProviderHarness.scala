@@ -50,6 +50,10 @@ final class ProviderHarness(
 }
 
 object ProviderHarness {
+
+  /** Turns checkpoint ids on. */
+  val Format2: (String, String) = "spark.sql.streaming.stateStore.checkpointFormatVersion" -> "2"
+
   val ProviderClass = "io.bucketstate.BucketedStateStoreProvider"
 
   val KeySchema: StructType = new StructType().add("k1", LongType).add("k2", StringType)
@@ -104,10 +108,17 @@ object ProviderHarness {
   /** Opens a version, changes it, commits; `puts` before `removes`. */
   def batch(provider: StateStoreProvider, version: Long)(
       puts: ((Long, String), (Long, String))*
-  )(removes: (Long, String)*): Long = {
-    val store = provider.getStore(version)
+  )(removes: (Long, String)*): Long =
+    attempt(provider, version, None)(puts: _*)(removes: _*).batchVersion
+
+  /** The same with checkpoint ids: builds on the attempt `base` and tells its own id. */
+  def attempt(provider: StateStoreProvider, version: Long, base: Option[String])(
+      puts: ((Long, String), (Long, String))*
+  )(removes: (Long, String)*): StateStoreCheckpointInfo = {
+    val store = provider.getStore(version, base)
     puts.foreach { case ((a, b), (c, d)) => store.put(key(a, b), value(c, d)) }
     removes.foreach { case (a, b) => store.remove(key(a, b)) }
     store.commit()
+    store.getStateStoreCheckpointInfo()
   }
 }

@@ -2,8 +2,10 @@ package org.apache.spark.sql.execution.streaming.state
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.util.NextIterator
 import org.apache.spark.{SparkConf, SparkEnv}
 
 /**
@@ -55,4 +57,21 @@ object SparkInternals {
 
   /** The application's configuration, or the defaults where no application runs (tools, tests). */
   def sparkConf: SparkConf = Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf)
+}
+
+/**
+ * What `getStateStoreChangeDataReader` must return: Spark's `NextIterator`, a class private to Spark.
+ *
+ * @param advance the next change, None at the end
+ */
+final class ChangeRecords(advance: () => Option[(RecordType.Value, UnsafeRow, UnsafeRow, Long)])
+    extends NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] {
+
+  override def getNext(): (RecordType.Value, UnsafeRow, UnsafeRow, Long) =
+    advance().getOrElse {
+      finished = true
+      null
+    }
+
+  override def close(): Unit = ()
 }

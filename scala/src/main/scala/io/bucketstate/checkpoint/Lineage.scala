@@ -1,0 +1,96 @@
+package io.bucketstate.checkpoint
+
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
+
+/**
+ * The changelogs that lead to a version, and to no other attempt at it.
+ *
+ * @param base       what the oldest of them applies to, by version and checkpoint id; version 0 is the
+ *                   empty store, for which there is no file
+ * @param changelogs newest first
+ */
+final case class Lineage(base: Changelog, changelogs: Seq[Changelog]) {
+
+  /** Each changelog with what it applies to, oldest first: in the order of their replay. */
+  def inOrder: Seq[(Changelog, Changelog)] =
+    changelogs.zip(changelogs.drop(1) :+ base).reverse
+}
+
+/**
+ * Finds out from which changelogs a version was made. With checkpoint ids, several files of one version
+ * may lie in the folder, one of each attempt; which of them count is said by the files themselves, from
+ * header to header backwards. Without ids a version has one file, and nothing needs to be read.
+ *
+ * A checkpoint may start without ids and go on with them: then the first file with an id applies to one
+ * without. It never goes the other way.
+ */
+object Lineage {
+
+  /**
+   * Goes back from `target`, which is known by version and checkpoint id, until `reached`, or else until
+   * the empty store. One small read for each changelog with an id.
+   *
+   * @param reached whether the state at a version can be had without its changelog
+   */
+  def of(store: FileStore, target: Changelog)(reached: Changelog => Boolean): Lineage = {
+    if (target.version == 0 && target.checkpointId.isDefined) {
+      throw new InvalidException(
+        s"Version 0 of the store was asked for with the checkpoint id ${idOf(target)}; it is the empty " +
+          "store, which has none",
+        "This is a defect of the caller; please report it."
+      )
+    }
+    val changelogs = Seq.newBuilder[Changelog]
+    var at = target
+    while (at.version > 0 && !reached(at)) {
+      changelogs += at
+      at = before(store, at, target)
+    }
+    Lineage(at, changelogs.result())
+  }
+
+  private def before(store: FileStore, file: Changelog, target: Changelog): Changelog =
+    if (file.checkpointId.isEmpty) Changelog(file.version - 1)
+    else {
+      val header =
+        try ChangelogReader.readHeader(store, file)
+        catch {
+          case e: MissingException if file != target => throw missing(store, file, target, e)
+        }
+      baseOf(store, file, header)
+    }
+
+  /** What a changelog with this header applies to. */
+  private[checkpoint] def baseOf(
+      store: FileStore,
+      file: Changelog,
+      header: ChangelogHeader
+  ): Changelog = {
+    val unexpected =
+      header.baseCheckpointId.filter(_ => file.version == 1 || file.checkpointId.isEmpty)
+    unexpected.foreach { id =>
+      throw corrupt(
+        store,
+        file,
+        s"expected no base checkpoint id in version ${file.version} with the checkpoint id " +
+          s"${idOf(file)}, found $id"
+      )
+    }
+    Changelog(file.version - 1, header.baseCheckpointId)
+  }
+
+  private[checkpoint] def corrupt(store: FileStore, file: Changelog, problem: String) =
+    new CorruptException(s"${store.location}/${file.name}", problem, Damage.Remedy)
+
+  private def missing(store: FileStore, file: Changelog, target: Changelog, e: MissingException) =
+    new MissingException(
+      s"${store.location}/${file.name}",
+      s"version ${target.version} with the checkpoint id ${idOf(target)} is built on version " +
+        s"${file.version} with the checkpoint id ${idOf(file)}, whose changelog is gone",
+      Damage.Remedy,
+      e
+    )
+
+  private[checkpoint] def idOf(file: Changelog): String = file.checkpointId.getOrElse("(none)")
+}

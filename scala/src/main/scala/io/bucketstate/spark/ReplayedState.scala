@@ -1,0 +1,47 @@
+package io.bucketstate.spark
+
+import org.apache.spark.sql.execution.streaming.state._
+
+import io.bucketstate.table.VersionedTable
+
+/**
+ * A state replayed for the state reader, in a table of its own that nothing else uses. Spark may ask for
+ * it as a write store; what is written to it can be read and aborted, but never committed: it is a view
+ * of the past, beside which the query may be running.
+ */
+private[bucketstate] final class ReplayedState(
+    id: StateStoreId,
+    table: VersionedTable,
+    family: FamilyView,
+    validator: RowValidator
+) {
+  def forRead: ReadStateStore =
+    new BucketedReadStore(id, table.newest, family, validator, () => ())
+
+  def forWrite: StateStore = {
+    val version = table.newest
+    table.begin(keepFrom = version)
+    new BucketedStateStore(id, version, family, validator, Session)
+  }
+
+  private object Session extends WriteSession {
+
+    override def commit(): StateStoreMetrics = throw StateStoreErrors.unsupportedOperationException(
+      "commit of a replayed state",
+      StoreView.Provider
+    )
+
+    override def abort(): Unit = table.abort()
+
+    override def metrics: StateStoreMetrics =
+      SparkMetrics.of(family.keyCount, table.memoryBytes, Map.empty)
+
+    override val ids: CheckpointIds = CheckpointIds(None, None)
+
+    override def verify(): Unit = ()
+
+    override def isCurrent: Boolean = true
+
+    override def end(): Boolean = true
+  }
+}
