@@ -68,7 +68,7 @@ object ChangelogHeader {
     // Before the checksum: a newer format may have another header altogether.
     val format = in.u16()
     if (format > Version) throw damage.newer(Version, format)
-    if (format < 1) throw damage.mismatch("a format version from 1 on, but", "1", format)
+    if (format < 1) throw damage.mismatch("format version", s"1 to $Version", format)
     val length = in.u16()
     if (length < StartLength + 4 || length > start.length) {
       throw damage(s"expected a header of $length bytes, found ${start.length} to read it from")

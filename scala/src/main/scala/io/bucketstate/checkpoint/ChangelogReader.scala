@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint
 
-import scala.util.Using
+import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 
@@ -112,7 +112,9 @@ object ChangelogReader {
       }
     catch {
       case failure: Throwable =>
-        Using.resource(opened)(_ => throw failure)
+        try opened.close()
+        catch { case NonFatal(second) => failure.addSuppressed(second) }
+        throw failure
     }
   }
 

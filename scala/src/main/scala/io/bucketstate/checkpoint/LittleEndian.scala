@@ -1,9 +1,9 @@
 package io.bucketstate.checkpoint
 
-import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.{Arrays, UUID}
+import java.nio.{ByteBuffer, ByteOrder}
 import java.util.zip.CRC32C
+import java.util.{Arrays, UUID}
 
 /** Part of an array, not copied. */
 private[checkpoint] final class ByteSlice(

@@ -9,8 +9,8 @@ import java.io.{
   OutputStream,
   RandomAccessFile
 }
-import java.nio.file.{Files, NoSuchFileException, NotDirectoryException, Path, StandardCopyOption}
 import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{Files, NoSuchFileException, NotDirectoryException, Path, StandardCopyOption}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._

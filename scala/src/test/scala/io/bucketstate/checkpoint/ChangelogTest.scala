@@ -1,7 +1,9 @@
 package io.bucketstate.checkpoint
 
 import java.io.ByteArrayOutputStream
+import java.nio.file.{Files, Paths}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.scalacheck.Gen
@@ -200,6 +202,21 @@ class ChangelogTest extends AnyFunSuite with ScalaCheckPropertyChecks {
       val text = new String(store.read(s"${file.name}.txt"), "UTF-8")
       assert(text.linesIterator.toSeq == GoldenChangelog.lines(GoldenChangelog.expected))
     }
+  }
+
+  test("the example in docs/format.md is what is written") {
+    val writes = Seq(Write(0, text("a"), Some(text("b"))), Write(1, text("c"), None))
+    val set = Seq(Changes.family(0, 2, writes, 1))
+    val bytes = Using.resource(new ChangelogWriter) { writer =>
+      bytesOf(writer.encode(Changes.header(7, 2, BlockCodec.Lz4), set))
+    }
+    val line = "    ([0-9a-f]{4})  ((?:[0-9a-f]{2} )+).*".r
+    val documented = Files.readAllLines(Paths.get("docs/format.md")).asScala.collect {
+      case line(at, hex) => Integer.parseInt(at, 16) -> hex.trim.split(' ').toSeq
+    }
+    val starts = documented.scanLeft(0)(_ + _._2.size)
+    assert(documented.map(_._1) == starts.init)
+    assert(documented.flatMap(_._2).toSeq == bytes.toSeq.map(b => f"$b%02x"))
   }
 
   private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq
