@@ -17,7 +17,9 @@ object ManifestInvariants {
   val every: Seq[ManifestInvariant] = Seq(
     must("the version is 1 or above")(_.version >= 1),
     must("there is a run")(_.runs.nonEmpty),
-    must("the newest run ends at the version")(m => m.runs.headOption.forall(_.versions.last == m.version)),
+    must("the newest run ends at the version")(m =>
+      m.runs.headOption.forall(_.versions.last == m.version)
+    ),
     must("the oldest run starts at version 1")(_.runs.lastOption.forall(_.versions.first == 1)),
     must("no run ends before it starts")(_.runs.forall(r => r.versions.first <= r.versions.last)),
     must("each run starts where the next older one ends") { m =>
@@ -30,7 +32,9 @@ object ManifestInvariants {
       m.numBuckets >= 1 && m.numBuckets <= RunFormat.MaxBucket + 1
     },
     must("every bucket is one of the store's") { m =>
-      files(m).flatMap(_.buckets).forall(b => 0 <= b.first && b.first <= b.last && b.last < m.numBuckets)
+      files(m)
+        .flatMap(_.buckets)
+        .forall(b => 0 <= b.first && b.first <= b.last && b.last < m.numBuckets)
     },
     must("every file says which buckets it has, each family once") { m =>
       files(m).forall(f => f.buckets.nonEmpty && distinct(f.buckets.map(_.family)))

@@ -60,7 +60,10 @@ private[checkpoint] object ManifestJson {
   }
 
   private def run(json: Reader): Run =
-    Run(VersionSpan(json.long("firstVersion"), json.long("lastVersion")), json.objects("files").map(file))
+    Run(
+      VersionSpan(json.long("firstVersion"), json.long("lastVersion")),
+      json.objects("files").map(file)
+    )
 
   private def write(f: RunFile, to: ObjectNode): Unit = {
     to.put("name", f.name).put("bytes", f.bytes)
@@ -78,9 +81,11 @@ private[checkpoint] object ManifestJson {
     bytes = json.long("bytes"),
     entries = json.long("entries"),
     tombstones = json.long("tombstones"),
-    buckets = json.objects("buckets").map(b => BucketSpan(b.int("family"), b.int("first"), b.int("last"))),
+    buckets =
+      json.objects("buckets").map(b => BucketSpan(b.int("family"), b.int("first"), b.int("last"))),
     checksum = checksum(json),
-    times = json.optional("firstTimeBucket")(_.long(_)).map(TimeSpan(_, json.long("lastTimeBucket")))
+    times =
+      json.optional("firstTimeBucket")(_.long(_)).map(TimeSpan(_, json.long("lastTimeBucket")))
   )
 
   private def checksum(json: Reader): Int = {

@@ -11,7 +11,8 @@ final class Manifests(store: FileStore) {
 
   /** Throws `MissingException`, `CorruptException`, or `UnavailableException`. */
   def read(file: CheckpointFiles.Manifest): Manifest = {
-    val damage = new Damage(s"${store.location}/${file.name}", s"manifest of version ${file.version}")
+    val damage =
+      new Damage(s"${store.location}/${file.name}", s"manifest of version ${file.version}")
     val manifest = ManifestFormat.decode(store.read(file.name), damage)
     if (manifest.file != file) {
       throw damage(

@@ -40,7 +40,7 @@ private[checkpoint] final class RunCursor(
     this
   }
 
-  def advance(): Boolean = {
+  def advance(): Boolean =
     if (ended) false
     else {
       if (started) entries.next()
@@ -56,7 +56,6 @@ private[checkpoint] final class RunCursor(
         }
       }
     }
-  }
 
   def find(wanted: Array[Byte]): Lookup = {
     entries.seek(wanted)
@@ -111,7 +110,8 @@ private[checkpoint] final class RunCursor(
       key = ByteBuffer.allocateDirect(2 * length)
       entries.key(key)
     }
-    if (length < PrefixLength) throw damage(s"expected keys of 4 bytes or more, found one of $length")
+    if (length < PrefixLength)
+      throw damage(s"expected keys of 4 bytes or more, found one of $length")
     prefixNow = key.getInt()
   }
 

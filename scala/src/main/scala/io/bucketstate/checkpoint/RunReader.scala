@@ -109,7 +109,8 @@ object RunReader {
       SstErrors.reading(path.toString, damage) {
         sst.open(path.toString)
         val found = sst.getTableProperties.getNumEntries
-        if (found != file.entries) throw damage.mismatch("a number of entries of", file.entries, found)
+        if (found != file.entries)
+          throw damage.mismatch("a number of entries of", file.entries, found)
         new RunReader(file, path, sst, options, damage)
       }
     catch {

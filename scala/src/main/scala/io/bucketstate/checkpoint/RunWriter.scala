@@ -109,9 +109,7 @@ object RunWriter {
 
   /** @see [[RunFormat]] */
   private[checkpoint] def checkPlace(family: Int, bucket: Int): Unit =
-    if (
-      family < 0 || family > RunFormat.MaxFamily || bucket < 0 || bucket > RunFormat.MaxBucket
-    ) {
+    if (family < 0 || family > RunFormat.MaxFamily || bucket < 0 || bucket > RunFormat.MaxBucket) {
       throw new InvalidException(
         s"A run can hold column families 0 to ${RunFormat.MaxFamily} and buckets 0 to " +
           s"${RunFormat.MaxBucket}, it was given bucket $bucket of column family $family",

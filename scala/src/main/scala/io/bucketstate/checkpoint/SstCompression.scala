@@ -33,14 +33,17 @@ private[checkpoint] object SstCompression {
     RocksDB.loadLibrary()
     val file = Files.createTempFile("bucketstate", ".sst")
     try
-      Using.Manager { use =>
-        val options = use(new Options()).setCompressionType(kind)
-        val writer = use(new SstFileWriter(use(new EnvOptions()), options))
-        writer.open(file.toString)
-        writer.put(Array[Byte](1), new Array[Byte](64 * 1024))
-        writer.finish()
-        Files.size(file) < 32 * 1024
-      }.recover { case NonFatal(_) => false }.get
+      Using
+        .Manager { use =>
+          val options = use(new Options()).setCompressionType(kind)
+          val writer = use(new SstFileWriter(use(new EnvOptions()), options))
+          writer.open(file.toString)
+          writer.put(Array[Byte](1), new Array[Byte](64 * 1024))
+          writer.finish()
+          Files.size(file) < 32 * 1024
+        }
+        .recover { case NonFatal(_) => false }
+        .get
     finally {
       Files.deleteIfExists(file)
       ()

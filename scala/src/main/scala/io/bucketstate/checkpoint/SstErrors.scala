@@ -18,12 +18,11 @@ private[checkpoint] object SstErrors {
     try body
     catch { case e: RocksDBException => throw unavailable(path, "could not be written", e) }
 
-  private def translated(path: String, damage: Damage, e: RocksDBException): BucketstateException = {
+  private def translated(path: String, damage: Damage, e: RocksDBException): BucketstateException =
     if (!Option(e.getStatus).exists(_.getCode == Status.Code.IOError)) {
       damage(s"RocksDB says '${e.getMessage}'", e)
     } else if (Files.exists(Path.of(path))) unavailable(path, "could not be read", e)
     else new MissingException(path, s"it is gone (${e.getMessage})", Damage.Remedy, e)
-  }
 
   private def unavailable(path: String, problem: String, e: RocksDBException) =
     new UnavailableException(

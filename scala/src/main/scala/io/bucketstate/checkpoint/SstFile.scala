@@ -32,8 +32,8 @@ private[checkpoint] final class SstFile(path: Path, options: SstOptions) extends
 
   def spans: Seq[BucketSpan] = buckets.toSeq
 
-  /** Bytes on the disk so far; some blocks may still be in memory. */
-  def length: Long = sst.fileSize()
+  /** Bytes on the disk so far, without the block that is being filled; at least 1. */
+  def length: Long = math.max(1L, sst.fileSize())
 
   /** Keys must come in a run's order, each once. */
   def put(family: Int, bucket: Int, record: Array[Byte], isRemoval: Boolean): Unit = {
