@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint
 
 import java.io.OutputStream
+import java.nio.file.Path
 
 /** A file opened for positioned reading. Safe for several threads. */
 trait ReadableFile extends AutoCloseable {
@@ -42,6 +43,10 @@ final case class ListedFile(name: String, length: Long, modifiedAt: Long)
  *     Hadoop's local file system are not files of the store: never listed, and they never make a
  *     file unreadable that this store wrote.
  *  1. ''Folders appear when needed.'' Writing `runs/x` makes the folder `runs` if it is not there.
+ *  1. ''Local or not is a fixed answer.'' `localPath` is where this machine's own disk has, or would
+ *     have, the file, so that a library which opens plain files can read it without a copy; or it is
+ *     `None` for every name of this store. It asks the storage nothing, and the path is for reading
+ *     only.
  *
  * Safe for several threads.
  */
@@ -68,6 +73,9 @@ trait FileStore extends AutoCloseable {
   def list(folder: String = ""): Seq[ListedFile]
 
   def delete(name: String): Unit
+
+  /** Where the file lies on this machine's disk, whether it exists or not. */
+  def localPath(name: String): Option[Path]
 
   /** Makes the store's folder if it is not there yet. */
   def createFolder(): Unit

@@ -82,6 +82,9 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
     }
   }
 
+  /** Also on `file:` the bytes belong to the file manager, which may keep them in its own way. */
+  def localPath(name: String): Option[java.nio.file.Path] = None
+
   def createFolder(): Unit =
     StorageErrors.changing(location, "could not be created")(manager.mkdirs(folder))
 

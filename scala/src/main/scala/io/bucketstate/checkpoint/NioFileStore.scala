@@ -96,6 +96,8 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
     }
   }
 
+  def localPath(name: String): Option[Path] = Some(resolve(name))
+
   def createFolder(): Unit =
     StorageErrors.changing(location, "could not be created")(makeFolder(folder))
 

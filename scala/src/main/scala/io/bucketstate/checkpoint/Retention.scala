@@ -1,37 +1,72 @@
 package io.bucketstate.checkpoint
 
-import java.time.{Clock, Duration}
+import java.time.Clock
+
+import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.error.BucketstateException
 
-/** @param failed what could not be deleted; a later run will find it again */
+/**
+ * @param failed     what could not be deleted; a later run will find it again
+ * @param unreadable manifests that could not be read, and why: no data file goes while one is kept
+ */
 final case class RetentionReport(
     deleted: Seq[Deletion],
-    failed: Seq[(Deletion, BucketstateException)]
+    failed: Seq[(Deletion, BucketstateException)],
+    unreadable: Seq[(CheckpointFiles.Manifest, BucketstateException)] = Nil
 )
 
 /** Carries out a [[RetentionPlan]]. */
-final class Retention(
-    store: FileStore,
-    clock: Clock,
-    grace: Duration = RetentionPlan.DefaultGrace
-) {
+final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
+  private[this] val manifests = new Manifests(store)
 
-  /** Throws only when the files cannot be listed. */
+  /**
+   * Throws only when the files cannot be listed.
+   *
+   * @param inFlight must be complete for this store before the files are listed: the names of data
+   *                 files that are uploaded or merged from by a snapshot that is under way
+   */
   def run(
       latest: Long,
-      minVersionsToRetain: Int,
-      selfContained: Iterable[Long] = Nil
+      inFlight: Set[String] = Set.empty,
+      winners: WinningIds = WinningIds.WithoutIds
   ): RetentionReport = {
     val files = CheckpointFiles.Folders.flatMap(store.list)
-    val plan =
-      RetentionPlan(files, latest, minVersionsToRetain, selfContained, clock.instant(), grace)
+    val unreadable = ArrayBuffer.empty[(CheckpointFiles.Manifest, BucketstateException)]
+    val known = read(files, latest, winners, unreadable)
+    val plan = RetentionPlan(files, known, latest, rules, clock.instant(), inFlight, winners)
     val (failed, deleted) = plan.partitionMap { deletion =>
       try {
         store.delete(deletion.name)
         Right(deletion)
       } catch { case e: BucketstateException => Left(deletion -> e) }
     }
-    RetentionReport(deleted, failed)
+    RetentionReport(deleted, failed, unreadable.toSeq)
+  }
+
+  /** From the newest on, until the one is found that all older ones can go for. */
+  private def read(
+      files: Seq[ListedFile],
+      latest: Long,
+      winners: WinningIds,
+      unreadable: ArrayBuffer[(CheckpointFiles.Manifest, BucketstateException)]
+  ): Seq[KnownManifest] = {
+    val known = ArrayBuffer.empty[KnownManifest]
+    val oldest = rules.oldest(latest)
+    val all = RetentionPlan.manifestsOf(files).iterator
+    var base = 0L
+    while (all.hasNext && base == 0) {
+      val file = all.next()
+      val runs =
+        try Some(manifests.read(file).fileNames)
+        catch {
+          case e: BucketstateException =>
+            unreadable += file -> e
+            None
+        }
+      known += KnownManifest(file, runs)
+      if (file.version <= oldest) base = RetentionPlan.base(files, known, oldest, winners)
+    }
+    known.toSeq
   }
 }

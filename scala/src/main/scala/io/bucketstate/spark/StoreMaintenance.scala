@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.{FileStore, Retention, RetentionPlan}
+import io.bucketstate.checkpoint.{FileStore, Retention, RetentionPlan, RetentionRules}
 import io.bucketstate.error.BucketstateException
 
 /**
@@ -22,7 +22,8 @@ private[spark] final class StoreMaintenance(
     interval: Duration = RetentionPlan.DefaultGrace
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
-  private[this] val retention = new Retention(store, clock)
+  private[this] val retention =
+    new Retention(store, clock, RetentionRules(minVersionsToRetain))
   private[this] val failureCount = new AtomicLong
   @volatile private[this] var nextRun = Instant.MIN
 
@@ -34,7 +35,7 @@ private[spark] final class StoreMaintenance(
     if (!now.isBefore(nextRun)) {
       nextRun = now.plus(interval)
       try {
-        val report = retention.run(latest, minVersionsToRetain)
+        val report = retention.run(latest)
         report.deleted.foreach(d =>
           log.info("Deleted {} in {}: {}", d.name, store.location, d.reason)
         )

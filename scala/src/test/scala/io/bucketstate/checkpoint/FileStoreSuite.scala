@@ -132,6 +132,14 @@ class FileStoreSuite extends AnyFunSuite {
       reader.delete("runs/x")
     }
 
+    pairTest("the local path, if there is one, is where the file lies") { (writer, reader) =>
+      assert(reader.localPath("runs/x").isDefined == (readerName == "nio"))
+      writer.write("runs/x")(_.write(bytes(1000)))
+      reader
+        .localPath("runs/x")
+        .foreach(p => assert(Files.readAllBytes(p).sameElements(bytes(1000))))
+    }
+
     pairTest("folders appear when needed and are listed apart") { (writer, reader) =>
       writer.write("runs/x")(_.write(bytes(10)))
       writer.write("2.manifest")(_.write(bytes(20)))

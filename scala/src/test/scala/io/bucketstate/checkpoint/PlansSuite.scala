@@ -14,8 +14,15 @@ class PlansSuite extends AnyFunSuite {
   private def listed(name: String, age: Duration = Duration.ofDays(1)) =
     ListedFile(name, 1, now.minus(age).toEpochMilli)
   private def changelogs(versions: Seq[Int]) = versions.map(v => listed(s"$v.changelog"))
-  private def planned(files: Seq[ListedFile], latest: Long, retain: Int, selfContained: Long*) =
-    RetentionPlan(files, latest, retain, selfContained, now).map(_.name).toSet
+  private def manifest(version: Long) = CheckpointFiles.Manifest(version)
+
+  /** What goes of these files and of manifests that need no run. */
+  private def planned(files: Seq[ListedFile], latest: Long, retain: Int, snapshots: Long*) = {
+    val known = snapshots.map(v => KnownManifest(manifest(v), Some(Set.empty)))
+    val all = files ++ snapshots.map(v => listed(manifest(v).name))
+    val plan = RetentionPlan(all, known, latest, RetentionRules(retain), now)
+    plan.map(_.name).filterNot(_.endsWith(".manifest")).toSet
+  }
 
   test("recovery replays every changelog when there is no snapshot") {
     assert(RecoveryPlan.to(0) == RecoveryPlan(0, Nil))
@@ -73,7 +80,7 @@ class PlansSuite extends AnyFunSuite {
       listed("_metadata")
     )
     assert(planned(files, 10, 1) == Set(old, spark))
-    val reasons = RetentionPlan(files, 10, 1, Nil, now).map(_.reason)
+    val reasons = RetentionPlan(files, Nil, 10, RetentionRules(1), now).map(_.reason)
     assert(reasons.forall(_.contains("unfinished since 2020-01-01T")))
   }
 
@@ -84,10 +91,10 @@ class PlansSuite extends AnyFunSuite {
     names.foreach(inner.put(_, Array.emptyByteArray))
     val store = new FaultyFileStore(inner)
     store.failAt(3, Fault.Before)
-    val first = new Retention(store, clock).run(latest = 7, minVersionsToRetain = 1)
+    val first = new Retention(store, clock, RetentionRules(1)).run(latest = 7)
     assert(first.deleted.size == 1 && first.failed.size == 1)
     assert(first.failed.forall(_._2.isInstanceOf[UnavailableException]))
-    val second = new Retention(store, clock).run(latest = 7, minVersionsToRetain = 1)
+    val second = new Retention(store, clock, RetentionRules(1)).run(latest = 7)
     assert(second.deleted == first.failed.map(_._1) && second.failed.isEmpty)
     assert(inner.list().map(_.name) == Seq("7.changelog"))
   }

@@ -1,6 +1,7 @@
 package io.bucketstate.testkit
 
 import java.io.{ByteArrayOutputStream, OutputStream}
+import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
@@ -70,6 +71,8 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
   def list(folder: String): Seq[ListedFile] = call(s"list $folder")(inner.list(folder))
 
   def delete(name: String): Unit = call(s"delete $name")(inner.delete(name))
+
+  def localPath(name: String): Option[Path] = inner.localPath(name)
 
   def createFolder(): Unit = call("createFolder")(inner.createFolder())
 

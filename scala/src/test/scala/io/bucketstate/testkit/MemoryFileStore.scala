@@ -1,6 +1,7 @@
 package io.bucketstate.testkit
 
 import java.io.{ByteArrayOutputStream, IOException, OutputStream}
+import java.nio.file.Path
 import java.time.Clock
 
 import scala.collection.concurrent.TrieMap
@@ -53,6 +54,8 @@ final class MemoryFileStore(clock: Clock = Clock.systemUTC()) extends FileStore 
     files.remove(name)
     ()
   }
+
+  def localPath(name: String): Option[Path] = None
 
   def createFolder(): Unit = ()
 

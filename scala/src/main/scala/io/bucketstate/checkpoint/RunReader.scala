@@ -1,0 +1,123 @@
+package io.bucketstate.checkpoint
+
+import java.nio.file.Path
+
+import org.rocksdb.SstFileReader
+
+/** What a file, or a run, or some runs say of a key. */
+sealed trait Lookup
+
+object Lookup {
+
+  /** Nothing: an older run may have it. */
+  case object Absent extends Lookup
+
+  /** The key was removed, whatever older runs have. */
+  case object Removed extends Lookup
+
+  final case class Found(record: Array[Byte]) extends Lookup
+}
+
+/**
+ * One file of a run, opened. Every block that is read is verified; damage is a `CorruptException` that
+ * reaches whoever reads, never a key that is not there.
+ *
+ * Thread-safe. What is native is let go when the reader and all its cursors are closed, whichever is
+ * last: closing a file under a cursor would bring down the process.
+ */
+final class RunReader private (
+    val file: RunFile,
+    path: Path,
+    sst: SstFileReader,
+    options: SstOptions,
+    damage: Damage
+) extends AutoCloseable {
+  private[this] var users = 1 // the reader itself is one, until it is closed
+  private[this] var closed = false
+  private[this] lazy val points = new RunCursor(this, sst.newIterator(options.point), path, damage)
+  private[this] var hasPoints = false
+
+  /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
+  def scanAll(): RecordCursor =
+    cursor(new RunCursor(this, sst.newIterator(options.scan), path, damage).all(file.entries))
+
+  /** What the file has of these buckets. */
+  def scan(span: BucketSpan): RecordCursor =
+    cursor(new RunCursor(this, sst.newIterator(options.scan), path, damage).within(span))
+
+  def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = synchronized {
+    requireOpen()
+    if (!hasPoints) {
+      acquire()
+      hasPoints = true
+    }
+    points.find(RunFormat.keyOf(family, bucket, key))
+  }
+
+  def close(): Unit = synchronized {
+    if (!closed) {
+      closed = true
+      if (hasPoints) points.close()
+      release()
+    }
+  }
+
+  private def cursor(make: => RunCursor): RunCursor = synchronized {
+    requireOpen()
+    acquire()
+    try make
+    catch {
+      case failure: Throwable =>
+        release()
+        throw failure
+    }
+  }
+
+  private def acquire(): Unit = {
+    users += 1
+    options.acquired()
+  }
+
+  private[checkpoint] def release(): Unit = synchronized {
+    users -= 1
+    options.released()
+    if (users == 0) sst.close()
+  }
+
+  private def requireOpen(): Unit =
+    if (closed) throw new IllegalStateException(s"$path was closed")
+}
+
+object RunReader {
+
+  /**
+   * Opens a file, fetching it first where it is not on a local disk. The caller closes it.
+   *
+   * @param check what is verified before anything is read, of a file that lies in the checkpoint
+   */
+  def open(
+      file: RunFile,
+      local: LocalRuns,
+      options: SstOptions,
+      check: RunCheck = RunCheck.Whole
+  ): RunReader = {
+    val path = local.locate(file, check)
+    val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
+    val sst = new SstFileReader(options.options)
+    options.acquired()
+    try
+      SstErrors.reading(path.toString, damage) {
+        sst.open(path.toString)
+        val found = sst.getTableProperties.getNumEntries
+        if (found != file.entries)
+          throw damage.mismatch("a number of entries of", file.entries, found)
+        new RunReader(file, path, sst, options, damage)
+      }
+    catch {
+      case failure: Throwable =>
+        sst.close()
+        options.released()
+        throw failure
+    }
+  }
+}

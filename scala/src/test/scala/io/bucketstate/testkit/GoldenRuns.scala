@@ -1,0 +1,65 @@
+package io.bucketstate.testkit
+
+import java.nio.file.{Files, Path, Paths}
+import java.util.UUID
+
+import scala.util.Using
+
+import io.bucketstate.checkpoint._
+
+/**
+ * The manifest and the runs that are kept as golden files of their format versions: two runs, two
+ * families, puts and tombstones, a run in two files, and all that a manifest can hold.
+ */
+object GoldenRuns {
+  val folder: Path = Paths.get("tests/golden/v1")
+  val file: CheckpointFiles.Manifest =
+    CheckpointFiles.Manifest(9, Some("5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812"))
+
+  private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq
+
+  val oldest: Runs.Content = Runs.nothing ++ (0 until 60).map { i =>
+    Runs.place(0, i / 8, s"key-$i".getBytes("UTF-8")) -> Some(
+      text(s"value $i of many that look alike")
+    )
+  } + (Runs.place(2, 7, Array()) -> Some(text("a key may be empty")))
+
+  val newest: Runs.Content = Runs.nothing ++ Seq(
+    Runs.place(0, 0, "key-3".getBytes("UTF-8")) -> None,
+    Runs.place(0, 0, "key-4".getBytes("UTF-8")) -> Some(text("a newer value")),
+    Runs.place(0, 0, "key-\u043a\u043b\u044e\u0447".getBytes("UTF-8")) -> Some(Nil),
+    Runs.place(2, 7, Array()) -> None
+  )
+
+  val state: Runs.Content = Runs.merged(Seq(newest, oldest), dropRemovals = true)
+
+  /** One line per key of the merged state: family, bucket, key, value. */
+  def lines: Seq[String] = state.toSeq.map { case ((family, bucket, key), value) =>
+    def hex(b: Seq[Int]) = if (b.isEmpty) "-" else b.map(x => f"${x & 0xff}%02x").mkString
+    s"$family $bucket ${hex(key)} ${hex(value.toSeq.flatten.map(_.toInt))}"
+  }
+
+  /** Writes the files; was run once for each format version, and is not to be run for it again. */
+  def main(args: Array[String]): Unit = TempFolder.use { work =>
+    val ids = Iterator.from(1).map(i => UUID.nameUUIDFromBytes(s"golden run $i".getBytes("UTF-8")))
+    Using.resources(new NioFileStore(folder), new SstOptions(BlockCodec.Lz4, blockBytes = 256)) {
+      (store, options) =>
+        val writer =
+          new RunWriter(store, new LocalRuns(store, work), options, 1000, () => ids.next())
+        val old = writer.write(VersionSpan(1, 7), Runs.cursor(oldest), oldest = true)
+        val young = writer.write(VersionSpan(8, 9), Runs.cursor(newest), oldest = false)
+        val schema = Some("""{"type":"struct","fields":[]}""")
+        val families = Seq(
+          ManifestFamily(Changes.descriptor(0), 60, schema, schema),
+          ManifestFamily(Changes.descriptor(2), 0)
+        )
+        val runs =
+          Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)
+        val base = Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6")
+        new Manifests(store)
+          .write(Manifest("state/0/3", 9, 8, "xxh64", families, runs, file.checkpointId, base))
+        Files.writeString(folder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
+        ()
+    }
+  }
+}
