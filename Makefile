@@ -56,9 +56,10 @@ package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-bench: .stamps/tools ## measure this provider beside Spark's own two (BENCH_KEYS=100k,1m,4m)
+bench: .stamps/tools ## measure this provider beside Spark's own two, on java.nio and on Hadoop's files (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json"
 
 generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
