@@ -51,8 +51,8 @@ def _whole(console: Console) -> int:
 def _first_part(console: Console) -> int:
     from flights import stream
 
-    console.print(f"First process: up to batch {HALF_WAY}, then both queries are stopped")
-    stream.run(stream.session(), console, part=1, stop_after=HALF_WAY)
+    console.print(f"First process: each query fails in batch {HALF_WAY}, its state just written")
+    stream.run(stream.session(), console, part=1, stop_in=HALF_WAY)
     return 0
 
 
@@ -61,7 +61,7 @@ def _second_part(console: Console) -> int:
 
     console.print("Second process: restarts from the checkpoints and finishes the year")
     spark = stream.session()
-    stream.run(spark, console, part=2, stop_after=None)
+    stream.run(spark, console, part=2, stop_in=None)
     comparisons = check.compare_all(spark)
     for c in comparisons:
         if c.equal:

@@ -10,6 +10,7 @@ whole year gives exactly the same rows.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.state import GroupState
+
+# Spark's worker keeps thousands of small frames at once, which hold no cycles: a collector walking
+# them every few hundred allocations finds nothing, and takes a tenth of the time.
+gc.set_threshold(100_000, 20, 20)
 
 NAME = "rotations"
 KEY = ["tailnum", "started"]
