@@ -69,8 +69,9 @@ def _second_part(console: Console) -> int:
         else:
             console.print(
                 f"[red]DIFFERENT[/]: {c.name}, of {c.rows:,} rows {c.missing:,} are missing "
-                f"and {c.unexpected:,} were not expected; the first are:\n{c.first}"
+                f"and {c.unexpected:,} were not expected; the first are:"
             )
+            console.print("" if c.first is None else c.first.to_string(index=False), soft_wrap=True)
     if not all(c.equal for c in comparisons):
         return 1
     runs = [report.load(name) for name in TITLES]

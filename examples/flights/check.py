@@ -49,15 +49,14 @@ def compare_all(spark: SparkSession) -> list[Comparison]:
 
 
 def compare(name: str, streamed: DataFrame, batch: DataFrame, key: list[str]) -> Comparison:
-    streamed = streamed.select(*batch.columns).cache()
-    batch = batch.cache()
-    missing, unexpected = batch.exceptAll(streamed), streamed.exceptAll(batch)
-    counts = missing.count(), unexpected.count()
-    first = None
-    if any(counts):
-        sides = [
-            rows.withColumn("only in", F.lit(side))
-            for rows, side in ((missing, "batch"), (unexpected, "stream"))
-        ]
-        first = sides[0].unionByName(sides[1]).orderBy(*key).limit(2 * _SHOWN).toPandas()
-    return Comparison(name, batch.count(), *counts, first)
+    """Counts the rows that only one side has, a row that comes twice as two rows."""
+    sides = [rows.select(*batch.columns).toPandas() for rows in (batch, streamed)]
+    for side in sides:
+        # Equal rows are numbered, so that each finds one partner and no more.
+        side["copy"] = side.groupby(list(batch.columns), dropna=False).cumcount()
+    both = sides[0].merge(sides[1], how="outer", indicator="only in")
+    unequal = both[both["only in"] != "both"].drop(columns="copy").sort_values(key)
+    missing = int((unequal["only in"] == "left_only").sum())
+    unequal["only in"] = unequal["only in"].map({"left_only": "batch", "right_only": "stream"})
+    first = unequal.head(2 * _SHOWN) if len(unequal) else None
+    return Comparison(name, len(sides[0]), missing, len(unequal) - missing, first)

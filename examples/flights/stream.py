@@ -71,6 +71,7 @@ def session() -> SparkSession:
         "spark.driver.extraJavaOptions": java,
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.shuffle.partitions": str(CORES),
     }.items():
         builder = builder.config(key, value)

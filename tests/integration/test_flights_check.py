@@ -24,10 +24,11 @@ SCHEMA = "origin string, hour int, delay int"
         ([*ROWS, ("LGA", 1, 0)], 0, 1),
         ([*ROWS, ROWS[0]], 0, 1),
         ([*ROWS[:2], ("JFK", 1, 31)], 1, 1),
+        ([*ROWS[:2], ("JFK", 1, None)], 1, 1),
     ],
 )
 def test_a_difference_is_found(
-    spark: SparkSession, streamed: list[tuple[str, int, int]], missing: int, unexpected: int
+    spark: SparkSession, streamed: list[tuple[str, int, int | None]], missing: int, unexpected: int
 ) -> None:
     one, other = (spark.createDataFrame(rows, SCHEMA) for rows in (streamed, ROWS))
     found = compare("delays", one, other, ["origin", "hour"])
