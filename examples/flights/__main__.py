@@ -12,7 +12,7 @@ from rich.console import Console
 
 from flights import data, hourly, layout, rotations
 
-HALF_WAY = 26
+HALF_WAY = 23
 TITLES = {
     hourly.NAME: "hourly: delays per airport (windowed aggregation)",
     rotations.NAME: "rotations: each aircraft's (applyInPandasWithState)",
@@ -37,7 +37,7 @@ def _whole(console: Console) -> int:
     started = time.monotonic()
     for folder in (layout.CHECKPOINTS, layout.OUTPUT, layout.PROGRESS):
         shutil.rmtree(folder, ignore_errors=True)
-    console.print(f"Input: {data.FLIGHTS:,} flights of 2013 in {data.WEEKS} weekly files")
+    console.print(f"Input: {data.FLIGHTS:,} flights of 2013 in {data.SLICES} files")
     data.prepare(layout.INPUT)
     for part in (1, 2):
         # Each part is a process of its own: the second knows only what the checkpoints hold.

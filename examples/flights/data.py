@@ -1,4 +1,4 @@
-"""The input: the 336,776 flights that left New York in 2013, one Parquet file per week."""
+"""The input: the 336,776 flights that left New York in 2013, one Parquet file per eight days."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 FLIGHTS = 336_776
-WEEKS = 53
+DAYS = 8
+SLICES = 46
 SPARK_SCHEMA = (
-    "week int, scheduled timestamp, origin string, dest string, carrier string, flight int, "
+    "slice int, scheduled timestamp, origin string, dest string, carrier string, flight int, "
     "tailnum string, dep_delay int, arr_delay int"
 )
 _ARROW_SCHEMA = pa.schema(
     [
-        ("week", pa.int32()),
+        ("slice", pa.int32()),
         ("scheduled", pa.timestamp("us", tz="UTC")),
         ("origin", pa.string()),
         ("dest", pa.string()),
@@ -36,18 +37,18 @@ _FIRST_MODIFIED = int(pd.Timestamp("2014-01-01", tz="UTC").timestamp())
 
 
 def prepare(folder: Path) -> None:
-    """Writes the weekly files, unless a finished earlier run left them."""
-    if folder.exists() and len(list(folder.glob("week-*.parquet"))) == WEEKS:
+    """Writes the files, unless a finished earlier run left them."""
+    if folder.exists() and len(list(folder.glob("slice-*.parquet"))) == SLICES:
         return
     unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    for week, flights in load_flights().groupby("week"):
-        file = unfinished / f"week-{week:02d}.parquet"
+    for slice_, flights in load_flights().groupby("slice"):
+        file = unfinished / f"slice-{slice_:02d}.parquet"
         table = pa.Table.from_pandas(flights, schema=_ARROW_SCHEMA, preserve_index=False)
         pq.write_table(table, file)
-        modified = _FIRST_MODIFIED + int(str(week))
+        modified = _FIRST_MODIFIED + int(str(slice_))
         os.utime(file, (modified, modified))
     unfinished.rename(folder)
 
@@ -63,7 +64,7 @@ def load_flights() -> pd.DataFrame:
     scheduled = pd.to_datetime(raw["time_hour"], utc=True) + pd.to_timedelta(raw["minute"], "min")
     flights = pd.DataFrame(
         {
-            "week": (scheduled - _FIRST_DAY).dt.days // 7,
+            "slice": (scheduled - _FIRST_DAY).dt.days // DAYS,
             "scheduled": scheduled,
             "origin": raw["origin"],
             "dest": raw["dest"],

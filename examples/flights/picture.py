@@ -26,7 +26,7 @@ def draw(runs: Sequence[Run], titles: dict[str, str], file: Path) -> None:
     figure, axes = plt.subplots(len(runs), 1, figsize=(10, 6.6), sharex=True, squeeze=False)
     for axis, run in zip(axes[:, 0], runs, strict=True):
         _panel(axis, run, titles[run.name])
-    axes[-1, 0].set_xlabel("batch (one week of flights each)")
+    axes[-1, 0].set_xlabel("batch (eight days of flights each)")
     figure.suptitle(
         "A year of flights out of New York on bucketstate", x=0.012, ha="left", weight="bold"
     )

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bucketstate import Conf, configure
 from flights import hourly, layout, rotations
-from flights.data import SPARK_SCHEMA, WEEKS
+from flights.data import SLICES, SPARK_SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,9 +45,9 @@ class Running:
     keys: int = 0
 
     @property
-    def weeks(self) -> int:
+    def slices(self) -> int:
         # The last batch reads nothing: it only lets the watermark close what it has passed.
-        return min(self.batches, WEEKS)
+        return min(self.batches, SLICES)
 
     def look(self) -> None:
         last = self.query.lastProgress
@@ -73,13 +73,15 @@ def session() -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.shuffle.partitions": str(CORES),
+        # Batches this small end before generated code has paid for being compiled.
+        "spark.sql.codegen.wholeStage": "false",
     }.items():
         builder = builder.config(key, value)
     return configure(builder, Conf(num_buckets=BUCKETS)).getOrCreate()
 
 
 def flights(spark: SparkSession, *, streaming: bool) -> DataFrame:
-    """The weekly files: as a stream of one file per batch, oldest first, or all at once."""
+    """The files: as a stream of one file per batch, oldest first, or all at once."""
     if not streaming:
         return spark.read.schema(SPARK_SCHEMA).parquet(str(layout.INPUT))
     source = spark.readStream.schema(SPARK_SCHEMA).option("maxFilesPerTrigger", 1)
@@ -90,17 +92,17 @@ def run(spark: SparkSession, console: Console, part: int, stop_in: int | None) -
     """Runs both queries at once, until each fails in batch `stop_in` or is done."""
     running = [_start(name, flights(spark, streaming=True), stop_in) for name in QUERIES]
     with _bars(console) as bars:
-        tasks = {r.name: bars.add_task(r.name, total=WEEKS, note="starting") for r in running}
+        tasks = {r.name: bars.add_task(r.name, total=SLICES, note="starting") for r in running}
         reported = 0
         while any(r.query.isActive for r in running):
             time.sleep(_POLL_SECONDS)
             for r in running:
                 r.look()
-                bars.update(tasks[r.name], completed=r.weeks, note=f"{r.keys:,} keys")
-            slowest = min(r.weeks for r in running)
+                bars.update(tasks[r.name], completed=r.slices, note=f"{r.keys:,} keys")
+            slowest = min(r.slices for r in running)
             if not console.is_terminal and slowest >= reported + 10:
                 reported = slowest
-                console.print(f"  {slowest} of {WEEKS} weeks")
+                console.print(f"  {slowest} of {SLICES} slices")
     for r in running:
         failure = r.query.exception()
         if failure is not None and STOPPED not in str(failure):
@@ -151,7 +153,7 @@ def _bars(console: Console) -> Progress:
         TextColumn("  {task.description:<10}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
-        TextColumn("weeks, {task.fields[note]}"),
+        TextColumn("slices, {task.fields[note]}"),
         TimeElapsedColumn(),
         console=console,
         disable=not console.is_terminal,

@@ -8,11 +8,11 @@ import pyarrow.parquet as pq
 from flights import data
 
 
-def test_the_year_is_cut_into_ordered_weeks(tmp_path: Path) -> None:
+def test_the_year_is_cut_into_ordered_slices(tmp_path: Path) -> None:
     folder = tmp_path / "input"
     data.prepare(folder)
     files = sorted(folder.glob("*.parquet"))
-    assert len(files) == data.WEEKS
+    assert len(files) == data.SLICES
     assert [f.stat().st_mtime for f in files] == sorted({f.stat().st_mtime for f in files})
     tables = [pq.read_table(f, columns=["scheduled", "tailnum"]) for f in files]
     assert sum(t.num_rows for t in tables) == data.FLIGHTS
