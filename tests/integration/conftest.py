@@ -32,6 +32,8 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.log.level": "OFF",
+        # Runs this short end before the JVM's optimising compiler has paid for itself.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
     }.items():
         builder = builder.config(key, value)
     session = configure(builder, Conf(num_buckets=16)).getOrCreate()
