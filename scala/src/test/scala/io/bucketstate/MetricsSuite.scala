@@ -50,4 +50,25 @@ class MetricsSuite extends AnyFunSuite {
       restarted.close()
     }
   }
+
+  test("a load is reported also when the task's read store made it") {
+    withHarness { harness =>
+      val first = harness.provider()
+      batch(first, 0)((1L, "a") -> (1L, "one"))()
+      first.close()
+      val provider = harness.provider()
+      def reloads(version: Long): Long = {
+        val reader = provider.getReadStore(version)
+        val store = provider.upgradeReadStoreToWriteStore(reader, version)
+        store.commit()
+        reader.release()
+        val figures = store.metrics.customMetrics.map { case (metric, n) => metric.name -> n }
+        assert(figures("bucketedTableHits") + figures("bucketedTableReloads") == 1)
+        figures("bucketedTableReloads")
+      }
+      assert(reloads(1) == 1)
+      assert(reloads(2) == 0)
+      provider.close()
+    }
+  }
 }

@@ -48,6 +48,9 @@ private[bucketstate] final class BucketedStore(
   private[this] val validator = new RowValidator(id, keySchema, valueSchema, conf)
   private[this] val newestDurable = new AtomicLong
 
+  /** Milliseconds a read store took to load what its task's write store then finds in memory, or -1. */
+  private[this] val loadedByReader = new AtomicLong(-1L)
+
   files.createFolder()
 
   /**
@@ -68,7 +71,11 @@ private[bucketstate] final class BucketedStore(
     try {
       val start = ticker.nanos
       val opened = loading(keeper.openForWrite(version, base))
-      val loadMs = ticker.millisSince(start)
+      val readerMs = loadedByReader.getAndSet(-1L)
+      val loadMs = opened match {
+        case Opened.Reloaded(_) => Some(ticker.millisSince(start))
+        case _                  => Option.when(readerMs >= 0)(readerMs)
+      }
       val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newCheckpointId)
       val session = new Session(opened, stamp, loadMs, checkOf(opened, version, base), ids)
       val store = new BucketedStateStore(id, version, viewOf(opened.table), validator, session)
@@ -89,7 +96,13 @@ private[bucketstate] final class BucketedStore(
   def openForRead(version: Long, checkpointId: Option[String]): ReadStateStore = {
     requireVersion(version)
     lock.failIfClosed("ACQUIRED", "load")
-    val table = loading(keeper.openForRead(version, checkpointId)).table
+    val start = ticker.nanos
+    val opened = loading(keeper.openForRead(version, checkpointId))
+    val table = opened.table
+    opened match {
+      case Opened.Reloaded(_) => loadedByReader.set(ticker.millisSince(start))
+      case _                  => ()
+    }
     val end = () => keeper.endRead(table, version)
     val store = new BucketedReadStore(id, version, viewOf(table), validator, end)
     onTaskEnd(() => store.endIfOpen(), () => ())
@@ -189,7 +202,7 @@ private[bucketstate] final class BucketedStore(
   private final class Session(
       opened: Opened,
       stamp: Long,
-      loadMs: Long,
+      loadMs: Option[Long],
       lineage: LineageCheck,
       override val ids: CheckpointIds
   ) extends WriteSession {
@@ -227,10 +240,10 @@ private[bucketstate] final class BucketedStore(
         figures ++ openingFigures + (MetricKey.RetentionFailures -> maintenance.failures)
       )
 
-    private def openingFigures: Map[MetricKey, Long] = opened match {
-      case Opened.Hit(_)      => Map(MetricKey.TableHits -> 1L)
-      case Opened.Reopened(_) => Map(MetricKey.TableReopens -> 1L)
-      case Opened.Reloaded(_) => Map(MetricKey.TableReloads -> 1L, MetricKey.ReloadTime -> loadMs)
+    private def openingFigures: Map[MetricKey, Long] = (opened, loadMs) match {
+      case (_, Some(ms))           => Map(MetricKey.TableReloads -> 1L, MetricKey.ReloadTime -> ms)
+      case (Opened.Reopened(_), _) => Map(MetricKey.TableReopens -> 1L)
+      case _                       => Map(MetricKey.TableHits -> 1L)
     }
   }
 }
