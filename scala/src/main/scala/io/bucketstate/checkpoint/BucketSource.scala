@@ -77,13 +77,7 @@ object BucketSource {
 
     private def load(block: ChangelogBlock): Unit =
       reader.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-        if (op != ChangelogOp.Put && op != ChangelogOp.Remove) {
-          throw new CorruptException(
-            path,
-            s"expected records of kind 1 (PUT) or 2 (REMOVE), found $op",
-            "It was written by a newer bucketstate: upgrade on the driver and all executors."
-          )
-        }
+        ChangelogOp.requireApplicable(op, path)
         val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
         val bucket = bucketOf(block.family, record)
         if (!block.holds(bucket)) {

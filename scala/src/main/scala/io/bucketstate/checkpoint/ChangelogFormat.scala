@@ -2,6 +2,8 @@ package io.bucketstate.checkpoint
 
 import java.nio.charset.StandardCharsets.US_ASCII
 
+import io.bucketstate.error.CorruptException
+
 /**
  * The layout of a changelog, format version 1. All numbers are little-endian and unsigned unless said
  * otherwise; checksums are CRC32C (Castagnoli); `docs/format.md` works an example byte by byte.
@@ -66,6 +68,16 @@ object ChangelogOp {
 
   /** The body's value is to be appended to what the key has. */
   final val Merge: Byte = 3
+
+  /** Throws `CorruptException` for a record that this version cannot apply. */
+  private[checkpoint] def requireApplicable(op: Byte, path: String): Unit =
+    if (op != Put && op != Remove) {
+      throw new CorruptException(
+        path,
+        s"expected records of kind 1 (PUT) or 2 (REMOVE), found $op",
+        "It was written by a newer bucketstate: upgrade on the driver and all executors."
+      )
+    }
 }
 
 /**

@@ -18,9 +18,10 @@ import io.bucketstate.table.{FamilySpec, RecordBuffer, VersionedTable}
 final case class Recovered(table: VersionedTable, writer: Option[UUID])
 
 /**
- * Carries out a [[RecoveryPlan]]: replays the changelogs of a [[Lineage]] into a fresh table. Checks what the checksums of
- * single files cannot: that the files were written with the same buckets and encodings as are in use
- * now, and that the keys counted after each version are as many as its changelog says.
+ * Carries out a [[RecoveryPlan]]: replays the changelogs of a [[Lineage]] into a fresh table. Checks
+ * what the checksums of single files cannot: that the files were written with the same buckets and
+ * encodings as are in use now, and that the keys counted after each version are as many as its
+ * changelog says.
  *
  * Only reads. Thread-safe.
  */
@@ -94,18 +95,10 @@ final class Recovery(
     private[this] val key = new RecordBuffer(assigner)
 
     def apply(file: Changelog, op: Byte, bytes: Array[Byte], offset: Int, length: Int): Unit = {
+      ChangelogOp.requireApplicable(op, path(file))
       key.keyOf(bytes, offset, spec.bucketKey)
-      op match {
-        case ChangelogOp.Put =>
-          load(key, java.util.Arrays.copyOfRange(bytes, offset, offset + length))
-        case ChangelogOp.Remove => load(key, null)
-        case other              =>
-          throw new CorruptException(
-            path(file),
-            s"version ${file.version} has a record of kind $other, expected PUT or REMOVE",
-            "It was written by a newer bucketstate: upgrade, or start from another checkpoint."
-          )
-      }
+      if (op == ChangelogOp.Remove) load(key, null)
+      else load(key, java.util.Arrays.copyOfRange(bytes, offset, offset + length))
     }
   }
 

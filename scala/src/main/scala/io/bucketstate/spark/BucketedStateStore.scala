@@ -27,8 +27,8 @@ private[spark] trait WriteSession {
   /** Whether this task still holds the store; cheap. */
   def isCurrent: Boolean
 
-  /** Lets go of the store; false when that was done before. */
-  def end(): Boolean
+  /** Lets go of the store; again is no error. */
+  def end(): Unit
 }
 
 /**
@@ -88,10 +88,7 @@ private[spark] final class BucketedStateStore(
       try {
         session.abort()
         figures = session.metrics
-      } finally {
-        session.end()
-        ()
-      }
+      } finally session.end()
     }
   }
 

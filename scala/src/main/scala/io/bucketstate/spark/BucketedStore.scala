@@ -79,7 +79,7 @@ private[bucketstate] final class BucketedStore(
       val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newCheckpointId)
       val session = new Session(opened, stamp, loadMs, checkOf(opened, version, base), ids)
       val store = new BucketedStateStore(id, version, viewOf(opened.table), validator, session)
-      onTaskEnd(() => store.abortIfOpen(), () => { lock.release(stamp); () })
+      onTaskEnd(() => store.abortIfOpen(), () => lock.release(stamp))
       store
     } catch {
       case failure: Throwable =>
@@ -231,7 +231,7 @@ private[bucketstate] final class BucketedStore(
 
     override def isCurrent: Boolean = lock.isHeldBy(stamp)
 
-    override def end(): Boolean = lock.release(stamp)
+    override def end(): Unit = lock.release(stamp)
 
     private def metricsWith(figures: Map[MetricKey, Long]): StateStoreMetrics =
       SparkMetrics.of(

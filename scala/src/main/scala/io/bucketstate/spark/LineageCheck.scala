@@ -3,7 +3,7 @@ package io.bucketstate.spark
 import java.util.UUID
 import java.util.concurrent.{
   CompletableFuture,
-  CompletionException,
+  ExecutionException,
   LinkedBlockingQueue,
   ThreadPoolExecutor,
   TimeUnit
@@ -26,7 +26,7 @@ private[spark] final class LineageCheck private (outcome: CompletableFuture[Void
       outcome.get()
       ()
     } catch {
-      case e: java.util.concurrent.ExecutionException => throw LineageCheck.unwrap(e.getCause)
+      case e: ExecutionException => throw e.getCause
     }
 }
 
@@ -48,11 +48,6 @@ private[spark] object LineageCheck {
         "Another attempt of the task won. This attempt fails; its retry loads the file."
       )
     }
-  }
-
-  private def unwrap(failure: Throwable): Throwable = failure match {
-    case e: CompletionException if e.getCause != null => e.getCause
-    case e                                            => e
   }
 
   /** One small read per store and batch; idle threads go after a few seconds. */

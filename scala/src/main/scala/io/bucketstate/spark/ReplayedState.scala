@@ -42,6 +42,6 @@ private[bucketstate] final class ReplayedState(
 
     override def isCurrent: Boolean = true
 
-    override def end(): Boolean = true
+    override def end(): Unit = ()
   }
 }

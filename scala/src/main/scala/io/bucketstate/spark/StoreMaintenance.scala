@@ -46,6 +46,9 @@ private[spark] final class StoreMaintenance(
             cause
           )
         }
+        report.unreadable.foreach { case (manifest, cause) =>
+          log.warn(s"${manifest.name} in ${store.location} cannot be read; its files stay", cause)
+        }
       } catch {
         case e: BucketstateException =>
           failureCount.incrementAndGet()

@@ -36,15 +36,13 @@ private[spark] final class WriterLock(storeId: StateStoreId, timeoutMs: Long, ti
     lastStamp
   }
 
-  /** False when the stamp was not the current one. */
-  def release(stamp: Long): Boolean = monitor.synchronized {
-    val held = current == stamp
-    if (held) {
+  /** Does nothing when the stamp is not the current one. */
+  def release(stamp: Long): Unit = monitor.synchronized {
+    if (current == stamp) {
       current = Free
       holder = null
       monitor.notifyAll()
     }
-    held
   }
 
   /** One volatile read: cheap enough for every call. */

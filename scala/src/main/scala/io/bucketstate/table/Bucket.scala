@@ -93,7 +93,7 @@ private[table] final class Bucket {
     val a = arrays
     val capacity = a.capacity
     var i = a.firstIndex(hash)
-    while (a.hashes.getPlain(i) > Deleted || a.hashes.getPlain(i) < 0) {
+    while (isTaken(a.hashes.getPlain(i))) {
       i += 1
       if (i == capacity) i = 0
     }
@@ -127,7 +127,7 @@ private[table] final class Bucket {
     var from = 0
     while (from < old.capacity) {
       val hash = old.hashes.getPlain(from)
-      if (hash != Empty && hash != Deleted) {
+      if (isTaken(hash)) {
         var to = fresh.firstIndex(hash)
         while (fresh.hashes.getPlain(to) != Empty) {
           to += 1
@@ -150,7 +150,9 @@ private[table] object Bucket {
   private final val SmallCapacity = 1024
 
   /** The two reserved values are moved out of the way. */
-  private def normal(hash: Int): Int = if ((hash & ~1) == 0) hash | 2 else hash
+  private def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2
+
+  private def isTaken(hash: Int): Boolean = hash != Empty && hash != Deleted
 
   /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
   private val EmptyArrays = new SlotArrays(1)

@@ -56,17 +56,14 @@ private[table] final class FamilyTable(
       if (i >= 0) bucket.replace(i, entry)
       else {
         bucket.insert(key.hash, entry)
-        if (index != null) index.add(record, key.hash, key.bucket)
+        if (index != null) index.add(record)
       }
       table.settleSome()
     }
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
   }
 
-  override def records(at: Long): Iterator[Array[Byte]] = {
-    val version = table.relative(at)
-    new BucketIterator(version)
-  }
+  override def records(at: Long): Iterator[Array[Byte]] = new BucketIterator(table.relative(at))
 
   override def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]] = {
     if (index == null) {
@@ -80,7 +77,7 @@ private[table] final class FamilyTable(
         val space = lookup.keySpace(key.bytes.length)
         System.arraycopy(key.bytes, 0, space, RecordBuffer.KeyOffset, key.bytes.length)
         lookup.keyDone(RecordBuffer.KeyOffset + key.bytes.length, spec.bucketKey)
-        visible(buckets(key.bucket).head(lookup), version)
+        visible(buckets(lookup.bucket).head(lookup), version)
       }
       .filter(_ != null)
   }
@@ -98,7 +95,7 @@ private[table] final class FamilyTable(
       } else bucket.replace(i, record)
     } else if (record != null) {
       bucket.insert(key.hash, record)
-      if (index != null) index.add(record, key.hash, key.bucket)
+      if (index != null) index.add(record)
       keys += 1
     }
     if (record != null) recordBytes += arraySize(record)

@@ -15,21 +15,22 @@ private[table] final class OrderedIndex {
 
   private val keys = new ConcurrentSkipListSet[IndexedKey]()
 
-  def add(record: Array[Byte], hash: Int, bucket: Int): Unit = {
-    val from = Record.keyStart(record)
-    keys.add(new IndexedKey(JArrays.copyOfRange(record, from, Record.keyEnd(record)), hash, bucket))
+  def add(record: Array[Byte]): Unit = {
+    keys.add(keyOf(record))
     ()
   }
 
   def remove(record: Array[Byte]): Unit = {
-    val from = Record.keyStart(record)
-    keys.remove(new IndexedKey(JArrays.copyOfRange(record, from, Record.keyEnd(record)), 0, 0))
+    keys.remove(keyOf(record))
     ()
   }
 
+  private def keyOf(record: Array[Byte]): IndexedKey =
+    new IndexedKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
+
   /** Keys that start with `prefix`, ascending. */
   def prefixed(prefix: Array[Byte]): Iterator[IndexedKey] = {
-    val tail = keys.tailSet(new IndexedKey(prefix, 0, 0), true).iterator()
+    val tail = keys.tailSet(new IndexedKey(prefix), true).iterator()
     new Iterator[IndexedKey] {
       private var ahead: IndexedKey = advance()
       private def advance(): IndexedKey =
@@ -53,8 +54,7 @@ private[table] object OrderedIndex {
   /** Heap an indexed key takes besides its bytes: the object, the array's header, the list's nodes. */
   val KeyOverhead = 80
 
-  final class IndexedKey(val bytes: Array[Byte], val hash: Int, val bucket: Int)
-      extends Comparable[IndexedKey] {
+  final class IndexedKey(val bytes: Array[Byte]) extends Comparable[IndexedKey] {
 
     override def compareTo(other: IndexedKey): Int = JArrays.compareUnsigned(bytes, other.bytes)
 

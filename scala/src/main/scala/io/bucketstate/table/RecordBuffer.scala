@@ -19,11 +19,6 @@ final class RecordBuffer(assigner: BucketAssigner) {
   private[this] var slotHash = 0
   private[this] var bucketNumber = 0
 
-  def bytes: Array[Byte] = space
-
-  /** Where the record starts: at the key's length. */
-  def start: Int = begin
-
   /** Where the key ends and a value starts. */
   def keyEnd: Int = keyLimit
 

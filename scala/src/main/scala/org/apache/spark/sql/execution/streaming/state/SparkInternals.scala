@@ -1,12 +1,9 @@
 package org.apache.spark.sql.execution.streaming.state
 
-import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.util.NextIterator
-import org.apache.spark.{SparkConf, SparkEnv}
 
 /**
  * The few members private to Spark that a state store provider needs. Everything else of this project
@@ -52,11 +49,6 @@ object SparkInternals {
       stack
     )
 
-  /** The run of the query a provider was made for; Spark leaves it in the Hadoop configuration. */
-  def runId(hadoopConf: Configuration): String = hadoopConf.get(StreamExecution.RUN_ID_KEY)
-
-  /** The application's configuration, or the defaults where no application runs (tools, tests). */
-  def sparkConf: SparkConf = Option(SparkEnv.get).map(_.conf).getOrElse(new SparkConf)
 }
 
 /**
