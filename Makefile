@@ -12,10 +12,10 @@ SBT_JAR := scala/target/scala-2.13/bucketstate_2.13-$(VERSION).jar
 JARS := python/src/bucketstate/jars
 JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
-PY_ROOMS := python/src examples tests
+PY_ROOMS := python/src python/bench examples tests
 BENCH_KEYS ?= 100k,1m,4m
 
-.PHONY: help demo test test-scala test-python lint format package bench generate clean
+.PHONY: help demo test test-scala test-python lint format package bench sweep generate clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -56,10 +56,15 @@ package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-bench: .stamps/tools ## measure this provider beside Spark's own two, on java.nio and on Hadoop's files (BENCH_KEYS=100k,1m,4m)
+bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, long runs and restarts, PySpark (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json"
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
+	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m,4m --json artifacts/bench/long-run.json"
+	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
+
+sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
+	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
 
 generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"

@@ -48,8 +48,8 @@ def test_conf_has_the_registry_s_types() -> None:
             assert get_origin(hint) is Literal
             assert get_args(hint) == setting.values
         else:
-            python = {"int": int, "millis": int, "boolean": bool, "string": str}
-            assert hint is python[setting.type]
+            python = {"int": int, "millis": int, "boolean": bool, "string": str, "bytes": int | str}
+            assert hint == python[setting.type]
 
 
 def test_conf_has_the_registry_s_words() -> None:

@@ -18,7 +18,12 @@ from bucketstate.errors import InvalidSettingError
 
 Value = int | str | bool
 
-_WHOLE_NUMBERS = {"int": "a whole number", "millis": "a whole number of milliseconds"}
+_WHOLE_NUMBERS = {
+    "int": "a whole number",
+    "millis": "a whole number of milliseconds",
+    "bytes": "a whole number of bytes, or a text such as '64m',",
+}
+_BYTES = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class Setting:
 
     def parse(self, text: str) -> Value:
         """The value that a configuration file or a Spark session holds as text."""
+        if self.type == "bytes" and not text.strip().isdecimal():
+            return self.check(text.strip())
         if self.type in _WHOLE_NUMBERS:
             try:
                 return self.check(int(text.strip()))
@@ -67,7 +74,12 @@ class Setting:
     def check(self, value: object) -> Value:
         """The value itself if it is allowed, else an error that says what is."""
         match self.type:
-            case "int" | "millis" if isinstance(value, int) and not isinstance(value, bool):
+            case "bytes" if isinstance(value, str):
+                self.check(self._bytes(value))
+                return value
+            case "int" | "millis" | "bytes" if isinstance(value, int) and not isinstance(
+                value, bool
+            ):
                 too_low = self.min is not None and value < self.min
                 too_high = self.max is not None and value > self.max
                 if not (too_low or too_high):
@@ -76,9 +88,16 @@ class Setting:
                 return value
             case "enum" if isinstance(value, str) and value in (self.values or ()):
                 return value
-            case "string" if isinstance(value, str):
+            case "string" if isinstance(value, str) and value:
                 return value
         raise self._refusal(value)
+
+    def _bytes(self, text: str) -> int:
+        """Spark's way to write bytes: suffixes are powers of 1024."""
+        found = _BYTES.fullmatch(text.strip())
+        if found is None:
+            raise self._refusal(text)
+        return int(found[1]) << (10 * " kmgt".index(found[2].lower() or " "))
 
     def _refusal(self, value: object) -> InvalidSettingError:
         return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.allowed}.")
@@ -137,7 +156,7 @@ def _setting(raw: dict[str, Any]) -> Setting:
     if raw["type"] not in known:
         raise ValueError(f"settings.json: {raw['name']} has type {raw['type']}, not one of {known}")
     default = raw["default"]
-    if raw["type"] in _WHOLE_NUMBERS:
+    if raw["type"] in _WHOLE_NUMBERS and raw["type"] != "bytes":
         default = int(default)
     elif raw["type"] == "boolean":
         default = default == "true"

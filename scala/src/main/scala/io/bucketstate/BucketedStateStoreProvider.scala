@@ -53,7 +53,7 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
       stateStoreCkptId: Option[String],
       forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean
-  ): StateStore = store.openForWrite(version, stateStoreCkptId, loadEmpty)
+  ): StateStore = store.openForWrite(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
 
   override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
     store.openForRead(version, uniqueId)
@@ -102,6 +102,9 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
   override def close(): Unit = if (store != null) store.close()
 
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = SparkMetrics.supported
+
+  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] =
+    SparkMetrics.supportedInstances
 
   override def toString: String = s"BucketedStateStoreProvider[${Option(store).map(_.id).orNull}]"
 }

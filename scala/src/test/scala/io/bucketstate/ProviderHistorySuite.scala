@@ -23,7 +23,23 @@ class ProviderHistorySuite extends AnyFunSuite {
     "few buckets, lz4" -> Seq("bucketed.numBuckets" -> "3"),
     "one bucket, zstd" -> Seq("bucketed.numBuckets" -> "1", "compression.codec" -> "zstd"),
     "defaults, snappy" -> Seq("compression.codec" -> "snappy"),
-    "defaults, lzf" -> Seq("compression.codec" -> "lzf")
+    "defaults, lzf" -> Seq("compression.codec" -> "lzf"),
+    "a snapshot per version" -> Seq(
+      "bucketed.numBuckets" -> "3",
+      "bucketed.snapshot.maxVersions" -> "1",
+      "bucketed.compaction.maxRuns" -> "2"
+    ),
+    "snapshots in commit, small files" -> Seq(
+      "bucketed.snapshot.maxVersions" -> "2",
+      "bucketed.snapshot.mode" -> "sync",
+      "bucketed.run.maxFileBytes" -> "1k",
+      "bucketed.compaction.maxRuns" -> "3"
+    ),
+    "snapshots by bytes, eager restore" -> Seq(
+      "bucketed.numBuckets" -> "7",
+      "bucketed.snapshot.maxBytes" -> "4k",
+      "bucketed.restore.mode" -> "eager"
+    )
   ).map { case (name, pairs) =>
     name -> pairs.map { case (k, v) => s"spark.sql.streaming.stateStore.$k" -> v }
   }

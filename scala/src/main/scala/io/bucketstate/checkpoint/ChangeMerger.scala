@@ -2,6 +2,8 @@ package io.bucketstate.checkpoint
 
 import java.util.{Arrays, Comparator}
 
+import io.bucketstate.table.RecordSink
+
 /**
  * Puts the records of several versions into a run's order, the newest of each key alone. Holds one
  * bucket at a time, whatever the size of the whole.

@@ -8,20 +8,21 @@ import io.bucketstate.error.InvalidException
  * What a changelog says of itself before any change.
  *
  * @param version          the store version that the changes lead to
- * @param writerId         the provider instance that wrote the file: tells whether another one did
- * @param hashFunction     by name; with `numBuckets` fixed for the life of a checkpoint
- * @param codec            how blocks are compressed that shrink by it
- * @param checkpointId     of this version, with checkpoint format 2
- * @param baseCheckpointId of the version that the changes apply to, with checkpoint format 2
+ * @param commitId     of this very commit, which no other has: tells what a rewrite of the version is not
+ * @param hashFunction by name; with `numBuckets` fixed for the life of a checkpoint
+ * @param codec        how blocks are compressed that shrink by it
+ * @param checkpointId of this version, with checkpoint format 2
+ * @param baseId       names what the changes apply to: the base's checkpoint id with checkpoint format 2,
+ *                     its commit id with format 1; None where the base has none
  */
 final case class ChangelogHeader(
     version: Long,
-    writerId: UUID,
+    commitId: UUID,
     numBuckets: Int,
     hashFunction: String,
     codec: BlockCodec,
     checkpointId: Option[String] = None,
-    baseCheckpointId: Option[String] = None
+    baseId: Option[String] = None
 )
 
 object ChangelogHeader {
@@ -32,7 +33,7 @@ object ChangelogHeader {
 
   /** Writes the header to the empty `out`; returns its checksum. */
   private[checkpoint] def encode(header: ChangelogHeader, out: LittleEndian.Writer): Int = {
-    val ids = Seq(header.checkpointId, header.baseCheckpointId).map(_.getOrElse(""))
+    val ids = Seq(header.checkpointId, header.baseId).map(_.getOrElse(""))
     val strings = ids :+ header.hashFunction
     val length = StartLength + 32 + strings.map(2 + _.getBytes("UTF-8").length).sum + 4
     if (length > MaxHeaderLength) {
@@ -44,7 +45,7 @@ object ChangelogHeader {
     }
     out.bytes(Magic).u16(Version).u16(length)
     out.u8(header.codec.id.toInt).u8(0).u16(0)
-    out.uuid(header.writerId).u64(header.version).u32(header.numBuckets)
+    out.uuid(header.commitId).u64(header.version).u32(header.numBuckets)
     strings.foreach(out.string)
     val crc = out.crcSoFar
     out.u32(crc)

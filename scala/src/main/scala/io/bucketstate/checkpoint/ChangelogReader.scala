@@ -28,6 +28,9 @@ final class ChangelogReader private (
     footer: ChangelogFooter
 ) extends AutoCloseable {
 
+  /** Length of the file in bytes. */
+  def length: Long = source.length
+
   def families: IndexedSeq[ChangelogFamily] = footer.families
 
   /** By family, then by bucket. */
@@ -58,17 +61,25 @@ final class ChangelogReader private (
       }
     }
 
+  /** Checks the checksums of all blocks without decoding any. */
+  def verifyBlocks(): Unit = blocks.foreach(stored)
+
   def close(): Unit = source.close()
 
-  private def inflate(block: ChangelogBlock, raw: Array[Byte]): Unit = {
-    val stored = source.slice(block.offset, block.storedLength)
-    val crc = stored.crc
+  private def stored(block: ChangelogBlock): ByteSlice = {
+    val bytes = source.slice(block.offset, block.storedLength)
+    val crc = bytes.crc
     if (crc != block.crc) {
       throw damage(
         s"expected checksum ${block.crc.toHexString} of the block at byte ${block.offset}, found " +
           crc.toHexString
       )
     }
+    bytes
+  }
+
+  private def inflate(block: ChangelogBlock, raw: Array[Byte]): Unit = {
+    val stored = this.stored(block)
     val length =
       try block.codec.decompress(stored.array, stored.offset, stored.length, raw, block.rawLength)
       catch {

@@ -67,9 +67,7 @@ object Lineage {
       file: Changelog,
       header: ChangelogHeader
   ): Changelog = {
-    val unexpected =
-      header.baseCheckpointId.filter(_ => file.version == 1 || file.checkpointId.isEmpty)
-    unexpected.foreach { id =>
+    header.baseId.filter(_ => file.version == 1).foreach { id =>
       throw corrupt(
         store,
         file,
@@ -77,7 +75,8 @@ object Lineage {
           s"${idOf(file)}, found $id"
       )
     }
-    Changelog(file.version - 1, header.baseCheckpointId)
+    // Without checkpoint ids the base id is that of a commit, which is not part of any name.
+    Changelog(file.version - 1, header.baseId.filter(_ => file.checkpointId.isDefined))
   }
 
   private[checkpoint] def corrupt(store: FileStore, file: Changelog, problem: String) =

@@ -1,7 +1,9 @@
 package io.bucketstate.checkpoint
 
 import java.io.{FileInputStream, InputStream, OutputStream}
-import java.nio.file.{Files, Path, StandardCopyOption}
+import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.time.{Clock, Duration}
+import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import java.util.zip.CRC32C
 
@@ -11,23 +13,24 @@ import scala.util.control.NonFatal
 
 /**
  * The plain local files behind a store's runs, which is all RocksDB can open. Where the checkpoint is
- * on a local disk they are the checkpoint's own; otherwise they are copies in `folder`, which is this
- * store's alone and survives nothing but a restart of the query on the same disk.
+ * on a local disk they are the checkpoint's own; otherwise they are copies in `folder`, which a store
+ * may share with itself after a restart, or with another attempt on the same machine: a copy has its
+ * file's name, which no other file ever gets, and appears under it only when it is whole.
  *
  * A copy is used only if its length and checksum are those of the manifest: one whose upload failed, or
  * that belongs to another history, can never be taken for the file (SPARK-43404, SPARK-46796).
  *
  * Thread-safe; two threads that want the same file fetch it once.
  */
-final class LocalRuns(store: FileStore, folder: Path) {
+final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.systemUTC()) {
   import LocalRuns._
 
   private[this] val locks = new ConcurrentHashMap[String, AnyRef]
 
-  /** Where to write a file that will get this name. */
+  /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
     NioFileStore.makeFolder(folder)
-    folder.resolve(leaf(name) + Unfinished)
+    folder.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
   /** The work file was uploaded: it becomes the copy, where there is to be one. */
@@ -61,17 +64,24 @@ final class LocalRuns(store: FileStore, folder: Path) {
       }
     }
 
-  /** Deletes the copies of files that are not among these, and what unfinished work left. */
-  def retain(names: Set[String]): Unit = {
-    val kept = names.map(leaf)
-    if (Files.isDirectory(folder)) {
-      Using.resource(Files.newDirectoryStream(folder))(_.asScala.toSeq).foreach { path =>
-        if (!kept.contains(path.getFileName.toString)) Files.deleteIfExists(path)
+  /** Deletes the copies of files that are not among these, and work that was left unfinished long ago. */
+  def retain(names: Set[String]): Unit =
+    StorageErrors.changing(folder.toString, "could not be tidied") {
+      val kept = names.map(leaf)
+      if (Files.isDirectory(folder)) {
+        Using.resource(Files.newDirectoryStream(folder))(_.asScala.toSeq).foreach { path =>
+          val name = path.getFileName.toString
+          val going = if (name.endsWith(Unfinished)) isAbandoned(path) else !kept.contains(name)
+          if (going) Files.deleteIfExists(path)
+        }
       }
+      locks.keySet.removeIf(name => !names.contains(name))
+      ()
     }
-    locks.keySet.removeIf(name => !names.contains(name))
-    ()
-  }
+
+  private def isAbandoned(work: Path): Boolean =
+    try Files.getLastModifiedTime(work).toInstant.isBefore(clock.instant().minus(AbandonedAfter))
+    catch { case _: NoSuchFileException => false }
 
   private def copyOf(name: String): Path = folder.resolve(leaf(name))
 
@@ -132,6 +142,7 @@ object RunCheck {
 
 private[checkpoint] object LocalRuns {
   private val Unfinished = ".unfinished"
+  private val AbandonedAfter = Duration.ofDays(1)
   private val FetchBytes = 4L * 1024 * 1024
   private val CopyBytes = 256 * 1024
 

@@ -1,5 +1,7 @@
 package io.bucketstate.checkpoint
 
+import java.util.UUID
+
 /**
  * A column family at a manifest's version.
  *
@@ -20,6 +22,7 @@ final case class ManifestFamily(
  *
  * @param storeId          which store this is, as users know it
  * @param runs             newest first
+ * @param commitId         of the changelog of this version that the runs hold
  * @param checkpointId     of this version, with checkpoint format 2
  * @param baseCheckpointId of the version before it, with checkpoint format 2
  */
@@ -30,10 +33,22 @@ final case class Manifest(
     hashFunction: String,
     families: Seq[ManifestFamily],
     runs: Seq[Run],
+    commitId: Option[UUID] = None,
     checkpointId: Option[String] = None,
     baseCheckpointId: Option[String] = None
 ) {
   def file: CheckpointFiles.Manifest = CheckpointFiles.Manifest(version, checkpointId)
+
+  /**
+   * Whether the changelog of the next version was made on top of what this holds. With checkpoint
+   * format 1 a version may have been rewritten since; with format 2 the rewrite has another name.
+   */
+  def isBaseOf(next: ChangelogHeader): Boolean =
+    next.checkpointId.isDefined || next.baseId.forall(id => commitId.forall(_.toString == id))
+
+  /** Whether this holds what the changelog of its own version led to. */
+  def covers(own: ChangelogHeader): Boolean =
+    own.checkpointId.isDefined || commitId.forall(_ == own.commitId)
 
   /** The names of all files that it needs. */
   def fileNames: Set[String] = runs.iterator.flatMap(_.files).map(_.name).toSet

@@ -1,6 +1,9 @@
 package io.bucketstate.checkpoint
 
+import java.util.UUID
+
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
@@ -11,6 +14,7 @@ private[checkpoint] object ManifestJson {
 
   def write(m: Manifest, to: ObjectNode): Unit = {
     to.put("storeId", m.storeId).put("version", m.version)
+    m.commitId.foreach(id => to.put("commitId", id.toString))
     m.checkpointId.foreach(to.put("checkpointId", _))
     m.baseCheckpointId.foreach(to.put("baseCheckpointId", _))
     to.put("numBuckets", m.numBuckets).put("hashFunction", m.hashFunction)
@@ -23,6 +27,7 @@ private[checkpoint] object ManifestJson {
   def manifest(json: Reader): Manifest = Manifest(
     storeId = json.text("storeId"),
     version = json.long("version"),
+    commitId = json.optional("commitId")(_.uuid(_)),
     checkpointId = json.optional("checkpointId")(_.text(_)),
     baseCheckpointId = json.optional("baseCheckpointId")(_.text(_)),
     numBuckets = json.int("numBuckets"),
@@ -98,6 +103,9 @@ private[checkpoint] object ManifestJson {
   final class Reader(node: JsonNode, damage: Damage) {
     def text(name: String): String =
       if (member(name).isTextual) member(name).textValue else throw bad(name, "a string")
+
+    def uuid(name: String): UUID =
+      Try(UUID.fromString(text(name))).getOrElse(throw bad(name, "a UUID"))
 
     def long(name: String): Long =
       if (member(name).canConvertToLong && member(name).isIntegralNumber) member(name).longValue

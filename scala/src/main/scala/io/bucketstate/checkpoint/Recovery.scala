@@ -2,34 +2,49 @@ package io.bucketstate.checkpoint
 
 import java.util.UUID
 
-import scala.collection.mutable
+import org.slf4j.LoggerFactory
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.config.ConfigKey
-import io.bucketstate.error.{ChangedSetting, CorruptException, InvalidException, MissingException}
-import io.bucketstate.table.{FamilySpec, RecordBuffer, VersionedTable}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
+import io.bucketstate.table.VersionedTable
 
 /**
- * A version brought back from its files.
+ * A version brought back from its files; its buckets are loaded when they are touched.
  *
- * @param writer who wrote the newest changelog that was read, if any was
+ * @param commitId       of the version, None for the empty store
+ * @param manifest       what it was restored from, None for changelogs alone
+ * @param changelogBytes of each version after the manifest
+ * @param repaired       manifests that were passed over because they were damaged
  */
-final case class Recovered(table: VersionedTable, writer: Option[UUID])
+final case class Recovered(
+    table: VersionedTable,
+    commitId: Option[UUID] = None,
+    manifest: Option[Manifest] = None,
+    changelogBytes: Seq[(Long, Long)] = Nil,
+    repaired: Int = 0
+)
 
 /**
- * Carries out a [[RecoveryPlan]]: replays the changelogs of a [[Lineage]] into a fresh table. Checks
- * what the checksums of single files cannot: that the files were written with the same buckets and
- * encodings as are in use now, and that the keys counted after each version are as many as its
- * changelog says.
+ * Carries out a [[RecoveryPlan]]: finds the newest manifest that leads to a version and the changelogs
+ * after it, and makes a table of them. Only reads. Thread-safe.
  *
- * Only reads. Thread-safe.
+ * @param prepare called with each table before it is handed out: loads it, if that is to be done at once
  */
 final class Recovery(
     store: FileStore,
     assigner: BucketAssigner,
-    families: KnownFamilies
+    families: KnownFamilies,
+    runs: RunAccess,
+    rules: RepairRules,
+    prepare: VersionedTable => Unit = _ => ()
 ) {
+  import Recovery._
+
+  private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
+  private[this] val manifests = new Manifests(store)
+  private[this] val trust = new ManifestTrust(rules)
+  private[this] val versions = new VersionFiles(store, assigner, families, runs)
 
   /**
    * The state at `version`, 0 being the empty store.
@@ -37,15 +52,14 @@ final class Recovery(
    * @param checkpointId tells attempts at the version apart; None for one that was written without
    */
   def load(version: Long, checkpointId: Option[String]): Recovered = {
-    val plan = RecoveryPlan.to(version)
     val target = Changelog(version, checkpointId)
-    replayAll(target, Lineage.of(store, target)(_.version <= plan.base).inOrder)
+    bring(target, target)
   }
 
   /**
-   * The state at `version`, by way of the state at `snapshot` as the checkpoint gives it: whatever that
-   * is restored from, the changelogs after it are replayed one by one. That there is no snapshot file of
-   * just that version is no error.
+   * The state at `target`, by way of the state at `snapshot` as the checkpoint gives it: whatever that
+   * is restored from, the changelogs after it are replayed. That there is no snapshot file of just that
+   * version is no error.
    */
   def loadFrom(snapshot: Changelog, target: Changelog): Recovered = {
     val after = Lineage.of(store, target)(_.version <= snapshot.version)
@@ -58,110 +72,179 @@ final class Recovery(
           s"found it built on ${Lineage.idOf(after.base)}"
       )
     }
-    val base = Lineage.of(store, snapshot)(_ => false)
-    replayAll(target, base.inOrder ++ after.inOrder)
+    bring(target, snapshot)
   }
 
-  private def replayAll(target: Changelog, files: Seq[(Changelog, Changelog)]): Recovered = {
-    val table = new VersionedTable(assigner, target.version)
-    families.all.foreach { case (spec, _) => table.family(spec) }
-    var writer: Option[UUID] = None
-    files.foreach { case (file, base) => writer = Some(replay(file, base, table)) }
-    Recovered(table, writer)
-  }
+  /** A manifest was written that may have had a damaged namesake. */
+  def renewed(manifest: Manifest): Unit = trust.renewed(manifest.file)
 
-  private def replay(file: Changelog, base: Changelog, table: VersionedTable): UUID = {
-    val reader = readWhole(file)
-    try {
-      checkBase(file, base, reader.header)
-      checkBuckets(file, reader.header)
-      val loaders = mutable.HashMap.empty[Int, Loader]
-      reader.families.foreach { family =>
-        val spec = families.matching(path(file), family.descriptor)
-        loaders(spec.id) = new Loader(spec, table.loader(spec))
+  /** @param latest manifests above this are of no use */
+  private def bring(target: Changelog, latest: Changelog): Recovered =
+    if (target.version == 0) {
+      Lineage.of(store, target)(_ => false)
+      Recovered(emptyTable(new VersionedTable(assigner, 0L)))
+    } else {
+      val there = Listed(store)
+      val all = there.manifests.filter(_.version <= latest.version)
+      val (trusted, failed) = all.partition(trust.isTrusted)
+      val plans = RecoveryPlan
+        .candidates(target.version, trusted.map(_.version), Int.MaxValue, there.changelogs)
+      var reasons = List.empty[BucketstateException]
+      var found: Option[Recovered] = None
+      plans.iterator.map(_.base).takeWhile(_ => found.isEmpty).foreach { base =>
+        val repaired = failed.map(_.version).filter(_ > base).distinct.size
+        val isRepair = repaired > 0 || reasons.nonEmpty
+        if (!isRepair || target.version - base <= rules.maxChangelogsToReplay) {
+          try found = from(base, target, there).map(_.copy(repaired = repaired + reasons.size))
+          catch { case NotThisOne(reason) => reasons ::= reason }
+        }
       }
-      reader.foreach((block, op, bytes, offset, length) =>
-        loaders(block.family).apply(file, op, bytes, offset, length)
-      )
-      reader.families.foreach { family =>
-        val found = table.families.find(_.spec.id == family.descriptor.id).fold(0L)(_.keyCount)
-        if (found != family.keyCount) throw miscounted(file, family, found)
-      }
-      reader.header.writerId
-    } finally reader.close()
-  }
+      found.getOrElse(throw firstOf(reasons.reverse, target))
+    }
 
-  private final class Loader(spec: FamilySpec, load: (RecordBuffer, Array[Byte]) => Unit) {
-    private[this] val key = new RecordBuffer(assigner)
-
-    def apply(file: Changelog, op: Byte, bytes: Array[Byte], offset: Int, length: Int): Unit = {
-      ChangelogOp.requireApplicable(op, path(file))
-      key.keyOf(bytes, offset, spec.bucketKey)
-      if (op == ChangelogOp.Remove) load(key, null)
-      else load(key, java.util.Arrays.copyOfRange(bytes, offset, offset + length))
+  /** From a version's manifest, as often as the rules allow; None if there is none of this history. */
+  private def from(base: Long, target: Changelog, there: Listed): Option[Recovered] = {
+    val lineage = Lineage.of(store, target)(_.version <= base)
+    val file = CheckpointFiles.Manifest(lineage.base.version, lineage.base.checkpointId)
+    if (base == 0) Some(ready(versions.open(target, None, lineage, () => ())))
+    else if (!there.manifests.contains(file)) None
+    else {
+      var recovered: Option[Recovered] = None
+      while (recovered.isEmpty)
+        try recovered = Some(restore(target, file, lineage, there))
+        catch {
+          case Damaged(reason) if !rules.enabled => throw reason
+          case Damaged(reason)                   =>
+            log.warn(s"${file.name} in ${store.location} could not be loaded", reason)
+            if (!trust.isTrusted(file)) throw NotThisOne(reason)
+        }
+      recovered
     }
   }
 
-  private def readWhole(file: Changelog): ChangelogReader =
-    try ChangelogReader.readWhole(store, file)
-    catch {
-      case e: MissingException if file.checkpointId.isEmpty && writtenWithIds(file.version) =>
-        throw new MissingException(
-          path(file),
-          s"version ${file.version} was asked for without a checkpoint id, but was written with one",
-          "Run the query with spark.sql.streaming.stateStore.checkpointFormatVersion=2, the setting " +
-            "that this version was written with.",
-          e
+  private def restore(
+      target: Changelog,
+      file: CheckpointFiles.Manifest,
+      lineage: Lineage,
+      there: Listed
+  ): Recovered = {
+    val manifest =
+      try manifests.read(file)
+      catch {
+        case e: BucketstateException if isDamage(e) =>
+          trust.failed(file)
+          throw Damaged(e)
+      }
+    manifest.fileNames.find(name => !there.dataFiles(name)).foreach { name =>
+      throw passingOver(
+        file,
+        s"it needs $name, which is gone",
+        new MissingException(
+          s"${store.location}/$name",
+          s"${file.name} needs it",
+          s"Restore it from a backup, or delete ${file.name} if older manifests are there."
+        )
+      )
+    }
+    requireCurrent(manifest, lineage, there)
+    var damaged = false
+    val onDamage = () => {
+      damaged = true
+      trust.failed(file)
+    }
+    val recovered = versions.open(target, Some(manifest), lineage, onDamage)
+    try ready(recovered)
+    catch { case e: BucketstateException if damaged => throw Damaged(e) }
+  }
+
+  /** With checkpoint format 1, a manifest is stale once a retry has replaced the version it is of. */
+  private def requireCurrent(manifest: Manifest, lineage: Lineage, there: Listed): Unit = {
+    val own = Changelog(manifest.version, manifest.checkpointId)
+    val (checked, holds) = lineage.changelogs.lastOption match {
+      case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(store, next))
+      case None       =>
+        own -> (!there.names(own.name) ||
+          manifest.covers(ChangelogReader.readHeader(store, own)))
+    }
+    if (!holds) {
+      throw passingOver(
+        manifest.file,
+        s"version ${manifest.version} was written again after it",
+        Lineage.corrupt(
+          store,
+          checked,
+          s"it does not belong to what ${manifest.file.name} holds: version ${manifest.version} was " +
+            "replaced after that was written"
+        )
+      )
+    }
+  }
+
+  private def ready(recovered: Recovered): Recovered = {
+    prepare(emptyTable(recovered.table))
+    recovered
+  }
+
+  /** A table knows its families from the start, also those without a key. */
+  private def emptyTable(table: VersionedTable): VersionedTable = {
+    families.all.foreach { case (spec, _) => table.family(spec) }
+    table
+  }
+
+  private def passingOver(
+      file: CheckpointFiles.Manifest,
+      why: String,
+      reason: BucketstateException
+  ) = {
+    log.warn(s"${file.name} in ${store.location} is passed over: $why")
+    NotThisOne(reason)
+  }
+
+  private def isDamage(e: BucketstateException): Boolean = e match {
+    case _: CorruptException | _: MissingException => true
+    case _                                         => false
+  }
+
+  private def firstOf(failures: Seq[BucketstateException], target: Changelog): Throwable =
+    failures.headOption match {
+      case Some(first) =>
+        failures.tail.filter(_ ne first).foreach(first.addSuppressed)
+        first
+      case None =>
+        new MissingException(
+          s"${store.location}/${target.name}",
+          s"no manifest leads to version ${target.version}, and the changelogs do not reach back to " +
+            "the first version",
+          Damage.Remedy
         )
     }
+}
 
-  /** Lists the folder; for the words of an error only. */
-  private def writtenWithIds(version: Long): Boolean =
-    store.list().iterator.map(f => CheckpointFiles.parse(f.name)).exists {
-      case Some(Changelog(`version`, id)) => id.isDefined
-      case _                              => false
-    }
+private object Recovery {
 
-  /** Headers were read before, one by one: what is replayed must still be what was found then. */
-  private def checkBase(file: Changelog, base: Changelog, header: ChangelogHeader): Unit = {
-    val found = Lineage.baseOf(store, file, header)
-    if (found != base) {
-      throw Lineage.corrupt(
-        store,
-        file,
-        s"expected version ${file.version} with the checkpoint id ${Lineage.idOf(file)} to be built " +
-          s"on the checkpoint id ${Lineage.idOf(base)}, found ${Lineage.idOf(found)}"
-      )
-    }
+  /** Why a manifest cannot be used, and an older one is to be tried. */
+  private final case class NotThisOne(reason: BucketstateException) extends RuntimeException(reason)
+
+  /** Damage that an older manifest can stand in for, where that is allowed. */
+  private final case class Damaged(reason: BucketstateException) extends RuntimeException(reason)
+
+  /** What lies in the store's folders. */
+  private final class Listed(
+      val names: Set[String],
+      files: Seq[CheckpointFile],
+      list: => Set[String]
+  ) {
+    val manifests: Seq[CheckpointFiles.Manifest] =
+      files.collect { case m: CheckpointFiles.Manifest => m }
+    val changelogs: Set[Long] = files.iterator.collect { case Changelog(v, _) => v }.toSet
+    lazy val dataFiles: Set[String] = list
   }
 
-  private def checkBuckets(file: Changelog, header: ChangelogHeader): Unit = {
-    if (header.numBuckets != assigner.numBuckets) {
-      val (stored, current) = (header.numBuckets.toString, assigner.numBuckets.toString)
-      throw new InvalidException(
-        s"${path(file)} was written with ${ConfigKey.NumBuckets.key}=$stored, it is now $current",
-        s"The number of buckets is fixed for the life of a checkpoint: set it back to $stored, or " +
-          "start from a new checkpoint location.",
-        changed = Some(ChangedSetting(ConfigKey.NumBuckets.key, stored, current))
-      )
-    }
-    if (header.hashFunction != BucketAssigner.HashName) {
-      throw new InvalidException(
-        s"${path(file)} was written with the hash function '${header.hashFunction}', this version " +
-          s"knows '${BucketAssigner.HashName}'",
-        "It was written by a newer bucketstate: upgrade, or start from a new checkpoint location."
-      )
+  private object Listed {
+    def apply(store: FileStore): Listed = {
+      val names = store.list().map(_.name)
+      def data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+      new Listed(names.toSet, names.flatMap(CheckpointFiles.parse), data)
     }
   }
-
-  private def miscounted(file: Changelog, family: ChangelogFamily, found: Long): CorruptException =
-    new CorruptException(
-      path(file),
-      s"after version ${file.version} the column family '${family.descriptor.name}' should hold " +
-        s"${family.keyCount} keys, but replaying the changelogs gives $found",
-      "A changelog was replaced by one of another history. Restore the folder from a copy, or start " +
-        "from a new checkpoint location."
-    )
-
-  private def path(file: Changelog): String = s"${store.location}/${file.name}"
 }

@@ -4,7 +4,7 @@ import java.time.Clock
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.bucketstate.error.BucketstateException
+import io.bucketstate.error.{BucketstateException, MissingException}
 
 /**
  * @param failed     what could not be deleted; a later run will find it again
@@ -44,7 +44,6 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
     RetentionReport(deleted, failed, unreadable.toSeq)
   }
 
-  /** From the newest on, until the one is found that all older ones can go for. */
   private def read(
       files: Seq[ListedFile],
       latest: Long,
@@ -53,20 +52,30 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
   ): Seq[KnownManifest] = {
     val known = ArrayBuffer.empty[KnownManifest]
     val oldest = rules.oldest(latest)
-    val all = RetentionPlan.manifestsOf(files).iterator
     var base = 0L
-    while (all.hasNext && base == 0) {
-      val file = all.next()
-      val runs =
-        try Some(manifests.read(file).fileNames)
+    RetentionPlan.manifestsOf(files).foreach { file =>
+      val manifest =
+        try Some(manifests.read(file))
         catch {
           case e: BucketstateException =>
             unreadable += file -> e
             None
         }
-      known += KnownManifest(file, runs)
-      if (file.version <= oldest) base = RetentionPlan.base(files, known, oldest, winners)
+      // Only what everything older could be forgotten for needs to be known that well.
+      val mayBeBase = file.version <= oldest && base == 0
+      known += KnownManifest(file, manifest.map(_.fileNames), mayBeBase && manifest.exists(isStale))
+      if (mayBeBase) base = RetentionPlan.base(files, known, oldest, winners)
     }
     known.toSeq
   }
+
+  /** Whether the next version was built on something else than what the manifest holds. */
+  private def isStale(manifest: Manifest): Boolean =
+    manifest.checkpointId.isEmpty && {
+      try {
+        val next =
+          ChangelogReader.readHeader(store, CheckpointFiles.Changelog(manifest.version + 1))
+        !manifest.isBaseOf(next)
+      } catch { case _: MissingException => false }
+    }
 }

@@ -10,9 +10,14 @@ final case class Deletion(name: String, reason: String)
 /**
  * A manifest as retention must know it.
  *
- * @param runs names of the files it needs; `None` if it cannot be read
+ * @param runs  names of the files it needs; `None` if it cannot be read
+ * @param stale whether the version it is of was replaced since, so that nothing is built on it
  */
-final case class KnownManifest(file: CheckpointFiles.Manifest, runs: Option[Set[String]])
+final case class KnownManifest(
+    file: CheckpointFiles.Manifest,
+    runs: Option[Set[String]],
+    stale: Boolean = false
+)
 
 /**
  * What to keep and how fast to clean up.
@@ -39,9 +44,10 @@ final case class RetentionRules(
  *
  *  - changelogs up to the base, and manifests below it;
  *  - files of attempts that lost, of versions below the oldest retained one, past the grace period;
- *  - data files that no manifest names which stays, nor an upload that is under way, past the grace
- *    period: none at all while a manifest that stays cannot be read, or was not read because its
- *    version's turn has not come;
+ *  - data files that no manifest names which stays, nor an upload that is under way: at once where a
+ *    manifest named them that goes, since their upload is over; else past the grace period; none at
+ *    all while a manifest that stays cannot be read, or was not read because its version's turn has
+ *    not come;
  *  - temporary files past the grace period.
  *
  * Without a base every changelog since version 1 is needed.
@@ -88,7 +94,7 @@ object RetentionPlan {
     val there = files.iterator.map(_.name).toSet
     manifests.iterator
       .collect {
-        case KnownManifest(m, Some(runs))
+        case KnownManifest(m, Some(runs), false)
             if m.version <= oldest && winners.owns(m.version, m.checkpointId) &&
               there(m.name) && runs.forall(there) =>
           m.version
@@ -133,8 +139,12 @@ object RetentionPlan {
     /** Data files that nothing names once the others are gone; to be checked against what stays. */
     def runs(inFlight: Set[String]): Seq[Candidate] = {
       val spared = inFlight ++ names(staying(versioned)).getOrElse(Set.empty)
+      val going = versioned.iterator.map(_.deletion.name).toSet
+      val retired =
+        known.iterator.collect { case (name, Some(runs)) if going(name) => runs }.flatten.toSet
       parsed.collect {
-        case (f, run: CheckpointFiles.Run) if !spared(f.name) && f.modifiedAt < graceEnd =>
+        case (f, run: CheckpointFiles.Run)
+            if !spared(f.name) && (retired(f.name) || f.modifiedAt < graceEnd) =>
           Candidate(run.version, f, "no manifest that is kept names it")
       }
     }

@@ -74,14 +74,14 @@ final class RunReader private (
   }
 
   private def acquire(): Unit = {
-    users += 1
     options.acquired()
+    users += 1
   }
 
   private[checkpoint] def release(): Unit = synchronized {
     users -= 1
-    options.released()
     if (users == 0) sst.close()
+    options.released()
   }
 
   private def requireOpen(): Unit =
@@ -103,8 +103,8 @@ object RunReader {
   ): RunReader = {
     val path = local.locate(file, check)
     val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
-    val sst = new SstFileReader(options.options)
     options.acquired()
+    val sst = new SstFileReader(options.options)
     try
       SstErrors.reading(path.toString, damage) {
         sst.open(path.toString)

@@ -11,6 +11,8 @@ import io.bucketstate.table.Record
 
 /** One SST being written to the local disk, and what was put in it. For one thread. */
 private[checkpoint] final class SstFile(path: Path, options: SstOptions) extends AutoCloseable {
+  options.acquired()
+
   private[this] val sst = new SstFileWriter(options.env, options.options)
   private[this] var key = ByteBuffer.allocateDirect(256)
   private[this] var value = ByteBuffer.allocateDirect(1024)
@@ -18,7 +20,6 @@ private[checkpoint] final class SstFile(path: Path, options: SstOptions) extends
   private[this] var removals = 0L
   private[this] var count = 0L
 
-  options.acquired()
   try SstErrors.writing(path.toString)(sst.open(path.toString))
   catch {
     case failure: Throwable =>

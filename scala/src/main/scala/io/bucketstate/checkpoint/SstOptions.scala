@@ -1,13 +1,13 @@
 package io.bucketstate.checkpoint
 
 import java.util.Properties
-import java.util.concurrent.atomic.AtomicInteger
 
 import org.rocksdb._
 
 /**
- * How runs are written and read: RocksDB's own objects, held once for all the files of a store. What
- * is opened with them must be closed before they are; `handles` tells how many still are.
+ * How runs are written and read: RocksDB's own objects, held once for all the files of a store. They
+ * go when they are closed and nothing is open any more that was opened with them, whichever is last:
+ * freeing them under an open file would bring down the process. `handles` tells how many still are.
  *
  * @param cacheBytes blocks kept in memory for point reads; scans leave it alone
  */
@@ -20,7 +20,8 @@ final class SstOptions(
 
   RocksDB.loadLibrary()
 
-  private[this] val opened = new AtomicInteger
+  private[this] var opened = 0
+  private[this] var closed = false
   private[this] val cache = new LRUCache(cacheBytes)
   private[this] val bloom = new BloomFilter(BloomBits)
   private[this] val db = DBOptions.getDBOptionsFromProps(database)
@@ -52,20 +53,30 @@ final class SstOptions(
     new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(false).setPrefixSameAsStart(true)
 
   /** Files and iterators that are open now. */
-  def handles: Int = opened.get
+  def handles: Int = synchronized(opened)
 
-  private[checkpoint] def acquired(): Unit = {
-    opened.incrementAndGet()
-    ()
+  /** To be called before these objects are used to open something. */
+  private[checkpoint] def acquired(): Unit = synchronized {
+    if (closed) throw new IllegalStateException("the store's runs were closed")
+    opened += 1
   }
 
-  private[checkpoint] def released(): Unit = {
-    opened.decrementAndGet()
-    ()
+  private[checkpoint] def released(): Unit = synchronized {
+    opened -= 1
+    freeIfUnused()
   }
 
-  def close(): Unit =
-    Seq[AutoCloseable](point, scan, options, env, family, db, bloom, cache).foreach(_.close())
+  def close(): Unit = synchronized {
+    if (!closed) {
+      closed = true
+      freeIfUnused()
+    }
+  }
+
+  private def freeIfUnused(): Unit =
+    if (closed && opened == 0) {
+      Seq[AutoCloseable](point, scan, options, env, family, db, bloom, cache).foreach(_.close())
+    }
 }
 
 object SstOptions {

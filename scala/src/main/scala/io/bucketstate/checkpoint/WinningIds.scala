@@ -1,5 +1,10 @@
 package io.bucketstate.checkpoint
 
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.error.MissingException
+
 /**
  * Which files are of the history that led to the newest version, and which of attempts that lost. With
  * checkpoint format 1 files have no ids and all are of the one history; with format 2 a version may
@@ -19,6 +24,33 @@ final case class WinningIds(ids: Map[Long, String]) {
 }
 
 object WinningIds {
+
+  /**
+   * Follows the headers back from a version that Spark has chosen, as far as there are files.
+   *
+   * @param known ids found before: where they agree, nothing needs to be read again
+   */
+  def leadingTo(
+      store: FileStore,
+      version: Long,
+      id: Option[String],
+      known: WinningIds
+  ): WinningIds = {
+    val found = mutable.HashMap.empty[Long, String]
+    var at = Changelog(version, id)
+    var more = true
+    while (
+      more && at.checkpointId.isDefined && !known.ids
+        .get(at.version)
+        .exists(at.checkpointId.contains)
+    ) {
+      at.checkpointId.foreach(found.update(at.version, _))
+      try at = Lineage.baseOf(store, at, ChangelogReader.readHeader(store, at))
+      catch { case _: MissingException => more = false }
+    }
+    // What was known above this point is of another history.
+    WinningIds(known.ids.filter(_._1 <= at.version) ++ found)
+  }
 
   /** Of checkpoint format 1. */
   val WithoutIds: WinningIds = WinningIds(Map.empty)

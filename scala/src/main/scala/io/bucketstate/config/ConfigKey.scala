@@ -20,6 +20,18 @@ object ConfigType {
     override def describe: String = s"a whole number of milliseconds from $min to $max"
   }
 
+  /** A number of bytes, as Spark writes them: `67108864`, `64m`, `1g`. */
+  final case class Bytes(min: Long, max: Long) extends ConfigType {
+    override def name: String = "bytes"
+    override def describe: String = s"a number of bytes from $min to $max, such as 65536, 64m or 1g"
+  }
+
+  /** Any text. */
+  case object Text extends ConfigType {
+    override def name: String = "string"
+    override def describe: String = "a text that is not empty"
+  }
+
   /** One of a few words. */
   final case class OneOf(values: Seq[String]) extends ConfigType {
     override def name: String = "enum"
@@ -72,5 +84,70 @@ object ConfigKey {
       "to let go of the store before it fails."
   )
 
-  val all: Seq[ConfigKey] = Seq(Engine, NumBuckets, LockAcquireTimeout)
+  val SnapshotMode: ConfigKey = ConfigKey(
+    "snapshot.mode",
+    ConfigType.OneOf(Seq("async", "sync")),
+    "async",
+    "'async' makes snapshots in the background while batches go on; 'sync' makes them inside commit, " +
+      "for tests and comparisons."
+  )
+
+  val SnapshotMaxVersions: ConfigKey = ConfigKey(
+    "snapshot.maxVersions",
+    ConfigType.IntRange(0, 1000000),
+    "0",
+    "A snapshot is made after this many versions; 0 takes Spark's " +
+      "spark.sql.streaming.stateStore.minDeltasForSnapshot."
+  )
+
+  val SnapshotMaxBytes: ConfigKey = ConfigKey(
+    "snapshot.maxBytes",
+    ConfigType.Bytes(1, Long.MaxValue),
+    "64m",
+    "A snapshot is made after this many bytes of changelog, if that comes before snapshot.maxVersions."
+  )
+
+  val CompactionMaxRuns: ConfigKey = ConfigKey(
+    "compaction.maxRuns",
+    ConfigType.IntRange(1, 1000),
+    "8",
+    "Runs that the newest snapshot may consist of before some are merged. More write less, fewer make " +
+      "a restart and the checkpoint smaller."
+  )
+
+  val RunMaxFileBytes: ConfigKey = ConfigKey(
+    "run.maxFileBytes",
+    ConfigType.Bytes(1, Long.MaxValue),
+    "64m",
+    "A run is split into files of about this size, at the ends of buckets."
+  )
+
+  val RestoreMode: ConfigKey = ConfigKey(
+    "restore.mode",
+    ConfigType.OneOf(Seq("lazy", "eager")),
+    "lazy",
+    "'lazy' loads buckets when they are first touched, the others meanwhile in the background; " +
+      "'eager' loads all of them before the first batch."
+  )
+
+  val LocalDir: ConfigKey = ConfigKey(
+    "localDir",
+    ConfigType.Text,
+    "spark",
+    "Where working files go: 'spark' for Spark's local folders, cleared when the store is closed; or a " +
+      "folder on each machine, where copies of a remote checkpoint's runs stay for the next restart."
+  )
+
+  val all: Seq[ConfigKey] = Seq(
+    Engine,
+    NumBuckets,
+    LockAcquireTimeout,
+    SnapshotMode,
+    SnapshotMaxVersions,
+    SnapshotMaxBytes,
+    CompactionMaxRuns,
+    RunMaxFileBytes,
+    RestoreMode,
+    LocalDir
+  )
 }

@@ -28,6 +28,8 @@ object GenerateSettings {
       key.kind match {
         case ConfigType.IntRange(min, max) => node.put("min", min).put("max", max)
         case ConfigType.Millis(min, max)   => node.put("min", min).put("max", max)
+        case ConfigType.Bytes(min, max)    => node.put("min", min).put("max", max)
+        case ConfigType.Text               => ()
         case ConfigType.OneOf(values)      =>
           val array = node.putArray("values")
           values.foreach(v => array.add(v))

@@ -38,6 +38,28 @@ object MetricKey {
     )
   val RetentionFailures: MetricKey =
     MetricKey("bucketedRetentionFailures", Sum, "files that maintenance could not delete, so far")
+  val Snapshots: MetricKey =
+    MetricKey("bucketedSnapshots", Sum, "snapshots finished since the last report")
+  val SnapshotTime: MetricKey =
+    MetricKey("bucketedSnapshotTimeMs", Timing, "time those snapshots took, beside the batches")
+  val SnapshotFailures: MetricKey =
+    MetricKey("bucketedSnapshotFailures", Sum, "snapshots that failed since the last report")
+  val SnapshotLag: MetricKey =
+    MetricKey("bucketedSnapshotLag", Sum, "versions that the newest snapshot is behind this one")
+  val Runs: MetricKey =
+    MetricKey("bucketedRuns", Sum, "runs that the newest snapshot consists of")
+  val RunBytes: MetricKey =
+    MetricKey("bucketedRunBytes", Size, "bytes of the runs written since the last report")
+  val CompactionBytes: MetricKey =
+    MetricKey("bucketedCompactionBytes", Size, "those of them that were rewritten from older runs")
+  val LazyLoads: MetricKey =
+    MetricKey("bucketedLazyLoads", Sum, "buckets that had to be loaded when a batch touched them")
+  val Repairs: MetricKey =
+    MetricKey(
+      "bucketedRepairs",
+      Sum,
+      "damaged snapshots that were passed over since the last report"
+    )
 
   val all: Seq[MetricKey] = Seq(
     ChangelogBytes,
@@ -48,6 +70,15 @@ object MetricKey {
     TableReopens,
     TableReloads,
     ReloadTime,
-    RetentionFailures
+    RetentionFailures,
+    Snapshots,
+    SnapshotTime,
+    SnapshotFailures,
+    SnapshotLag,
+    Runs,
+    RunBytes,
+    CompactionBytes,
+    LazyLoads,
+    Repairs
   )
 }

@@ -1,5 +1,7 @@
 package io.bucketstate.config
 
+import java.util.Locale
+
 import org.apache.commons.text.similarity.LevenshteinDistance
 
 import io.bucketstate.error.InvalidException
@@ -7,20 +9,54 @@ import io.bucketstate.error.InvalidException
 /**
  * All settings of one store, parsed and checked once. Immutable.
  *
- * The first group is the provider's own ([[ConfigKey]]); the second is Spark's, honoured as they are.
- *
  * @param numBuckets           buckets per store
  * @param lockAcquireTimeoutMs how long a task waits for a store that another task holds
- * @param minVersionsToRetain  Spark's `minBatchesToRetain`: versions a restart may ask for
- * @param versionsInMemory     Spark's `maxBatchesToRetainInMemory`, at least the newest
- * @param compressionCodec     Spark's `compression.codec`: lz4, zstd, snappy, lzf
+ * @param snapshotsInCommit    whether snapshots are made inside commit instead of beside the batches
+ * @param snapshotMaxVersions  versions after which a snapshot is made
+ * @param snapshotMaxBytes     bytes of changelog after which a snapshot is made
+ * @param maxRuns              runs of a snapshot before some are merged
+ * @param maxRunFileBytes      about the largest file of a run
+ * @param restoreEagerly       whether all buckets are loaded before the first batch
+ * @param localDir             where working files go, None for Spark's local folders
+ * @param spark                Spark's own settings, honoured as they are
  */
 final case class StoreConfig(
     numBuckets: Int,
     lockAcquireTimeoutMs: Long,
+    snapshotsInCommit: Boolean,
+    snapshotMaxVersions: Int,
+    snapshotMaxBytes: Long,
+    maxRuns: Int,
+    maxRunFileBytes: Long,
+    restoreEagerly: Boolean,
+    localDir: Option[String],
+    spark: SparkHonoured
+)
+
+/**
+ * Spark's settings that this provider follows.
+ *
+ * @param minVersionsToRetain  `minBatchesToRetain`: versions a restart may ask for
+ * @param minVersionsToDelete  how many stale versions make a clean-up worth listing the folder, from
+ *                             `ratioExtraSpaceAllowedInCheckpoint`; 0 or less for every time
+ * @param maxVersionsToDelete  `maxVersionsToDeletePerMaintenance`: none or less for no limit
+ * @param versionsInMemory     `maxBatchesToRetainInMemory`
+ * @param minDeltasForSnapshot `minDeltasForSnapshot`
+ * @param compressionCodec     `compression.codec`: lz4, zstd, snappy, lzf
+ * @param repair               `autoSnapshotRepair.enabled`
+ * @param repairAfterFailures  `autoSnapshotRepair.numFailuresBeforeActivating`
+ * @param repairMaxChangelogs  `autoSnapshotRepair.maxChangeFileReplay`
+ */
+final case class SparkHonoured(
     minVersionsToRetain: Int,
+    minVersionsToDelete: Long,
+    maxVersionsToDelete: Int,
     versionsInMemory: Int,
-    compressionCodec: String
+    minDeltasForSnapshot: Int,
+    compressionCodec: String,
+    repair: Boolean,
+    repairAfterFailures: Int,
+    repairMaxChangelogs: Int
 )
 
 object StoreConfig {
@@ -31,20 +67,22 @@ object StoreConfig {
    * Throws `InvalidException` that names the key, the value and what is allowed; for an unknown key,
    * the nearest known one.
    */
-  def parse(
-      settings: Map[String, String],
-      minVersionsToRetain: Int,
-      versionsInMemory: Int,
-      compressionCodec: String
-  ): StoreConfig = {
+  def parse(settings: Map[String, String], spark: SparkHonoured): StoreConfig = {
     rejectUnknown(settings)
     word(settings, ConfigKey.Engine)
+    val maxVersions = whole(settings, ConfigKey.SnapshotMaxVersions).toInt
     StoreConfig(
       numBuckets = whole(settings, ConfigKey.NumBuckets).toInt,
       lockAcquireTimeoutMs = whole(settings, ConfigKey.LockAcquireTimeout),
-      minVersionsToRetain = minVersionsToRetain,
-      versionsInMemory = math.max(1, versionsInMemory),
-      compressionCodec = compressionCodec
+      snapshotsInCommit = word(settings, ConfigKey.SnapshotMode) == "sync",
+      snapshotMaxVersions =
+        if (maxVersions > 0) maxVersions else math.max(1, spark.minDeltasForSnapshot),
+      snapshotMaxBytes = whole(settings, ConfigKey.SnapshotMaxBytes),
+      maxRuns = whole(settings, ConfigKey.CompactionMaxRuns).toInt,
+      maxRunFileBytes = whole(settings, ConfigKey.RunMaxFileBytes),
+      restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
+      localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
+      spark = spark
     )
   }
 
@@ -73,15 +111,35 @@ object StoreConfig {
     }
   }
 
+  private def text(settings: Map[String, String], key: ConfigKey): String = {
+    val value = raw(settings, key)
+    if (value.isEmpty) throw bad(key, value) else value
+  }
+
   private def whole(settings: Map[String, String], key: ConfigKey): Long = {
     val value = raw(settings, key)
     val (min, max) = key.kind match {
-      case ConfigType.IntRange(lo, hi) => (lo.toLong, hi.toLong)
-      case ConfigType.Millis(lo, hi)   => (lo, hi)
-      case ConfigType.OneOf(_)         => throw bad(key, value)
+      case ConfigType.IntRange(lo, hi)           => (lo.toLong, hi.toLong)
+      case ConfigType.Millis(lo, hi)             => (lo, hi)
+      case ConfigType.Bytes(lo, hi)              => (lo, hi)
+      case ConfigType.OneOf(_) | ConfigType.Text => throw bad(key, value)
     }
-    value.toLongOption.filter(n => n >= min && n <= max).getOrElse(throw bad(key, value))
+    val number = key.kind match {
+      case _: ConfigType.Bytes => bytes(value)
+      case _                   => value.toLongOption
+    }
+    number.filter(n => n >= min && n <= max).getOrElse(throw bad(key, value))
   }
+
+  /** A number with one of Spark's suffixes, which are powers of 1024. */
+  private def bytes(text: String): Option[Long] = text.toLowerCase(Locale.ROOT) match {
+    case ByteString(digits, unit) =>
+      val factor = 1L << (10 * math.max(0, " kmgt".indexOf(unit.take(1).padTo(1, ' '))))
+      digits.toLongOption.filter(_ <= Long.MaxValue / factor).map(_ * factor)
+    case _ => None
+  }
+
+  private val ByteString = "([0-9]+)((?:[kmgt]?b?)?)".r
 
   private def bad(key: ConfigKey, value: String): InvalidException =
     new InvalidException(

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint.{BlockCodec, ChangeFeed, FileStores, KnownFamilies, Recovery}
+import io.bucketstate.checkpoint._
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.table.{RecordBuffer, VersionedTable}
 
@@ -29,24 +29,45 @@ private[bucketstate] final class BucketedStore(
     config: StoreConfig,
     conf: StateStoreConf,
     hadoopConf: Configuration,
-    newCheckpointId: () => UUID
+    newId: () => UUID
 ) {
   private[this] val ticker = Ticker.System
   private[this] val family =
     FamilySchema(0, StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keySpec)
   private[this] val assigner = new BucketAssigner(config.numBuckets)
-  private[this] val codec = BlockCodec.forName(config.compressionCodec)
+  private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
   private[this] val files = FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf)
   private[this] val families = new KnownFamilies(Seq(family.tableSpec -> family.descriptor))
-  private[this] val recovery = new Recovery(files, assigner, families)
-  private[this] val keeper = new TableKeeper(recovery.load, config.versionsInMemory)
+  private[this] val snapshots = new StoreSnapshots(
+    id,
+    config,
+    conf,
+    hadoopConf,
+    files,
+    codec,
+    assigner,
+    families,
+    Map(family.id -> FamilySchemas(keySchema.json, valueSchema.json)),
+    ticker,
+    Clock.systemUTC()
+  )
+  private[this] val keeper: TableKeeper =
+    new TableKeeper(load, config.spark.versionsInMemory, restored)
   private[this] val lock = new WriterLock(id, config.lockAcquireTimeoutMs, ticker)
   private[this] val committer =
-    new Committer(files, assigner, codec, Seq(family.descriptor), UUID.randomUUID(), ticker)
-  private[this] val maintenance =
-    new StoreMaintenance(files, config.minVersionsToRetain, Clock.systemUTC())
+    new Committer(files, assigner, codec, Seq(family.descriptor), ticker)
+  private[this] val maintenance = new StoreMaintenance(
+    files,
+    RetentionRules(
+      config.spark.minVersionsToRetain,
+      maxVersionsToDelete = config.spark.maxVersionsToDelete
+    ),
+    config.spark.minVersionsToDelete,
+    () => snapshots.inFlight,
+    Clock.systemUTC()
+  )
   private[this] val validator = new RowValidator(id, keySchema, valueSchema, conf)
-  private[this] val newestDurable = new AtomicLong
+  @volatile private[this] var newestBuiltOn = Changelog(0L)
 
   /** Milliseconds a read store took to load what its task's write store then finds in memory, or -1. */
   private[this] val loadedByReader = new AtomicLong(-1L)
@@ -58,7 +79,12 @@ private[bucketstate] final class BucketedStore(
    *                     as in Spark's RocksDB provider; without one the version must have been written
    *                     without, as in the first batch after ids were turned on.
    */
-  def openForWrite(version: Long, checkpointId: Option[String], loadEmpty: Boolean): StateStore = {
+  def openForWrite(
+      version: Long,
+      checkpointId: Option[String],
+      forceSnapshot: Boolean,
+      loadEmpty: Boolean
+  ): StateStore = {
     requireVersion(version)
     val base = if (conf.enableStateStoreCheckpointIds) checkpointId else None
     if (loadEmpty) {
@@ -76,8 +102,14 @@ private[bucketstate] final class BucketedStore(
         case Opened.Reloaded(_) => Some(ticker.millisSince(start))
         case _                  => Option.when(readerMs >= 0)(readerMs)
       }
-      val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newCheckpointId)
-      val session = new Session(opened, stamp, loadMs, checkOf(opened, version, base), ids)
+      newestBuiltOn = Changelog(version, base)
+      if (!config.snapshotsInCommit) {
+        snapshots.due(keeper, newestBuiltOn).foreach(snapshots.submit)
+      }
+      val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newId)
+      val lineage = checkOf(opened, version, base)
+      val session =
+        new Session(opened, stamp, loadMs, lineage, ids, keeper.commitOf(version), forceSnapshot)
       val store = new BucketedStateStore(id, version, viewOf(opened.table), validator, session)
       onTaskEnd(() => store.abortIfOpen(), () => lock.release(stamp))
       store
@@ -121,7 +153,9 @@ private[bucketstate] final class BucketedStore(
   ): ReplayedState = {
     requireReplay(from, to)
     lock.failIfClosed("ACQUIRED", "load")
-    val table = loading(recovery.loadFrom(Changelog(from, fromId), Changelog(to, toId))).table
+    val recovered =
+      loading(snapshots.recovery.loadFrom(Changelog(from, fromId), Changelog(to, toId)))
+    val table = telling(recovered).table
     new ReplayedState(id, table, viewOf(table), validator)
   }
 
@@ -149,15 +183,28 @@ private[bucketstate] final class BucketedStore(
 
   def maintain(): Unit = {
     lock.failIfClosed("MAINTENANCE", "maintenance")
-    maintenance.run(newestDurable.get)
+    // While a part of the table lies in files only, they are needed, whatever the plan says.
+    if (!keeper.isLoading) maintenance.run(newestBuiltOn)
   }
 
   /** Waits for a task that still writes, within the lock's time limit. */
   def close(): Unit = if (lock.close()) {
     keeper.forget()
+    snapshots.close()
     committer.close()
     files.close()
   }
+
+  private def load(version: Long, checkpointId: Option[String]): Recovered =
+    telling(snapshots.recovery.load(version, checkpointId))
+
+  /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
+  private def telling(recovered: Recovered): Recovered = {
+    recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, StoreView.Provider, _))
+    recovered
+  }
+
+  private def restored(recovered: Recovered): Unit = snapshots.restored(keeper, recovered)
 
   private def viewOf(table: VersionedTable): FamilyView =
     new FamilyView(
@@ -186,7 +233,7 @@ private[bucketstate] final class BucketedStore(
       case Opened.Reloaded(_)  => LineageCheck.Settled
       case _ if base.isDefined => LineageCheck.Settled
       case _                   =>
-        keeper.writerOf(version).fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
+        keeper.commitOf(version).fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
     }
 
   /** Spark runs these when the task ends, however it ends; outside a task there is nobody to run them. */
@@ -204,8 +251,11 @@ private[bucketstate] final class BucketedStore(
       stamp: Long,
       loadMs: Option[Long],
       lineage: LineageCheck,
-      override val ids: CheckpointIds
+      override val ids: CheckpointIds,
+      baseCommit: Option[UUID],
+      forceSnapshot: Boolean
   ) extends WriteSession {
+    private[this] val lazyLoadsBefore = opened.table.lazyLoads
 
     override def commit(): StateStoreMetrics = {
       try lineage.settle()
@@ -214,13 +264,26 @@ private[bucketstate] final class BucketedStore(
           keeper.forget()
           throw failure
       }
-      val figures = committer.commit(opened.table, ids)
-      keeper.committed(opened.table, committer.writerId, ids.own)
-      newestDurable.accumulateAndGet(opened.table.newest, Math.max(_, _))
+      val due = if (config.snapshotsInCommit) snapshots.due(keeper, newestBuiltOn) else None
+      val figures =
+        try {
+          val written = publish()
+          due.foreach(snapshots.run)
+          written
+        } finally due.foreach(snapshots.giveUp)
+      if (forceSnapshot) snapshots.force(keeper, Changelog(opened.table.newest, ids.own))
       if (conf.commitValidationEnabled) {
         StateStore.reportCommitToCoordinator(opened.table.newest, id, hadoopConf)
       }
       metricsWith(figures)
+    }
+
+    private def publish(): Map[MetricKey, Long] = {
+      val commitId = newId()
+      val figures = committer.commit(opened.table, ids, commitId, baseCommit)
+      keeper.committed(opened.table, commitId, ids.own)
+      snapshots.checkpointed(opened.table.newest, figures(MetricKey.ChangelogBytes))
+      figures
     }
 
     override def abort(): Unit = keeper.aborted(opened.table)
@@ -235,9 +298,14 @@ private[bucketstate] final class BucketedStore(
 
     private def metricsWith(figures: Map[MetricKey, Long]): StateStoreMetrics =
       SparkMetrics.of(
+        id,
         opened.table.family(family.tableSpec).keyCount,
         opened.table.memoryBytes,
-        figures ++ openingFigures + (MetricKey.RetentionFailures -> maintenance.failures)
+        figures ++ openingFigures ++ snapshots.drainFigures(opened.table.newest) ++ Map(
+          MetricKey.LazyLoads -> (opened.table.lazyLoads - lazyLoadsBefore),
+          MetricKey.RetentionFailures -> maintenance.failures
+        ),
+        snapshots.newestVersion
       )
 
     private def openingFigures: Map[MetricKey, Long] = (opened, loadMs) match {

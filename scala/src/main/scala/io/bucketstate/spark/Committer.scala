@@ -17,31 +17,37 @@ import io.bucketstate.table.VersionedTable
 /**
  * Makes a table's open version durable: one changelog, one atomic file. One per provider, used by one
  * task at a time; it keeps its buffers from batch to batch.
- *
- * @param writerId names this provider instance in every file it writes
  */
 private[spark] final class Committer(
     store: FileStore,
     assigner: BucketAssigner,
     codec: BlockCodec,
     descriptors: Seq[FamilyDescriptor],
-    val writerId: UUID,
     ticker: Ticker
 ) extends AutoCloseable {
   private[this] val writer = new ChangelogWriter()
 
-  /** Returns the figures of the commit. When it throws, nothing was published. */
-  def commit(table: VersionedTable, ids: CheckpointIds): Map[MetricKey, Long] = {
+  /**
+   * Returns the figures of the commit. When it throws, nothing was published.
+   *
+   * @param base what the table's newest version is known as
+   */
+  def commit(
+      table: VersionedTable,
+      ids: CheckpointIds,
+      commitId: UUID,
+      base: Option[UUID]
+  ): Map[MetricKey, Long] = {
     val changes = table.openChanges
     val start = ticker.nanos
     val header = new ChangelogHeader(
       changes.version,
-      writerId,
+      commitId,
       assigner.numBuckets,
       BucketAssigner.HashName,
       codec,
       ids.own,
-      ids.base
+      if (ids.own.isDefined) ids.base else base.map(_.toString)
     )
     val bytes = writer.encode(header, descriptors.zip(changes.families))
     val encoded = ticker.nanos

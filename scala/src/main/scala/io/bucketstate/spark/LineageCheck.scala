@@ -40,11 +40,11 @@ private[spark] object LineageCheck {
 
   private def compare(store: FileStore, version: Long, expected: UUID): Unit = {
     val file = Changelog(version)
-    val found = ChangelogReader.readHeader(store, file).writerId
+    val found = ChangelogReader.readHeader(store, file).commitId
     if (found != expected) {
       throw new ConflictException(
-        s"${store.location}/${file.name} was replaced: version $version in memory was written by " +
-          s"$expected, the file by $found",
+        s"${store.location}/${file.name} was replaced: version $version in memory is of commit " +
+          s"$expected, the file of $found",
         "Another attempt of the task won. This attempt fails; its retry loads the file."
       )
     }

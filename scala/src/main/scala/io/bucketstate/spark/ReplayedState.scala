@@ -34,7 +34,7 @@ private[bucketstate] final class ReplayedState(
     override def abort(): Unit = table.abort()
 
     override def metrics: StateStoreMetrics =
-      SparkMetrics.of(family.keyCount, table.memoryBytes, Map.empty)
+      SparkMetrics.of(id, family.keyCount, table.memoryBytes, Map.empty)
 
     override val ids: CheckpointIds = CheckpointIds(None, None)
 

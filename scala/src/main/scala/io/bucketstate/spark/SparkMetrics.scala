@@ -18,11 +18,26 @@ private[bucketstate] object SparkMetrics {
   /** In the registry's order. */
   val supported: Seq[StateStoreCustomMetric] = MetricKey.all.map(byKey)
 
-  /** Spark's form of a store's figures; keys that are not given are 0. */
-  def of(keys: Long, memoryBytes: Long, values: Map[MetricKey, Long]): StateStoreMetrics =
+  private val lastSnapshot = StateStoreSnapshotLastUploadInstanceMetric()
+
+  val supportedInstances: Seq[StateStoreInstanceMetric] = Seq(lastSnapshot)
+
+  /**
+   * Spark's form of a store's figures; keys that are not given are 0.
+   *
+   * @param snapshot the version of the newest snapshot that was made, -1 if there was none
+   */
+  def of(
+      id: StateStoreId,
+      keys: Long,
+      memoryBytes: Long,
+      values: Map[MetricKey, Long],
+      snapshot: Long = -1L
+  ): StateStoreMetrics =
     StateStoreMetrics(
       keys,
       memoryBytes,
-      MetricKey.all.map(key => byKey(key) -> values.getOrElse(key, 0L)).toMap
+      MetricKey.all.map(key => byKey(key) -> values.getOrElse(key, 0L)).toMap,
+      Map(lastSnapshot.withNewId(id.partitionId, id.storeName) -> snapshot)
     )
 }

@@ -2,7 +2,7 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 
-import io.bucketstate.config.StoreConfig
+import io.bucketstate.config.{SparkHonoured, StoreConfig}
 import io.bucketstate.error.InvalidException
 
 /** Spark's `StateStoreConf` as the one checked [[StoreConfig]]. */
@@ -19,9 +19,17 @@ private[bucketstate] object SparkSettings {
     }
     StoreConfig.parse(
       conf.sqlConfs,
-      minVersionsToRetain = conf.minVersionsToRetain,
-      versionsInMemory = conf.maxVersionsToRetainInMemory,
-      compressionCodec = conf.compressionCodec
+      SparkHonoured(
+        minVersionsToRetain = conf.minVersionsToRetain,
+        minVersionsToDelete = conf.minVersionsToDelete,
+        maxVersionsToDelete = conf.maxVersionsToDeletePerMaintenance,
+        versionsInMemory = math.max(1, conf.maxVersionsToRetainInMemory),
+        minDeltasForSnapshot = conf.minDeltasForSnapshot,
+        compressionCodec = conf.compressionCodec,
+        repair = conf.autoSnapshotRepairEnabled,
+        repairAfterFailures = conf.autoSnapshotRepairNumFailuresBeforeActivating,
+        repairMaxChangelogs = conf.autoSnapshotRepairMaxChangeFileReplay
+      )
     )
   }
 }

@@ -5,55 +5,65 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.{FileStore, Retention, RetentionPlan, RetentionRules}
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.checkpoint._
 import io.bucketstate.error.BucketstateException
 
 /**
- * What Spark's maintenance threads do for a store. Every run would list the folder, which on an object
- * store is the bill (SPARK-48931); so it runs once when the store is new, to clear up after a crash, and
- * then only as often as something can have become deletable.
+ * What Spark's maintenance threads do for a store. Every run lists the folder, which on an object store
+ * is the bill (SPARK-48931). So it runs once when the store is new, to clear up after a crash; then when
+ * as many versions have become stale as Spark's `ratioExtraSpaceAllowedInCheckpoint` says; and from time
+ * to time for what failed writes have left.
  *
  * Never throws for what storage does: a failure is counted, logged with its cause and tried again.
+ *
+ * @param minVersionsToDelete 0 or less to run every time
+ * @param inFlight            data files that a snapshot under way builds on
  */
 private[spark] final class StoreMaintenance(
     store: FileStore,
-    minVersionsToRetain: Int,
+    rules: RetentionRules,
+    minVersionsToDelete: Long,
+    inFlight: () => Set[String],
     clock: Clock,
     interval: Duration = RetentionPlan.DefaultGrace
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
-  private[this] val retention =
-    new Retention(store, clock, RetentionRules(minVersionsToRetain))
+  private[this] val retention = new Retention(store, clock, rules)
   private[this] val failureCount = new AtomicLong
-  @volatile private[this] var nextRun = Instant.MIN
+  private[this] var winners = WinningIds.WithoutIds
+  private[this] var nextRun = Instant.MIN
+  private[this] var lastLatest = 0L
 
   def failures: Long = failureCount.get
 
-  /** @param latest the newest version this provider knows to be durable */
-  def run(latest: Long): Unit = {
+  /** @param latest the newest version that Spark has built on */
+  def run(latest: Changelog): Unit = synchronized {
     val now = clock.instant()
-    if (!now.isBefore(nextRun)) {
+    if (latest.version - lastLatest >= minVersionsToDelete || !now.isBefore(nextRun)) {
       nextRun = now.plus(interval)
-      try {
-        val report = retention.run(latest)
-        report.deleted.foreach(d =>
-          log.info("Deleted {} in {}: {}", d.name, store.location, d.reason)
-        )
-        report.failed.foreach { case (d, cause) =>
-          failureCount.incrementAndGet()
-          log.warn(
-            s"Could not delete ${d.name} in ${store.location}; the next run tries again",
-            cause
-          )
-        }
-        report.unreadable.foreach { case (manifest, cause) =>
-          log.warn(s"${manifest.name} in ${store.location} cannot be read; its files stay", cause)
-        }
-      } catch {
+      lastLatest = latest.version
+      try clean(latest)
+      catch {
         case e: BucketstateException =>
           failureCount.incrementAndGet()
-          log.warn(s"Could not list ${store.location} to clean it up; the next run tries again", e)
+          log.warn(s"Could not list ${store.location} to clean it up; a later run tries again", e)
       }
+    }
+  }
+
+  private def clean(latest: Changelog): Unit = {
+    // Before the files are listed: what is in flight by then must not be missed.
+    val building = inFlight()
+    winners = WinningIds.leadingTo(store, latest.version, latest.checkpointId, winners)
+    val report = retention.run(latest.version, building, winners)
+    report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, store.location, d.reason))
+    report.failed.foreach { case (d, cause) =>
+      failureCount.incrementAndGet()
+      log.warn(s"Could not delete ${d.name} in ${store.location}; a later run tries again", cause)
+    }
+    report.unreadable.foreach { case (manifest, cause) =>
+      log.warn(s"${manifest.name} in ${store.location} cannot be read; its files stay", cause)
     }
   }
 }

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import scala.collection.mutable
 
-import io.bucketstate.checkpoint.Recovered
+import io.bucketstate.checkpoint.{BucketSource, Recovered}
 import io.bucketstate.table.VersionedTable
 
 /** How a version came to be in memory. */
@@ -24,10 +24,13 @@ private[spark] object Opened {
  *
  * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
  * lock, so two tasks that need the same version load it once.
+ *
+ * @param onLoad told of each version that was loaded and becomes the table; must not wait
  */
 private[spark] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
-    versionsInMemory: Int
+    versionsInMemory: Int,
+    onLoad: Recovered => Unit
 ) {
   import TableKeeper.Origin
 
@@ -61,7 +64,7 @@ private[spark] final class TableKeeper(
   def openForRead(version: Long, checkpointId: Option[String]): Opened =
     synchronized {
       if (holds(version, checkpointId)) Some(register(Opened.Hit(table), version))
-      else if (table == null || (version >= table.newest && !table.isOpen)) {
+      else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
         Some(register(reload(version, checkpointId), version))
       } else None
     }.getOrElse(Opened.Reloaded(load(version, checkpointId).table))
@@ -73,21 +76,38 @@ private[spark] final class TableKeeper(
     }
   }
 
-  /** Who wrote the file of a version that is in memory, as far as memory knows. */
-  def writerOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.writer))
+  /** Which commit a version in memory is of; None for the empty store. */
+  def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
 
   /** The open version of `in` is durable. */
-  def committed(in: VersionedTable, writer: UUID, checkpointId: Option[String]): Unit =
+  def committed(in: VersionedTable, commitId: UUID, checkpointId: Option[String]): Unit =
     synchronized {
       in.commit()
       if (in eq table) {
-        origins(in.newest) = Origin(Some(writer), checkpointId)
+        origins(in.newest) = Origin(Some(commitId), checkpointId)
         origins.filterInPlace((v, _) => v >= in.oldest)
         ()
       }
     }
 
   def aborted(in: VersionedTable): Unit = synchronized(in.abort())
+
+  /**
+   * The whole state at the newest version, if that is in memory, and what to call when it has been
+   * read: until then nothing above that version settles. O(1).
+   */
+  def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
+    Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
+      register(Opened.Hit(held), version)
+      BucketSource.ofState(held.families, version) -> (() => endRead(held, version))
+    }
+  }
+
+  /** Whether this is the table that versions are opened from now. */
+  def isCurrent(loaded: VersionedTable): Boolean = synchronized(loaded eq table)
+
+  /** Whether a part of the table still lies in files only. */
+  def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)
 
   /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
   def forget(): Unit = synchronized {
@@ -101,14 +121,15 @@ private[spark] final class TableKeeper(
    * it, because the table was built on them.
    */
   private def holds(version: Long, checkpointId: Option[String]): Boolean =
-    table != null && table.oldest <= version && version <= table.newest &&
+    table != null && table.isSound && table.oldest <= version && version <= table.newest &&
       origins.get(version).flatMap(_.checkpointId) == checkpointId
 
   private def reload(version: Long, checkpointId: Option[String]): Opened = {
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
-    origins(version) = Origin(recovered.writer, checkpointId)
+    origins(version) = Origin(recovered.commitId, checkpointId)
+    onLoad(recovered)
     Opened.Reloaded(table)
   }
 
@@ -121,5 +142,5 @@ private[spark] final class TableKeeper(
 private object TableKeeper {
 
   /** Where a version in memory came from. */
-  private final case class Origin(writer: Option[UUID], checkpointId: Option[String])
+  private final case class Origin(commitId: Option[UUID], checkpointId: Option[String])
 }

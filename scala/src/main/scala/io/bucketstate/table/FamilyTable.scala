@@ -1,33 +1,49 @@
 package io.bucketstate.table
 
+import java.util.concurrent.atomic.{AtomicInteger, AtomicLong, AtomicReferenceArray}
 import java.util.{Arrays => JArrays}
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 
-/** [[FamilyState]] of a [[VersionedTable]]: the buckets of one column family and their open changes. */
+/**
+ * [[FamilyState]] of a [[VersionedTable]]: the buckets of one column family and their open changes.
+ *
+ * @param loader where the buckets come from
+ */
 private[table] final class FamilyTable(
     val spec: FamilySpec,
     assigner: BucketAssigner,
-    table: VersionedTable
+    table: VersionedTable,
+    loader: BucketLoader
 ) extends FamilyState {
+  import FamilyTable._
+
   private[this] val numBuckets = assigner.numBuckets
-  private[this] val buckets = Array.fill(numBuckets)(new Bucket)
+  private[this] val buckets = new AtomicReferenceArray[Bucket](numBuckets) // null: not loaded
+  private[this] val missing = new AtomicInteger(numBuckets) // of those
+  private[this] val loadedKeys = new AtomicLong
+  private[this] val loadedBytes = new AtomicLong
   private[this] val index = if (spec.ordered) new OrderedIndex else null
   private[this] var changes = new Array[Entry](16)
   private[this] var changeCount = 0
   private[this] var grouped: FamilyChanges = _ // the open changes by bucket, until the next write
-  private[this] var keys = 0L
+  private[this] var keys = loader.keyCount(spec.id)
   private[this] var recordBytes = 0L
+
+  if (keys == 0) {
+    (0 until numBuckets).foreach(buckets.setPlain(_, new Bucket))
+    missing.set(0)
+  }
 
   override def keyCount: Long = keys
 
   override def get(key: RecordBuffer, at: Long): Array[Byte] =
-    visible(buckets(key.bucket).head(key), table.relative(at))
+    visible(bucket(key.bucket).head(key), table.relative(at))
 
   override def put(record: RecordBuffer): Unit = write(record, record.toRecord, removed = false)
 
   override def remove(key: RecordBuffer): Unit = {
-    val bucket = buckets(key.bucket)
+    val bucket = this.bucket(key.bucket)
     val i = bucket.indexOf(key)
     if (i >= 0 && exists(bucket.at(i))) write(key, key.toKeyRecord, removed = true)
   }
@@ -35,7 +51,7 @@ private[table] final class FamilyTable(
   private def write(key: RecordBuffer, record: Array[Byte], removed: Boolean): Unit = {
     grouped = null
     val version = table.openVersion
-    val bucket = buckets(key.bucket)
+    val bucket = this.bucket(key.bucket)
     val i = bucket.indexOf(key)
     val head = if (i >= 0) bucket.at(i) else null
     val own = head.isInstanceOf[Entry] && head.asInstanceOf[Entry].version == version
@@ -63,7 +79,11 @@ private[table] final class FamilyTable(
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
   }
 
-  override def records(at: Long): Iterator[Array[Byte]] = new BucketIterator(table.relative(at))
+  override def records(at: Long): Iterator[Array[Byte]] =
+    new BucketIterator(0, numBuckets, table.relative(at))
+
+  override def recordsOf(bucket: Int, at: Long): Iterator[Array[Byte]] =
+    new BucketIterator(bucket, bucket + 1, table.relative(at))
 
   override def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]] = {
     if (index == null) {
@@ -71,34 +91,66 @@ private[table] final class FamilyTable(
     }
     val version = table.relative(at)
     val lookup = new RecordBuffer(assigner)
+    if (!isResident) loadPrefix(prefix, lookup)
     index
       .prefixed(prefix)
       .map { key =>
         val space = lookup.keySpace(key.bytes.length)
         System.arraycopy(key.bytes, 0, space, RecordBuffer.KeyOffset, key.bytes.length)
         lookup.keyDone(RecordBuffer.KeyOffset + key.bytes.length, spec.bucketKey)
-        visible(buckets(lookup.bucket).head(lookup), version)
+        visible(bucket(lookup.bucket).head(lookup), version)
       }
       .filter(_ != null)
   }
 
-  /** Puts a record of the base version, or takes one away, while the table is being loaded. */
-  def load(key: RecordBuffer, record: Array[Byte]): Unit = {
-    val bucket = buckets(key.bucket)
-    val i = bucket.indexOf(key)
-    if (i >= 0) {
-      recordBytes -= arraySize(Bucket.recordOf(bucket.at(i)))
-      if (record == null) {
-        if (index != null) index.remove(Bucket.recordOf(bucket.at(i)))
-        bucket.free(i)
-        keys -= 1
-      } else bucket.replace(i, record)
-    } else if (record != null) {
-      bucket.insert(key.hash, record)
-      if (index != null) index.add(record)
-      keys += 1
+  override def isResident: Boolean = missing.get == 0
+
+  override def load(bucket: Int): Boolean = {
+    val wasMissing = buckets.getAcquire(bucket) == null
+    if (wasMissing) fetch(bucket)
+    wasMissing
+  }
+
+  private def bucket(number: Int): Bucket = {
+    val there = buckets.getAcquire(number)
+    if (there != null) there
+    else {
+      table.touchedMissing()
+      fetch(number)
     }
-    if (record != null) recordBytes += arraySize(record)
+  }
+
+  /** A bucket that is not in memory: whoever comes first loads it, others wait for that one. */
+  private def fetch(number: Int): Bucket = table.lockOf(number).synchronized {
+    val there = buckets.getAcquire(number)
+    if (there != null) there
+    else {
+      table.requireSound()
+      val filling = new BucketFilling(number, spec.bucketKey, assigner, index)
+      try {
+        loader.load(spec.id, number, filling)
+        loadedKeys.addAndGet(filling.keys)
+        // Everybody adds before counting down, so the last one sees all keys.
+        if (missing.decrementAndGet() == 0) loader.verify(spec.id, loadedKeys.get)
+      } catch {
+        case failure: Throwable =>
+          throw table.broke(failure)
+      }
+      loadedBytes.addAndGet(filling.bytes)
+      buckets.setRelease(number, filling.bucket)
+      filling.bucket
+    }
+  }
+
+  /** The buckets that keys with this prefix can be in. */
+  private def loadPrefix(prefix: Array[Byte], lookup: RecordBuffer): Unit = spec.bucketKey match {
+    case BucketKey.LengthPrefixed =>
+      val space = lookup.keySpace(prefix.length)
+      System.arraycopy(prefix, 0, space, RecordBuffer.KeyOffset, prefix.length)
+      lookup.keyDone(RecordBuffer.KeyOffset + prefix.length, spec.bucketKey)
+      load(lookup.bucket)
+      ()
+    case BucketKey.Whole => (0 until numBuckets).foreach(load)
   }
 
   /**
@@ -142,7 +194,7 @@ private[table] final class FamilyTable(
 
   /** Nothing reads below the entry's version any more: its record takes its place. */
   def settle(entry: Entry): Unit = {
-    val bucket = buckets(entry.bucket)
+    val bucket = buckets.getPlain(entry.bucket)
     val i = bucket.indexOf(entry)
     if (i < 0) throw new IllegalStateException("a committed entry is not in its table")
     recordBytes -= EntrySize
@@ -166,7 +218,7 @@ private[table] final class FamilyTable(
   /** Takes back entries that are the newest of their keys. */
   def undo(entries: Array[Entry], keysBefore: Long): Unit = {
     entries.foreach { entry =>
-      val bucket = buckets(entry.bucket)
+      val bucket = buckets.getPlain(entry.bucket)
       val i = bucket.indexOf(entry)
       if (i < 0 || (bucket.at(i) ne entry)) {
         throw new IllegalStateException("an entry to undo is not the newest of its key")
@@ -183,9 +235,14 @@ private[table] final class FamilyTable(
 
   def memoryBytes: Long = {
     var slots = 0L
-    buckets.foreach(b => slots += b.capacity * SlotSize + BucketSize)
+    var b = 0
+    while (b < numBuckets) {
+      val bucket = buckets.getAcquire(b)
+      if (bucket != null) slots += bucket.capacity * SlotSize + BucketSize
+      b += 1
+    }
     val indexed = if (index == null) 0L else keys * OrderedIndex.KeyOverhead
-    recordBytes + slots + indexed + changes.length * 4L
+    recordBytes + loadedBytes.get + slots + indexed + changes.length * 4L
   }
 
   private def exists(slot: AnyRef): Boolean = slot match {
@@ -204,8 +261,8 @@ private[table] final class FamilyTable(
     current.asInstanceOf[Array[Byte]]
   }
 
-  private final class BucketIterator(at: Int) extends Iterator[Array[Byte]] {
-    private[this] var bucket = -1
+  private final class BucketIterator(from: Int, until: Int, at: Int) extends Iterator[Array[Byte]] {
+    private[this] var following = from
     private[this] var arrays: Bucket.SlotArrays = _
     private[this] var slot = 0
     private[this] var ahead: Array[Byte] = _
@@ -224,12 +281,9 @@ private[table] final class FamilyTable(
       ahead = null
       while (ahead == null)
         if (arrays == null || slot == arrays.capacity) {
-          bucket += 1
-          if (bucket == numBuckets) {
-            bucket = numBuckets - 1
-            return
-          }
-          arrays = buckets(bucket).capture()
+          if (following == until) return
+          arrays = bucket(following).capture()
+          following += 1
           slot = 0
         } else {
           ahead = visible(arrays.slots.getAcquire(slot), at)
@@ -237,10 +291,14 @@ private[table] final class FamilyTable(
         }
     }
   }
+}
+
+private object FamilyTable {
 
   // Sizes on a 64-bit JVM with compressed pointers, objects aligned to 8 bytes.
   private final val EntrySize = 40L
   private final val SlotSize = 8L
   private final val BucketSize = 112L
-  private def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
+
+  def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
 }

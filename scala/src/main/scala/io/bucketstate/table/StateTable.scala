@@ -15,7 +15,10 @@ final case class FamilySpec(id: Int, name: String, bucketKey: BucketKey, ordered
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * Threads: `put`, `remove` and `load` belong to the one writer; `get` and the scans to any thread.
+ * A bucket that is not in memory is loaded when it is touched. That may throw what the storage throws;
+ * from then on the table is broken (see [[StateTable.isSound]]) and no other bucket is loaded.
+ *
+ * Threads: `put` and `remove` belong to the one writer; all else to any thread.
  */
 trait FamilyState {
   def spec: FamilySpec
@@ -32,11 +35,20 @@ trait FamilyState {
   /** All records at a version, in no order. Changes made meanwhile may or may not be seen. */
   def records(at: Long): Iterator[Array[Byte]]
 
+  /** The records of one bucket at a version, in no order. */
+  def recordsOf(bucket: Int, at: Long): Iterator[Array[Byte]]
+
   /** The records whose key starts with `prefix` at a version, in byte order of their keys. */
   def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]]
 
   /** Keys at the newest version, the writer's changes included, counted exactly. */
   def keyCount: Long
+
+  /** Whether all buckets are in memory. Once true it stays true. */
+  def isResident: Boolean
+
+  /** Sees to it that a bucket is in memory; true if it was not. Any thread. */
+  def load(bucket: Int): Boolean
 }
 
 /**
@@ -77,6 +89,15 @@ trait StateTable {
 
   /** Undoes every version above `version`, which must not be below `oldest`. O(changes undone). */
   def rollBackTo(version: Long): Unit
+
+  /** How often a bucket had to be loaded because it was touched. */
+  def lazyLoads: Long
+
+  /** Whether all buckets of all families are in memory. */
+  def isResident: Boolean
+
+  /** Whether every bucket can still be had: false once the loading of one failed, and for ever. */
+  def isSound: Boolean
 
   /** Heap the state takes, estimated from counts kept while it changes. O(buckets). */
   def memoryBytes: Long

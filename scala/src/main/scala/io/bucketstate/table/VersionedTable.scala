@@ -1,8 +1,7 @@
 package io.bucketstate.table
 
 import java.util.ArrayDeque
-
-import scala.collection.mutable.ArrayBuffer
+import java.util.concurrent.atomic.LongAdder
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.error.InvalidException
@@ -16,37 +15,40 @@ import io.bucketstate.error.InvalidException
  * settle one or two at a time beside later writes, so no call ever pays for a whole change set: the
  * idea is Flink's incremental rehash, applied to pruning.
  *
- * @param base version the table is loaded with; entries count versions from here
+ * @param base   version the table is loaded with; entries count versions from here
+ * @param loader hands out the state at that version
  */
-final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTable {
+final class VersionedTable(
+    assigner: BucketAssigner,
+    base: Long,
+    loader: BucketLoader = BucketLoader.Empty
+) extends StateTable {
   import VersionedTable._
 
-  private[this] val tables = ArrayBuffer.empty[FamilyTable]
+  @volatile private[this] var tables = Vector.empty[FamilyTable]
   private[this] val history = new ArrayDeque[Changes]()
   private[this] val settling = new ArrayDeque[Settling]()
   @volatile private[this] var newestVersion = base
   @volatile private[this] var oldestVersion = base
   @volatile private[this] var open = 0 // relative number of the open version, 0 when none is
   private[this] var keysBefore: Array[Long] = Array.empty
+  private[this] val loadLocks = Array.fill(assigner.numBuckets)(new Object)
+  private[this] val touchLoads = new LongAdder
+  @volatile private[this] var loadFailureAs: Throwable => Throwable = identity
+  @volatile private[this] var loadFailure: Throwable = _
 
   override def newest: Long = newestVersion
 
   override def oldest: Long = oldestVersion
 
-  override def families: IndexedSeq[FamilyState] = tables.toIndexedSeq
+  override def families: IndexedSeq[FamilyState] = tables
 
   override def family(spec: FamilySpec): FamilyState = familyTable(spec)
 
-  /** The family to load records into, before the table is handed out. */
-  private[bucketstate] def loader(spec: FamilySpec): (RecordBuffer, Array[Byte]) => Unit = {
-    val table = familyTable(spec)
-    (key, record) => table.load(key, record)
-  }
-
   private def familyTable(spec: FamilySpec): FamilyTable =
     tables.find(_.spec.id == spec.id).getOrElse {
-      val table = new FamilyTable(spec, assigner, this)
-      tables += table
+      val table = new FamilyTable(spec, assigner, this, loader)
+      tables = tables :+ table
       if (open > 0) keysBefore = keysBefore :+ 0L
       table
     }
@@ -91,6 +93,15 @@ final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTa
     }
   }
 
+  /** What a failure to load a bucket is to be thrown as; to be set before others know of the table. */
+  def onLoadFailure(translate: Throwable => Throwable): Unit = loadFailureAs = translate
+
+  override def lazyLoads: Long = touchLoads.sum
+
+  override def isResident: Boolean = tables.forall(_.isResident)
+
+  override def isSound: Boolean = loadFailure == null
+
   override def memoryBytes: Long = {
     var bytes = 0L
     tables.foreach(t => bytes += t.memoryBytes)
@@ -102,6 +113,20 @@ final class VersionedTable(assigner: BucketAssigner, base: Long) extends StateTa
     if (open == 0) throw new IllegalStateException("no version is open for writing")
     open
   }
+
+  /** Held while a bucket of that number is loaded. */
+  private[table] def lockOf(bucket: Int): AnyRef = loadLocks(bucket)
+
+  private[table] def touchedMissing(): Unit = touchLoads.increment()
+
+  /** Notes that a bucket could not be loaded; returns what to throw. */
+  private[table] def broke(failure: Throwable): Throwable = {
+    loadFailure = loadFailureAs(failure)
+    loadFailure
+  }
+
+  /** Part of what a loader would hand out may be gone already. */
+  private[table] def requireSound(): Unit = if (loadFailure != null) throw loadFailure
 
   private[table] def relative(version: Long): Int = {
     val distance = version - base

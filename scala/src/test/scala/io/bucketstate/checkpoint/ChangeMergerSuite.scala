@@ -7,7 +7,7 @@ import scala.util.{Random, Using}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{ChangeSet, Record}
+import io.bucketstate.table.Record
 import io.bucketstate.testkit._
 
 /** Versions' changes, in memory and from changelogs, merged against a map. */
@@ -42,12 +42,6 @@ class ChangeMergerSuite extends AnyFunSuite {
       Seq(0, 2, 9).filter(_ => random.nextInt(4) > 0).map(_ -> writes(random))
     }
     val expected = content(versions)
-    val sets = versions.zipWithIndex.map { case (version, i) =>
-      val families = version.map { case (id, w) => Changes.family(id, numBuckets, w)._2 }
-      BucketSource.ofChangeSet(new ChangeSet(i.toLong, families.toIndexedSeq))
-    }
-    assert(Runs.drain(new ChangeMerger(sets.reverse, numBuckets)) == expected)
-
     val store = new MemoryFileStore
     Using.resource(new ChangelogWriter(blockBytes = 300, splitBytes = 500)) { writer =>
       versions.zipWithIndex.foreach { case (version, i) =>
@@ -63,8 +57,7 @@ class ChangeMergerSuite extends AnyFunSuite {
       bucketOf(record.slice(Record.keyStart(record), Record.keyEnd(record)).toSeq)
     val logs =
       readers.map(BucketSource.ofChangelog(_, "a changelog", (_, record) => keyBucket(record)))
-    val mixed = logs.zip(sets).map { case (log, set) => if (random.nextBoolean()) log else set }
-    assert(Runs.drain(new ChangeMerger(mixed.reverse, numBuckets)) == expected)
+    assert(Runs.drain(new ChangeMerger(logs.reverse, numBuckets)) == expected)
   }
 
   test("a changelog's record in the wrong block is damage") {

@@ -104,7 +104,7 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val encoded = writer.encode(Changes.header(5, 4, BlockCodec.Lz4), families(4, Nil))
       assert(encoded.length < 200)
       val store = new FaultyFileStore(stored(encoded, Changelog(5)))
-      assert(ChangelogReader.readHeader(store, Changelog(5)).writerId == Changes.WriterId)
+      assert(ChangelogReader.readHeader(store, Changelog(5)).commitId == Changes.CommitId)
       assert(store.log == Seq("readPrefix 5.changelog"))
       assert(ChangelogReader.open(store, Changelog(5)).blocks.isEmpty)
       assert(store.calls == 3)

@@ -20,7 +20,7 @@ class LineageSuite extends AnyFunSuite {
         .header(changelog.version, 4, BlockCodec.Raw)
         .copy(
           checkpointId = changelog.checkpointId,
-          baseCheckpointId = Option(base).filter(_.nonEmpty)
+          baseId = Option(base).filter(_.nonEmpty)
         )
       store.write(changelog.name)(writer.encode(header, Nil).writeTo)
     }

@@ -44,7 +44,8 @@ class ManifestSuite extends AnyFunSuite {
         }
       Run(VersionSpan(before + 1, end), files)
     }
-    def maybe = Option.when(random.nextBoolean())(id(random).toString)
+    def commit = Option.when(random.nextBoolean())(id(random))
+    def maybe = commit.map(_.toString)
     val most = runs.map(r => r.entries - r.tombstones).sum
     val text = random.nextString(5)
     val families = Seq(
@@ -55,7 +56,7 @@ class ManifestSuite extends AnyFunSuite {
       ),
       ManifestFamily(FamilyDescriptor(3, text, "\"\\\n", "v"), 0, None, Some("{\"a\": 1}"))
     )
-    Manifest(text, ends.last, buckets, "xxh64", families, runs.reverse, maybe, maybe)
+    Manifest(text, ends.last, buckets, "xxh64", families, runs.reverse, commit, maybe, maybe)
   }
 
   test("what is encoded is decoded, byte by byte the same each time") {

@@ -26,10 +26,10 @@ final case class Read(family: Int, op: Byte, key: Seq[Byte], value: Seq[Byte])
 
 /** Change sets for tests, made and read back. */
 object Changes {
-  val WriterId: UUID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff")
+  val CommitId: UUID = UUID.fromString("00112233-4455-6677-8899-aabbccddeeff")
 
   def header(version: Long, numBuckets: Int, codec: BlockCodec): ChangelogHeader =
-    ChangelogHeader(version, WriterId, numBuckets, "murmur3_x86_32/1", codec)
+    ChangelogHeader(version, CommitId, numBuckets, "murmur3_x86_32/1", codec)
 
   def descriptor(id: Int): FamilyDescriptor =
     FamilyDescriptor(

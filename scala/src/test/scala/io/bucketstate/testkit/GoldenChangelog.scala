@@ -27,7 +27,7 @@ object GoldenChangelog {
     .header(7, numBuckets, BlockCodec.Lz4)
     .copy(
       checkpointId = file.checkpointId,
-      baseCheckpointId = Some("a9b8c7d6-0e1f-4a2b-8c3d-4e5f60718293")
+      baseId = Some("a9b8c7d6-0e1f-4a2b-8c3d-4e5f60718293")
     )
 
   val keyCounts: Map[Int, Long] = Map(0 -> 1234567890123L, 2 -> 5L)

@@ -57,7 +57,9 @@ object GoldenRuns {
           Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)
         val base = Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6")
         new Manifests(store)
-          .write(Manifest("state/0/3", 9, 8, "xxh64", families, runs, file.checkpointId, base))
+          .write(
+            Manifest("state/0/3", 9, 8, "xxh64", families, runs, None, file.checkpointId, base)
+          )
         Files.writeString(folder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
         ()
     }

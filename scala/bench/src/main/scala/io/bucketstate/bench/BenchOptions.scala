@@ -54,14 +54,14 @@ object BenchOptions {
       |  --json FILE              writes the results for machines too""".stripMargin
 
   /** @throws java.lang.IllegalArgumentException that says which option is wrong, and what is allowed */
-  def parse(args: Seq[String]): BenchOptions = {
+  def parse(args: Seq[String], defaults: BenchOptions): BenchOptions = {
     @tailrec
     def loop(rest: List[String], options: BenchOptions): BenchOptions = rest match {
       case Nil                   => options
       case name :: value :: more => loop(more, set(options, name, value))
       case name :: Nil           => throw new IllegalArgumentException(s"$name needs a value")
     }
-    loop(args.toList, BenchOptions())
+    loop(args.toList, defaults)
   }
 
   private def set(options: BenchOptions, name: String, value: String): BenchOptions = name match {

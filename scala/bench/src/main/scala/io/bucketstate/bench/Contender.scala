@@ -1,11 +1,50 @@
 package io.bucketstate.bench
 
+import java.nio.file.Path
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.internal.SQLConf
+
 /** One of the providers that run side by side: named on the command line, loaded by class name. */
 final case class Contender(
     name: String,
     className: String,
     settings: Map[String, String] = Map.empty
-)
+) {
+
+  /** A new provider for a checkpoint in a folder. */
+  def provider(options: BenchOptions, folder: Path): StateStoreProvider = {
+    val sqlConf = new SQLConf
+    val own = settings + (SQLConf.STATE_STORE_PROVIDER_CLASS.key -> className)
+    (own ++ options.settings).foreach { case (key, value) => sqlConf.setConfString(key, value) }
+    val counted = options.fileAccess == FileAccess.Counted
+    val hadoopConf = new Configuration
+    if (counted) {
+      hadoopConf.set(
+        s"fs.${CountedFileSystem.scheme}.impl",
+        classOf[CountedFileSystem].getName
+      )
+      hadoopConf.set(
+        SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key,
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+      )
+    }
+    val root = if (counted) s"${CountedFileSystem.scheme}://$folder" else folder.toUri.toString
+    StateStoreProvider.createAndInit(
+      StateStoreProviderId(StateStoreId(root, operatorId = 0, partitionId = 0), UUID.randomUUID()),
+      Workload.keySchema,
+      Workload.valueSchema,
+      NoPrefixKeyStateEncoderSpec(Workload.keySchema),
+      useColumnFamilies = false,
+      new StateStoreConf(sqlConf),
+      hadoopConf,
+      useMultipleValuesPerKey = false,
+      None
+    )
+  }
+}
 
 object Contender {
   private val prefix = "org.apache.spark.sql.execution.streaming.state"

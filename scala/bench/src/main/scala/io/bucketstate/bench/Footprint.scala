@@ -30,6 +30,12 @@ final class Footprint(folder: Path) {
     bytes
   }
 
+  /** Bytes and files that are in the folder now. */
+  def now(): (Long, Int) = {
+    val there = walk()
+    (there.iterator.map(_._2).sum, there.size)
+  }
+
   /** Background work may remove files under the walk's feet: the next look sees what is left. */
   private def walk(): Seq[(Path, Long, Long)] =
     try

@@ -9,7 +9,12 @@ import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
 /** Results for machines. */
 object JsonReport {
-  def write(results: Seq[RunResult], options: BenchOptions, file: Path): Unit = {
+  def write(
+      results: Seq[Product],
+      targets: Seq[TargetOutcome],
+      options: BenchOptions,
+      file: Path
+  ): Unit = {
     Option(file.toAbsolutePath.getParent).foreach(Files.createDirectories(_))
     val mapper = new ObjectMapper()
       .registerModule(DefaultScalaModule)
@@ -33,7 +38,7 @@ object JsonReport {
           "maxHeapBytes" -> Runtime.getRuntime.maxMemory
         ),
         "results" -> results,
-        "targets" -> Targets.of(results)
+        "targets" -> targets
       )
     )
   }

@@ -4,24 +4,7 @@ import scala.util.Using
 
 /** All providers side by side, through Spark's trait alone. */
 object ProviderBenchmark {
-  def main(args: Array[String]): Unit =
-    if (args.contains("--help")) Host.say(BenchOptions.usage)
-    else
-      checked(args) match {
-        case Left(problem) =>
-          Host.say(s"$problem\n\n${BenchOptions.usage}")
-          sys.exit(2)
-        case Right(options) => run(options)
-      }
-
-  private def checked(args: Array[String]): Either[String, BenchOptions] =
-    try {
-      val options = BenchOptions.parse(args.toSeq)
-      Contender.requireLoadable(options.contenders)
-      Right(options)
-    } catch {
-      case e: IllegalArgumentException => Left(e.getMessage.stripPrefix("requirement failed: "))
-    }
+  def main(args: Array[String]): Unit = Commands.run(args, BenchOptions())(run)
 
   private def run(options: BenchOptions): Unit = {
     val results = Using.resource(WorkFolder.create(options.workDir)) { folder =>
@@ -30,7 +13,7 @@ object ProviderBenchmark {
     }
     Host.say("\n" + Report.render(results, options))
     options.json.foreach { file =>
-      JsonReport.write(results, options, file)
+      JsonReport.write(results, Targets.of(results), options, file)
       Host.say(s"\nWritten: $file")
     }
   }

@@ -4,7 +4,7 @@ package io.bucketstate.bench
 object Report {
   def render(results: Seq[RunResult], options: BenchOptions): String =
     (Seq(workload(options), times(results), growth(results), space(results)) ++ calls(results) ++
-      targets(results)).mkString("\n\n")
+      targetTable(Targets.of(results))).mkString("\n\n")
 
   private def workload(o: BenchOptions): String =
     s"${o.batches} batches (${o.warmUp} of them warm-up) of ${o.updates} random get+put on keys and " +
@@ -82,8 +82,8 @@ object Report {
     }
   }
 
-  private def targets(results: Seq[RunResult]): Seq[String] = {
-    val rows = Targets.of(results).map { t =>
+  def targetTable(outcomes: Seq[TargetOutcome]): Seq[String] = {
+    val rows = outcomes.map { t =>
       Seq(
         Keys.show(t.keys),
         t.what,

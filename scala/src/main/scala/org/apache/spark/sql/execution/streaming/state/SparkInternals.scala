@@ -1,9 +1,15 @@
 package org.apache.spark.sql.execution.streaming.state
 
+import java.io.File
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
-import org.apache.spark.util.NextIterator
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+import org.apache.spark.util.{NextIterator, Utils}
+import org.apache.spark.{SparkConf, SparkEnv}
 
 /**
  * The few members private to Spark that a state store provider needs. Everything else of this project
@@ -49,6 +55,21 @@ object SparkInternals {
       stack
     )
 
+  /** Tells the driver's coordinator of a new snapshot, which watches for stores that lag behind. */
+  def reportSnapshot(store: StateStoreId, runId: UUID, version: Long, millis: Long): Unit =
+    StateStoreProvider.coordinatorRef.foreach(
+      _.snapshotUploaded(StateStoreProviderId(store, runId), version, millis)
+    )
+
+  /** The query's run, by which the coordinator knows a provider; None outside of a query. */
+  def runId(hadoopConf: Configuration): Option[UUID] =
+    Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
+
+  /** A new folder in Spark's local folders. */
+  def newLocalFolder(): File = {
+    val conf = Option(SparkEnv.get).fold(new SparkConf())(_.conf)
+    Utils.createTempDir(Utils.getLocalDir(conf), "bucketstate")
+  }
 }
 
 /**

@@ -1,0 +1,36 @@
+package io.bucketstate.bench
+
+import scala.util.Using
+
+/** Long runs with snapshots and the restart after them, all durable providers side by side. */
+object LongRunBenchmark {
+  private val durable = Seq(Contender.hdfs, Contender.rocksdb, Contender.bucketed)
+
+  def main(args: Array[String]): Unit = {
+    val defaults = BenchOptions(contenders = durable, batches = 200, warmUp = 20)
+    Commands.run(args, defaults)(run)
+  }
+
+  private def run(options: BenchOptions): Unit = {
+    val results = Using.resource(WorkFolder.create(options.workDir)) { folder =>
+      Host.progress("warming up the JVM, not counted")
+      runSize(20000, options.copy(batches = 30, warmUp = 0, rounds = 1), folder)
+      options.keyCounts.flatMap(keys => runSize(keys, options, folder))
+    }
+    Host.say("\n" + LongRunReport.render(results, options))
+    options.json.foreach { file =>
+      JsonReport.write(results, LongRunReport.targets(results), options, file)
+      Host.say(s"\nWritten: $file")
+    }
+  }
+
+  private def runSize(keys: Int, options: BenchOptions, folder: WorkFolder): Seq[LongRunResult] = {
+    val workload = new Workload(keys, options.updates, options.seed)
+    val expectedSum = workload.expectedSum(options.batches)
+    options.contenders.map { contender =>
+      val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")
+      try new LongRun(contender, workload, expectedSum, options, checkpoint).run()
+      finally folder.delete(checkpoint)
+    }
+  }
+}

@@ -1,0 +1,70 @@
+package io.bucketstate.checkpoint
+
+import scala.collection.mutable
+import scala.collection.mutable.ArrayBuffer
+
+import io.bucketstate.error.CorruptException
+import io.bucketstate.table.RecordSink
+
+/**
+ * A changelog taken apart by bucket, in any order, each bucket once. Every block is read once, when the
+ * first of its buckets is asked for; what belongs to its other buckets waits until those are. Thread-safe.
+ *
+ * @param reading  gives an opened changelog to whoever wants to read from it
+ * @param blocks   of the changelog
+ * @param path     of the changelog, for messages
+ * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
+ */
+private[checkpoint] final class ChangelogBuckets(
+    reading: (ChangelogReader => Unit) => Unit,
+    blocks: IndexedSeq[ChangelogBlock],
+    path: String,
+    bucketOf: (Int, Array[Byte]) => Int
+) {
+  import ChangelogBuckets._
+
+  private[this] val shares = blocks.map(new Share(_))
+
+  def read(family: Int, bucket: Int, sink: RecordSink): Unit =
+    shares.foreach { share =>
+      if (share.block.family == family && share.block.holds(bucket)) {
+        take(share, bucket).foreach(item => sink(item.record, item.isRemoval))
+      }
+    }
+
+  private def take(share: Share, bucket: Int): Iterable[Item] = share.synchronized {
+    if (share.waiting == null) share.waiting = decoded(share.block)
+    share.waiting.remove(bucket).getOrElse(Nil)
+  }
+
+  private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
+    val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]
+    reading(_.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
+      ChangelogOp.requireApplicable(op, path)
+      val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
+      val bucket = bucketOf(block.family, record)
+      if (!block.holds(bucket)) throw misplaced(block, bucket)
+      byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) +=
+        new Item(record, op == ChangelogOp.Remove)
+      ()
+    })
+    byBucket
+  }
+
+  private def misplaced(block: ChangelogBlock, bucket: Int) = new CorruptException(
+    path,
+    s"expected keys of buckets ${block.firstBucket} to ${block.lastBucket} in the block at byte " +
+      s"${block.offset}, found one of bucket $bucket",
+    Damage.Remedy
+  )
+}
+
+private object ChangelogBuckets {
+
+  final class Item(val record: Array[Byte], val isRemoval: Boolean)
+
+  /** A block and, once it was read, the records of its buckets that were not asked for yet. */
+  final class Share(val block: ChangelogBlock) {
+    var waiting: mutable.HashMap[Int, ArrayBuffer[Item]] = _
+  }
+}

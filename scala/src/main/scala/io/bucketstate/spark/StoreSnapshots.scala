@@ -1,0 +1,140 @@
+package io.bucketstate.spark
+
+import java.nio.file.Path
+import java.time.Clock
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state.{SparkInternals, StateStoreConf, StateStoreId}
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.CheckpointFiles.Changelog
+import io.bucketstate.checkpoint._
+import io.bucketstate.config.{MetricKey, StoreConfig}
+
+/**
+ * The snapshots of one store: what they are made with, when they are made, and who is told of them.
+ * Thread-safe.
+ */
+private[spark] final class StoreSnapshots(
+    id: StateStoreId,
+    config: StoreConfig,
+    conf: StateStoreConf,
+    hadoopConf: Configuration,
+    files: FileStore,
+    codec: BlockCodec,
+    assigner: BucketAssigner,
+    families: KnownFamilies,
+    schemas: Map[Int, FamilySchemas],
+    ticker: Ticker,
+    clock: Clock
+) {
+  private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
+  private[this] val runId = SparkInternals.runId(hadoopConf)
+  private[this] val snapshotter =
+    new Snapshotter(files, assigner, families, runs, id.toString, schemas, config.maxRuns)
+  private[this] val scheduler = new SnapshotScheduler(
+    snapshotter,
+    SnapshotPlan(config.snapshotMaxVersions, config.snapshotMaxBytes),
+    files.location,
+    published,
+    ticker
+  )
+  private[this] val loading = new BucketLoading(config.numBuckets)
+  @volatile private[this] var keeper: TableKeeper = _
+  @volatile private[this] var restoredFrom: Option[Manifest] = None
+  @volatile private[this] var newest = -1L
+
+  /** Reads and writes runs. */
+  lazy val runs: RunAccess =
+    new RunAccess(files, codec, () => workFolder, config.maxRunFileBytes, clock)
+
+  lazy val recovery: Recovery = new Recovery(
+    files,
+    assigner,
+    families,
+    runs,
+    RepairRules(
+      config.spark.repair,
+      config.spark.repairAfterFailures,
+      config.spark.repairMaxChangelogs
+    ),
+    table => if (config.restoreEagerly) loading.now(table)
+  )
+
+  /** Version of the newest snapshot that was made, -1 if there was none. */
+  def newestVersion: Long = newest
+
+  /** Data files that a snapshot under way builds on. */
+  def inFlight: Set[String] = snapshotter.inFlight
+
+  /** The keeper has loaded its table. */
+  def restored(by: TableKeeper, recovered: Recovered): Unit = {
+    keeper = by
+    restoredFrom = recovered.manifest
+    scheduler.restored(recovered)
+    loading.later(recovered.table, () => by.isCurrent(recovered.table))
+  }
+
+  /** A version became durable. */
+  def checkpointed(version: Long, changelogBytes: Long): Unit =
+    scheduler.checkpointed(version, changelogBytes)
+
+  /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
+  def due(by: TableKeeper, version: Changelog): Option[DueSnapshot] =
+    Option.when(scheduler.opened(version.version)) {
+      val (memory, release) = by.capture(version.version).unzip
+      val target = SnapshotTarget(version, by.commitOf(version.version), memory)
+      new DueSnapshot(target, release.getOrElse(() => ()))
+    }
+
+  def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
+
+  def run(snapshot: DueSnapshot): Unit = scheduler.run(snapshot)
+
+  def giveUp(snapshot: DueSnapshot): Unit = scheduler.giveUp(snapshot)
+
+  /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
+  def force(by: TableKeeper, version: Changelog): Unit = {
+    val (memory, release) = by.capture(version.version).unzip
+    try scheduler.force(SnapshotTarget(version, by.commitOf(version.version), memory))
+    finally release.foreach(_())
+  }
+
+  /** Figures since the last call, and of now. */
+  def drainFigures(version: Long): Map[MetricKey, Long] = scheduler.drainFigures(version)
+
+  /** Ends what goes on in the background, and lets go of what is native. */
+  def close(): Unit = {
+    loading.stop()
+    scheduler.close()
+    try runs.close()
+    catch { case NonFatal(e) => log.warn(s"Working files of ${files.location} may be left", e) }
+  }
+
+  private def published(manifest: Manifest): Unit = {
+    newest = manifest.version
+    recovery.renewed(manifest)
+    try {
+      val loading = Option(keeper).exists(_.isLoading)
+      val needed = if (loading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
+      runs.retain(manifest.fileNames ++ needed)
+      if (conf.reportSnapshotUploadLag) {
+        runId.foreach(SparkInternals.reportSnapshot(id, _, manifest.version, clock.millis()))
+      }
+    } catch {
+      case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $id", e)
+    }
+  }
+
+  private def workFolder: WorkFolder = config.localDir match {
+    case Some(folder) =>
+      // The same for the same store, so that a restart on this machine finds its copies.
+      val own = UUID.nameUUIDFromBytes(files.location.getBytes("UTF-8")).toString
+      WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
+    case None => WorkFolder(SparkInternals.newLocalFolder().toPath, temporary = true)
+  }
+}

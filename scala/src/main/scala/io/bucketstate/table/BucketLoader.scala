@@ -1,0 +1,35 @@
+package io.bucketstate.table
+
+/**
+ * Where a table takes the buckets from that are not in memory yet: each is loaded once, when it is first
+ * touched, by whichever thread that is. Safe for several threads.
+ */
+trait BucketLoader {
+
+  /** Keys of a family at the table's base version, counted exactly. */
+  def keyCount(family: Int): Long
+
+  /**
+   * Hands out what a bucket holds at the table's base version, as changes to an empty bucket, oldest
+   * first. When it throws, the table is of no use any more and has to be loaded anew.
+   */
+  def load(family: Int, bucket: Int, sink: RecordSink): Unit
+
+  /** All buckets of a family were loaded and hold so many keys; throws when they should hold others. */
+  def verify(family: Int, keys: Long): Unit
+}
+
+object BucketLoader {
+
+  /** Of the empty store. */
+  object Empty extends BucketLoader {
+    override def keyCount(family: Int): Long = 0L
+    override def load(family: Int, bucket: Int, sink: RecordSink): Unit = ()
+    override def verify(family: Int, keys: Long): Unit = ()
+  }
+}
+
+/** Takes one record: the key alone if it is a removal. */
+trait RecordSink {
+  def apply(record: Array[Byte], isRemoval: Boolean): Unit
+}
