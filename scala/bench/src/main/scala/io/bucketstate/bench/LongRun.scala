@@ -8,11 +8,11 @@ import scala.collection.mutable.ArrayBuffer
 /**
  * What one provider showed in a long run with snapshots, and at the restart after it.
  *
- * @param open          the part of a batch that snapshots are captured in
+ * @param open           the part of a batch that snapshots are captured in
  * @param bytesPerUpdate all that was written to the checkpoint, snapshots and their compaction included
- * @param folders       bytes and files in the folder after a half and after all of the batches
- * @param firstGetMs    from asking a new provider for the version until one value was read
- * @param firstBatchMs  from the same moment until the first batch was committed
+ * @param folders        bytes and files in the folder after two thirds and after all of the batches
+ * @param firstGetMs     from asking a new provider for the version until one value was read
+ * @param firstBatchMs   from the same moment until the first batch was committed
  */
 final case class LongRunResult(
     provider: String,
@@ -87,7 +87,7 @@ final class LongRun(
           if (maintaining != null) maintaining.get()
           maintaining = maintenance.submit((() => provider.doMaintenance()): Runnable)
         }
-        if ((number + 1) * 2 == options.batches || number + 1 == options.batches) {
+        if ((number + 1) * 3 == options.batches * 2 || number + 1 == options.batches) {
           if (maintaining != null) maintaining.get()
           folders += footprint.now()
         }

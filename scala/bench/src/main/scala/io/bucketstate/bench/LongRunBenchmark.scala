@@ -7,7 +7,7 @@ object LongRunBenchmark {
   private val durable = Seq(Contender.hdfs, Contender.rocksdb, Contender.bucketed)
 
   def main(args: Array[String]): Unit = {
-    val defaults = BenchOptions(contenders = durable, batches = 200, warmUp = 20)
+    val defaults = BenchOptions(contenders = durable, batches = 300, warmUp = 20)
     Commands.run(args, defaults)(run)
   }
 

@@ -34,7 +34,7 @@ object LongRunReport {
         TargetOutcome(keys, "first get after a restart, ms", r.firstGetMs, 50.0),
         TargetOutcome(
           keys,
-          "folder after all batches / after half of them",
+          "folder after all batches / after two thirds",
           r.folders.last._1.toDouble / r.folders.head._1,
           1.1
         )
@@ -98,7 +98,7 @@ object LongRunReport {
       )
     }
     TextTable(
-      "Milliseconds; folder in MiB and files after half of the batches and after all",
+      "Milliseconds; folder in MiB and files after two thirds of the batches and after all",
       Seq(
         "keys",
         "provider",
@@ -107,9 +107,9 @@ object LongRunReport {
         "p99",
         "max",
         "bytes/update",
-        "MiB half",
+        "MiB 2/3",
         "MiB end",
-        "files half",
+        "files 2/3",
         "files end",
         "first get",
         "first batch",
