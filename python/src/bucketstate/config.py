@@ -44,8 +44,9 @@ class Conf:
     """Runs that the newest snapshot may consist of before some are merged. More write less, fewer
     make a restart and the checkpoint smaller."""
 
-    run_max_file_bytes: int | str = "64m"
-    """A run is split into files of about this size, at the ends of buckets."""
+    run_max_file_bytes: int | str = "16m"
+    """A run is split into files of about this size, at the ends of buckets. A restart fetches and
+    verifies whole files before it reads a bucket from them."""
 
     restore_mode: Literal["lazy", "eager"] = "lazy"
     """'lazy' loads buckets when they are first touched, the others meanwhile in the background;

@@ -118,8 +118,9 @@ object ConfigKey {
   val RunMaxFileBytes: ConfigKey = ConfigKey(
     "run.maxFileBytes",
     ConfigType.Bytes(1, Long.MaxValue),
-    "64m",
-    "A run is split into files of about this size, at the ends of buckets."
+    "16m",
+    "A run is split into files of about this size, at the ends of buckets. A restart fetches and verifies " +
+      "whole files before it reads a bucket from them."
   )
 
   val RestoreMode: ConfigKey = ConfigKey(

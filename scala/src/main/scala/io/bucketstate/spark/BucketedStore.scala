@@ -282,7 +282,7 @@ private[bucketstate] final class BucketedStore(
       val commitId = newId()
       val figures = committer.commit(opened.table, ids, commitId, baseCommit)
       keeper.committed(opened.table, commitId, ids.own)
-      snapshots.checkpointed(opened.table.newest, figures(MetricKey.ChangelogBytes))
+      snapshots.checkpointed(opened.table, figures(MetricKey.ChangelogBytes))
       figures
     }
 

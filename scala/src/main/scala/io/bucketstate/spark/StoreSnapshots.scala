@@ -14,6 +14,7 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.checkpoint._
 import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.table.VersionedTable
 
 /**
  * The snapshots of one store: what they are made with, when they are made, and who is told of them.
@@ -76,12 +77,20 @@ private[spark] final class StoreSnapshots(
     keeper = by
     restoredFrom = recovered.manifest
     scheduler.restored(recovered)
-    loading.later(recovered.table, () => by.isCurrent(recovered.table))
+    // Not before: the first bucket that a batch waits for is to have the machine for itself.
+    recovered.table.onFirstTouch(() => warmUp(by, recovered.table))
   }
 
+  /** Loads what is not in memory yet, in the background. */
+  private def warmUp(by: TableKeeper, table: VersionedTable): Unit =
+    loading.later(table, () => by.isCurrent(table))
+
   /** A version became durable. */
-  def checkpointed(version: Long, changelogBytes: Long): Unit =
-    scheduler.checkpointed(version, changelogBytes)
+  def checkpointed(table: VersionedTable, changelogBytes: Long): Unit = {
+    scheduler.checkpointed(table.newest, changelogBytes)
+    // A batch that touched nothing: snapshots and retention want the table in memory all the same.
+    table.beginWarmUp()
+  }
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
   def due(by: TableKeeper, version: Changelog): Option[DueSnapshot] =

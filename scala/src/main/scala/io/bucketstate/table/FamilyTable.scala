@@ -116,7 +116,9 @@ private[table] final class FamilyTable(
     if (there != null) there
     else {
       table.touchedMissing()
-      fetch(number)
+      val loaded = fetch(number)
+      table.beginWarmUp()
+      loaded
     }
   }
 

@@ -1,7 +1,7 @@
 package io.bucketstate.table
 
 import java.util.ArrayDeque
-import java.util.concurrent.atomic.LongAdder
+import java.util.concurrent.atomic.{AtomicReference, LongAdder}
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.error.InvalidException
@@ -34,6 +34,7 @@ final class VersionedTable(
   private[this] var keysBefore: Array[Long] = Array.empty
   private[this] val loadLocks = Array.fill(assigner.numBuckets)(new Object)
   private[this] val touchLoads = new LongAdder
+  private[this] val firstTouch = new AtomicReference[() => Unit]
   @volatile private[this] var loadFailureAs: Throwable => Throwable = identity
   @volatile private[this] var loadFailure: Throwable = _
 
@@ -95,6 +96,17 @@ final class VersionedTable(
 
   /** What a failure to load a bucket is to be thrown as; to be set before others know of the table. */
   def onLoadFailure(translate: Throwable => Throwable): Unit = loadFailureAs = translate
+
+  /**
+   * What to do once, when the first bucket that was touched is loaded, or when `beginWarmUp` is called
+   * before that. Must not wait.
+   */
+  def onFirstTouch(action: () => Unit): Unit = firstTouch.set(action)
+
+  def beginWarmUp(): Unit = {
+    val action = firstTouch.getAndSet(null)
+    if (action != null) action()
+  }
 
   override def lazyLoads: Long = touchLoads.sum
 

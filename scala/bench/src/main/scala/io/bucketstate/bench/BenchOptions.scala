@@ -16,7 +16,7 @@ object FileAccess {
 
 final case class BenchOptions(
     keyCounts: Seq[Int] = Seq(1000000),
-    contenders: Seq[Contender] = Contender.all,
+    contenders: Seq[Contender] = Contender.all.filterNot(_ == Contender.withoutSnapshots),
     batches: Int = 30,
     updates: Int = 20000,
     warmUp: Int = 5,
@@ -40,7 +40,7 @@ object BenchOptions {
   val usage: String =
     """Options:
       |  --keys 100k,1m,4m        sizes of the state, in keys            (1m)
-      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed       (all)
+      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed,no-snapshots (the benchmark's own)
       |  --batches B              batches, the warm-up included          (30)
       |  --updates U              random get+put per batch               (20k)
       |  --warm-up W              first batches that are not counted     (5)

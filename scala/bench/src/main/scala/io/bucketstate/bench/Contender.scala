@@ -62,7 +62,15 @@ object Contender {
 
   val bucketed: Contender = Contender("bucketed", "io.bucketstate.BucketedStateStoreProvider")
 
-  val all: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
+  /** What a long run is like when snapshots never come: tells their cost from that of the rest. */
+  val withoutSnapshots: Contender = bucketed.copy(
+    name = "no-snapshots",
+    settings = Seq("maxVersions" -> "1000000", "maxBytes" -> "1000g").map { case (key, value) =>
+      s"spark.sql.streaming.stateStore.bucketed.snapshot.$key" -> value
+    }.toMap
+  )
+
+  val all: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed, withoutSnapshots)
 
   def named(name: String): Contender = all.find(_.name == name).getOrElse {
     throw new IllegalArgumentException(

@@ -4,7 +4,8 @@ import scala.util.Using
 
 /** Long runs with snapshots and the restart after them, all durable providers side by side. */
 object LongRunBenchmark {
-  private val durable = Seq(Contender.hdfs, Contender.rocksdb, Contender.bucketed)
+  private val durable =
+    Seq(Contender.hdfs, Contender.rocksdb, Contender.withoutSnapshots, Contender.bucketed)
 
   def main(args: Array[String]): Unit = {
     val defaults = BenchOptions(contenders = durable, batches = 300, warmUp = 20)
