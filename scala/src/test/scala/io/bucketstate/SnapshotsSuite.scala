@@ -106,6 +106,34 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
       }
     }
 
+  test(
+    "the first get of each bucket after a restart, of keys that are there, removed, or never were"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider(inCommit: _*)
+      val models = run(provider, 0, 10, Map.empty)
+      val ever = models.flatMap(_.keys).toSet + ((-1L, "never"))
+      // Up to a version with changelogs after the manifest, and to one that is a manifest.
+      for {
+        version <- Seq(9, 8)
+        k <- ever
+      } {
+        val fresh = harness.provider(inCommit: _*)
+        val reader = fresh.getReadStore(version.toLong)
+        assert(
+          Option(reader.get(key(k._1, k._2))).map(valueOf) == models(version).get(k),
+          (version, k)
+        )
+        assert(
+          Option(reader.get(key(k._1, k._2))).map(valueOf) == models(version).get(k),
+          (version, k)
+        )
+        fresh.close()
+      }
+      provider.close()
+    }
+  }
+
   test("snapshots are made beside the batches, and reported") {
     withHarness { harness =>
       val provider =

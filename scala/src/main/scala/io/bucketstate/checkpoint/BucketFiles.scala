@@ -1,7 +1,9 @@
 package io.bucketstate.checkpoint
 
+import java.util.Arrays
+
 import io.bucketstate.error.{CorruptException, MissingException}
-import io.bucketstate.table.{BucketLoader, RecordSink}
+import io.bucketstate.table.{BucketLoader, Record, RecordBuffer, RecordSink}
 
 /**
  * A version's buckets as the files have them: the runs of a manifest, and the changelogs after it. A
@@ -30,19 +32,39 @@ private[checkpoint] final class BucketFiles(
     changelogs.foreach(_.read(family, bucket, sink))
   }
 
+  override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+    val inLogs = changelogs.reverseIterator
+      .map(_.find(family, key.bucket, key.sameKey))
+      .find(_ != Lookup.Absent)
+    inLogs.getOrElse(findInRuns(family, key)) match {
+      case Lookup.Found(record) => record
+      case _                    => null
+    }
+  }
+
   override def verify(family: Int, keys: Long): Unit =
     if (keys != keyCount(family)) throw miscounted(family, keys)
 
+  private def findInRuns(family: Int, key: RecordBuffer): Lookup =
+    if (runs.isEmpty) Lookup.Absent
+    else {
+      val record = key.toKeyRecord
+      val bytes = Arrays.copyOfRange(record, Record.keyStart(record), record.length)
+      noting(readers().get(runs, family, key.bucket, bytes))
+    }
+
   private def loadRuns(span: BucketSpan, sink: RecordSink): Unit =
-    if (runs.exists(_.files.exists(_.overlaps(span)))) {
-      try {
-        val cursor = readers().scan(runs, span, dropRemovals = true)
-        try while (cursor.advance()) sink(cursor.record, isRemoval = false)
-        finally cursor.close()
-      } catch {
-        case e @ (_: CorruptException | _: MissingException) =>
-          onDamage()
-          throw e
-      }
+    if (runs.exists(_.files.exists(_.overlaps(span)))) noting {
+      val cursor = readers().scan(runs, span, dropRemovals = true)
+      try while (cursor.advance()) sink(cursor.record, isRemoval = false)
+      finally cursor.close()
+    }
+
+  private def noting[A](read: => A): A =
+    try read
+    catch {
+      case e @ (_: CorruptException | _: MissingException) =>
+        onDamage()
+        throw e
     }
 }

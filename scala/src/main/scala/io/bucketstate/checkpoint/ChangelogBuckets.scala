@@ -7,7 +7,7 @@ import io.bucketstate.error.CorruptException
 import io.bucketstate.table.RecordSink
 
 /**
- * A changelog taken apart by bucket, in any order, each bucket once. Every block is read once, when the
+ * A changelog taken apart by bucket, in any order, each bucket read once. Every block is read once, when the
  * first of its buckets is asked for; what belongs to its other buckets waits until those are. Thread-safe.
  *
  * @param reading  gives an opened changelog to whoever wants to read from it
@@ -32,10 +32,29 @@ private[checkpoint] final class ChangelogBuckets(
       }
     }
 
+  /** What the changelog has of a key whose bucket was not read yet. */
+  def find(family: Int, bucket: Int, isIt: Array[Byte] => Boolean): Lookup =
+    shares.iterator
+      .filter(share => share.block.family == family && share.block.holds(bucket))
+      .flatMap(share => look(share, bucket, isIt))
+      .nextOption()
+      .getOrElse(Lookup.Absent)
+
+  private def look(share: Share, bucket: Int, isIt: Array[Byte] => Boolean): Option[Lookup] =
+    share.synchronized {
+      decode(share)
+      share.waiting.get(bucket).flatMap(_.find(item => isIt(item.record))).map { item =>
+        if (item.isRemoval) Lookup.Removed else Lookup.Found(item.record)
+      }
+    }
+
   private def take(share: Share, bucket: Int): Iterable[Item] = share.synchronized {
-    if (share.waiting == null) share.waiting = decoded(share.block)
+    decode(share)
     share.waiting.remove(bucket).getOrElse(Nil)
   }
+
+  private def decode(share: Share): Unit =
+    if (share.waiting == null) share.waiting = decoded(share.block)
 
   private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
     val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]

@@ -15,6 +15,12 @@ trait BucketLoader {
    */
   def load(family: Int, bucket: Int, sink: RecordSink): Unit
 
+  /**
+   * The record of one key at the table's base version, or null. Only for keys of buckets that were not
+   * handed out, and not while theirs is.
+   */
+  def find(family: Int, key: RecordBuffer): Array[Byte]
+
   /** All buckets of a family were loaded and hold so many keys; throws when they should hold others. */
   def verify(family: Int, keys: Long): Unit
 }
@@ -25,6 +31,7 @@ object BucketLoader {
   object Empty extends BucketLoader {
     override def keyCount(family: Int): Long = 0L
     override def load(family: Int, bucket: Int, sink: RecordSink): Unit = ()
+    override def find(family: Int, key: RecordBuffer): Array[Byte] = null
     override def verify(family: Int, keys: Long): Unit = ()
   }
 }

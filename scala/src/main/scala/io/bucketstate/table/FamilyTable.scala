@@ -20,6 +20,8 @@ private[table] final class FamilyTable(
 
   private[this] val numBuckets = assigner.numBuckets
   private[this] val buckets = new AtomicReferenceArray[Bucket](numBuckets) // null: not loaded
+  private[this] val touched =
+    new Array[Boolean](numBuckets) // each guarded by the lock of its bucket
   private[this] val missing = new AtomicInteger(numBuckets) // of those
   private[this] val loadedKeys = new AtomicLong
   private[this] val loadedBytes = new AtomicLong
@@ -37,8 +39,10 @@ private[table] final class FamilyTable(
 
   override def keyCount: Long = keys
 
-  override def get(key: RecordBuffer, at: Long): Array[Byte] =
-    visible(bucket(key.bucket).head(key), table.relative(at))
+  override def get(key: RecordBuffer, at: Long): Array[Byte] = {
+    val there = buckets.getAcquire(key.bucket)
+    if (there != null) visible(there.head(key), table.relative(at)) else getMissing(key, at)
+  }
 
   override def put(record: RecordBuffer): Unit = write(record, record.toRecord, removed = false)
 
@@ -120,6 +124,23 @@ private[table] final class FamilyTable(
       table.beginWarmUp()
       loaded
     }
+  }
+
+  /**
+   * The first get of a bucket that is not in memory looks its key up in the files, so that it need not
+   * wait for the bucket. Nothing newer can be known of the key: a write would have loaded the bucket.
+   */
+  private def getMissing(key: RecordBuffer, at: Long): Array[Byte] = {
+    val found = table.lockOf(key.bucket).synchronized {
+      if (buckets.getAcquire(key.bucket) == null && !touched(key.bucket)) {
+        touched(key.bucket) = true
+        table.requireSound()
+        try loader.find(spec.id, key)
+        catch { case failure: Throwable => throw table.broke(failure) }
+      } else visible(bucket(key.bucket).head(key), table.relative(at))
+    }
+    table.beginWarmUp()
+    found
   }
 
   /** A bucket that is not in memory: whoever comes first loads it, others wait for that one. */
