@@ -47,3 +47,7 @@ class StorageError(CheckpointError, OSError):
 
 class NoSuchStateError(CheckpointError, LookupError):
     """No such operator, store, partition, version or column family in this checkpoint."""
+
+
+class MissingLibraryError(BucketstateError, ImportError):
+    """A library that is installed only where it is asked for."""

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.overview import Overview, overview
 from bucketstate.checkpoint.query import (
     DEFAULT_STORE,
     FamilySchema,
@@ -21,13 +23,12 @@ from bucketstate.checkpoint.reading import Part, Reading
 from bucketstate.checkpoint.state import MEMORY
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.verify import Progress, Report, verify
 from bucketstate.errors import NoSuchStateError
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyarrow import fs
-
-    from bucketstate.checkpoint.verify import Report
 
 DEFAULT_FAMILY = "default"
 
@@ -303,11 +304,17 @@ class Checkpoint:
         reading = self._reading(operator, column_family, store)
         return reading.keys_per_bucket(self._parts(operator, partition, store, version))
 
-    def verify(self) -> Report:
-        """Reads every file: see `bucketstate.checkpoint.verify`."""
-        from bucketstate.checkpoint.verify import verify
+    def overview(self, version: int | None = None) -> Overview:
+        """What is in it, and what a restart would read: see `bucketstate.checkpoint.overview`."""
+        return overview(self, version)
 
-        return verify(self)
+    def history(self) -> pa.Table:
+        """Keys, changes and bytes of each version: see `bucketstate.checkpoint.history`."""
+        return history(self)
+
+    def verify(self, progress: Progress | None = None) -> Report:
+        """Reads every file: see `bucketstate.checkpoint.verify`."""
+        return verify(self, progress)
 
     def _store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
         for info in operator.stores:
