@@ -42,7 +42,7 @@ def changelog(
     checkpoint_id: str = "",
     base_id: str = "",
     codec: str = "lz4",
-    writer: uuid.UUID | None = None,
+    commit: uuid.UUID | None = None,
     key_encoding: str = "compact-row/1",
     buckets_per_block: int = 4,
     format_version: int = 1,
@@ -51,7 +51,7 @@ def changelog(
     number, arrow = CODECS[codec]
     tail = _string(checkpoint_id) + _string(base_id) + _string("xxh64")
     head = b"BKTSTLOG" + struct.pack("<HHB3x", format_version, 44 + len(tail) + 4, number)
-    head += (writer or uuid.UUID(int=1)).bytes + struct.pack("<qI", version, buckets) + tail
+    head += (commit or uuid.UUID(int=1)).bytes + struct.pack("<qI", version, buckets) + tail
     header_crc = crc32c(head)
     out = head + struct.pack("<I", header_crc)
     of_bucket: dict[int, list[bytes]] = {}
@@ -134,6 +134,8 @@ class Built:
     buckets: int = 8
     partitions: int = 2
     ids: bool = False
+    commits: bool = True
+    """Whether files say which commit they build on, as they do since snapshots are made."""
     codec: str = "lz4"
     provider: str = PROVIDER_CLASS
     states: list[dict[int, dict[Row, Row]]] = field(default_factory=list)
@@ -167,6 +169,10 @@ class Built:
         """The id of the attempt that counts, where there are ids."""
         return str(uuid.UUID(int=(version << 16) + partition)) if self.ids and version else ""
 
+    def commit_id(self, version: int, partition: int) -> uuid.UUID:
+        """Of the commit that counts."""
+        return uuid.UUID(int=(1 << 64) + (version << 16) + partition)
+
     def batch(self, changes: Changes, *, commit: bool = True) -> None:
         """One more batch: a changelog in each partition, and Spark's logs."""
         version = self.version + 1
@@ -193,7 +199,14 @@ class Built:
     ) -> Path:
         own = self.checkpoint_id(version, partition)
         base = self.checkpoint_id(version - 1, partition)
-        settings = {"checkpoint_id": own, "base_id": base, "codec": self.codec} | other
+        if self.commits and not self.ids and version > 1:
+            base = str(self.commit_id(version - 1, partition))
+        settings: dict[str, Any] = {
+            "checkpoint_id": own,
+            "base_id": base,
+            "codec": self.codec,
+            "commit": self.commit_id(version, partition),
+        } | other
         own = settings["checkpoint_id"]
         data = changelog(version, records, keys, buckets=self.buckets, **settings)
         path = self.folder(partition) / f"{version}{'_' + own if own else ''}.changelog"
@@ -257,6 +270,7 @@ class Built:
             "storeId": f"state/0/{partition}",
             "version": version,
             **({"checkpointId": own} if own else {}),
+            **({"commitId": str(self.commit_id(version, partition))} if self.commits else {}),
             "numBuckets": self.buckets,
             "hashFunction": "xxh64",
             "families": [

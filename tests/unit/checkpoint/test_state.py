@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.errors import MissingFileError, NoSuchStateError
-from tests.kit.checkpoints import CODECS, Built
+from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
+from tests.kit.checkpoints import CODECS, Built, manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,41 @@ def test_every_version(tmp_path: Path, snapshots: tuple[int, ...], ids: bool, me
     base = checkpoint.plan().base
     assert (base.version if base else 0) == (snapshots[-1] if snapshots else 0)
     assert checkpoint.plan().families[0].keys == len(built.states[-1][0])
+
+
+def test_files_that_do_not_say_which_commit_they_build_on(tmp_path: Path) -> None:
+    built = grown(tmp_path, commits=False)
+    built.snapshot(2, 4)
+    for version in range(7):
+        assert rows(Checkpoint(tmp_path).to_arrow(version=version)) == built.rows(version)
+
+
+@pytest.mark.parametrize("target", [4, 6])
+def test_a_manifest_of_an_attempt_that_was_replaced_is_passed_over(
+    tmp_path: Path, target: int
+) -> None:
+    """Without checkpoint ids a retry writes the same names: it may be of the first try."""
+    built = grown(tmp_path)
+    built.snapshot(4)
+    path = built.folder(0) / "4.manifest"
+    members = json.loads(path.read_bytes())
+    del members["checksum"]
+    path.write_bytes(manifest(members | {"commitId": str(uuid.UUID(int=7))}))
+    checkpoint = Checkpoint(tmp_path)
+    plan = checkpoint.plan(version=target)
+    assert plan.base is None
+    assert "4.manifest is of an attempt at its version that was replaced" in plan.skipped[0]
+    assert rows(checkpoint.to_arrow(version=target)) == built.rows(target)
+
+
+def test_a_changelog_that_was_made_on_top_of_another_one(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.write_changelog(4, 0, [], 0, commit=uuid.UUID(int=7))
+    expected = r"5\.changelog is damaged: it was made on top of the commit .* another history"
+    with pytest.raises(DamagedFileError, match=expected):
+        Checkpoint(tmp_path).to_arrow()
+    with pytest.raises(DamagedFileError, match=expected):
+        Checkpoint(tmp_path).changes(2, 6)
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -20,14 +20,18 @@ _BLOCK_ENTRY = 37
 
 @dataclass(frozen=True)
 class Header:
-    """What a changelog says of itself before any change."""
+    """What a changelog says of itself before any change.
+
+    `commit_id` is of this very commit. `base_id` names what the changes apply to: the checkpoint id
+    of the version before, or without checkpoint ids its commit id; None if there is none.
+    """
 
     version: int
-    writer_id: str
+    commit_id: str
     num_buckets: int
     hash_function: str
     checkpoint_id: str | None
-    base_checkpoint_id: str | None
+    base_id: str | None
 
 
 @dataclass(frozen=True)
@@ -170,11 +174,11 @@ def _fields(reader: Reader) -> Header:
     if reader.u8() not in CODECS:
         raise ValueError("its codec is not known")
     reader.bytes(3)
-    writer = str(uuid.UUID(bytes=reader.bytes(16)))
+    commit = str(uuid.UUID(bytes=reader.bytes(16)))
     version, buckets = reader.i64(), reader.u32()
     checkpoint, base, hash_function = reader.string(), reader.string(), reader.string()
     reader.finish()
-    return Header(version, writer, buckets, hash_function, checkpoint or None, base or None)
+    return Header(version, commit, buckets, hash_function, checkpoint or None, base or None)
 
 
 def _trailer(data: bytes, size: int, header_crc: int, path: str) -> tuple[int, int, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.changelog import Family, Header
 from bucketstate.checkpoint.compression import crc32c
 from bucketstate.checkpoint.damage import damaged, decoding, newer
 from bucketstate.checkpoint.names import Attempt, ManifestName, RunName, parse
@@ -61,7 +61,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state at `version` is these runs, newest first."""
+    """The state at `version` is these runs, newest first.
+
+    `commit_id` is of the changelog of that version, if the writer knew it.
+    """
 
     name: ManifestName
     path: str
@@ -70,10 +73,25 @@ class Manifest:
     version: int
     checkpoint_id: str | None
     base_checkpoint_id: str | None
+    commit_id: str | None
     num_buckets: int
     hash_function: str
     families: tuple[Family, ...]
     runs: tuple[Run, ...]
+
+    def covers(self, own: Header) -> bool:
+        """Whether it holds what the changelog of its version leads to.
+
+        Without checkpoint ids a retry may have replaced the version since; with them the retry's
+        files have other names.
+        """
+        return own.checkpoint_id is not None or self.commit_id in (None, own.commit_id)
+
+    def is_base_of(self, following: Header) -> bool:
+        """Whether the changelog of the next version was made on top of it."""
+        if following.checkpoint_id is not None or following.base_id is None:
+            return True
+        return self.commit_id in (None, following.base_id)
 
     @property
     def files(self) -> list[RunFile]:
@@ -131,6 +149,7 @@ def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> 
         version=_number(raw, "version"),
         checkpoint_id=_text(raw, "checkpointId", optional=True) or None,
         base_checkpoint_id=_text(raw, "baseCheckpointId", optional=True) or None,
+        commit_id=_text(raw, "commitId", optional=True) or None,
         num_buckets=_number(raw, "numBuckets"),
         hash_function=_text(raw, "hashFunction"),
         families=tuple(_family(f) for f in raw["families"]),

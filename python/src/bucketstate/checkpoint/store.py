@@ -139,10 +139,12 @@ class Store:
         skipped: list[str] = []
         at, base = target, None
         while at.version > 0:
-            base = self._usable(at, skipped)
+            base = self._usable(at, changelogs[-1] if changelogs else None, skipped)
             if base is not None:
                 break
             changelog = self._needed(at, target, skipped)
+            if changelogs:
+                _check_base(changelogs[-1], changelog)
             changelogs.append(changelog)
             at = before(changelog)
         plan = Plan(target, base, tuple(reversed(changelogs)), tuple(skipped))
@@ -151,30 +153,46 @@ class Store:
 
     def lineage(self, target: Attempt, oldest: int) -> Iterator[Changelog]:
         """The changelogs of the versions from `oldest` up to the target, newest first."""
-        at = target
+        at, following = target, None
         while at.version >= max(1, oldest):
             changelog = self._needed(at, target, [])
+            if following is not None:
+                _check_base(following, changelog)
             yield changelog
-            at = before(changelog)
+            at, following = before(changelog), changelog
 
-    def _usable(self, at: Attempt, skipped: list[str]) -> Manifest | None:
+    def _usable(
+        self, at: Attempt, following: Changelog | None, skipped: list[str]
+    ) -> Manifest | None:
+        """The manifest of that version, if it can be used and what it needs is there."""
         name = ManifestName(at)
         if name not in self.files:
             return None
         try:
             manifest = self.manifest(name)
+            problem = self._unfit(manifest, following)
         except DamagedFileError as error:
-            skipped.append(str(error))
-            return None
+            problem = str(error)
+        if problem is None:
+            return manifest
+        skipped.append(problem)
+        return None
+
+    def _unfit(self, manifest: Manifest, following: Changelog | None) -> str | None:
+        """Why it cannot be used, or None."""
+        own = ChangelogName(manifest.name.attempt)
+        if following is not None:
+            of_history = manifest.is_base_of(following.header)
+        else:
+            of_history = own not in self.files or manifest.covers(self.changelog(own).header)
+        if not of_history:
+            return f"{manifest.path} is of an attempt at its version that was replaced since."
         for file in manifest.files:
             found = self.listed.get(file.name)
             if found is None or found.size != file.size:
                 state = "is not there" if found is None else f"has {found.size} bytes"
-                skipped.append(
-                    f"{manifest.path} needs {file.name} of {file.size} bytes, which {state}."
-                )
-                return None
-        return manifest
+                return f"{manifest.path} needs {file.name} of {file.size} bytes, which {state}."
+        return None
 
     def _needed(self, at: Attempt, target: Attempt, skipped: list[str]) -> Changelog:
         name = ChangelogName(at)
@@ -191,10 +209,21 @@ class Store:
 def before(changelog: Changelog) -> Attempt:
     """What a changelog's changes apply to."""
     header = changelog.header
-    base = header.base_checkpoint_id
-    if base and (header.version == 1 or header.checkpoint_id is None):
-        raise damaged(changelog.path, f"expected no base checkpoint id in it, found {base}")
-    return Attempt(header.version - 1, base)
+    if header.base_id and header.version == 1:
+        raise damaged(changelog.path, f"expected no base id in version 1, found {header.base_id}")
+    # Without checkpoint ids the base id is that of a commit, which is not part of any name.
+    return Attempt(header.version - 1, header.base_id if header.checkpoint_id else None)
+
+
+def _check_base(changelog: Changelog, base: Changelog) -> None:
+    """Without checkpoint ids, that the file before is the very one the changes were made on."""
+    expected = changelog.header.base_id
+    if changelog.header.checkpoint_id is None and expected not in (None, base.header.commit_id):
+        raise damaged(
+            changelog.path,
+            f"it was made on top of the commit {expected}, but {base.path} is of the commit "
+            f"{base.header.commit_id}: one of them was replaced by one of another history",
+        )
 
 
 def _check_hash(path: str, name: str) -> None:
