@@ -37,7 +37,7 @@ class Preset:
 _ALL = (
     Preset(
         "low-latency",
-        "Batches of well under a second: nothing that a batch waits for.",
+        "Batches of well under a second: little that a batch waits for, little beside it.",
         (
             Choice(
                 f"{_SPARK}stateStore.compression.codec",
@@ -45,14 +45,10 @@ _ALL = (
                 "The fastest codec: compressing is part of the commit.",
             ),
             Choice(
-                f"{_SPARK}asyncLogPurge.enabled",
-                "true",
-                "Old entries of Spark's own logs are deleted beside the batches, not in them.",
-            ),
-            Choice(
                 f"{_SPARK}stateStore.maintenanceInterval",
-                "30s",
-                "Often and little: each round of maintenance has few files to look at.",
+                "300s",
+                "Maintenance lists and deletes files beside the batches; each five minutes is "
+                "enough.",
             ),
         ),
     ),
