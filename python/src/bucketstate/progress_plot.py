@@ -65,7 +65,7 @@ def _bytes(axis: Any, frame: pd.DataFrame) -> None:
 
 def _lag(axis: Any, frame: pd.DataFrame) -> None:
     _lines(axis, frame, ["bucketedSnapshotLag"], 1)
-    axis.set_ylabel("snapshot lag, versions")
+    axis.set_ylabel("snapshot lag, versions\n(all stores)")
 
 
 def _named(frame: pd.DataFrame, ending: str) -> list[str]:

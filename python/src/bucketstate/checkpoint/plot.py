@@ -35,7 +35,8 @@ def figure(history: pa.Table, title: str = "") -> Figure:
         axes[0].plot(rows["version"], rows["keys"], label=label)
         axes[1].plot(rows["version"], rows["changes"], label=label)
         axes[2].plot(rows["version"], rows["changelog_bytes"] / _MIB, label=f"{label}: changelogs")
-        axes[2].plot(rows["version"], rows["run_bytes"] / _MIB, ls="--", label=f"{label}: runs")
+        if rows["run_bytes"].any():
+            axes[2].plot(rows["version"], rows["run_bytes"] / _MIB, ls="--", label=f"{label}: runs")
     snapshots = frame.loc[frame["manifest"], "version"].unique()
     for axis, name in zip(axes, ("keys", "changed keys", "MiB"), strict=True):
         _finish(axis, name, snapshots)
