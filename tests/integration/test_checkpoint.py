@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketstate import Conf, enable
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import events, run_with_restart
 
@@ -164,6 +165,42 @@ def test_the_state_is_what_spark_reads(
         feed = spark_s(readChangeFeed=True, changeStartBatchId=1, changeEndBatchId=3)
         same(feed, found.changes(1, 4, store=store))
         assert found.to_arrow(store=store).num_rows > 0
+
+
+@pytest.fixture
+def snapshots(session: SparkSession) -> Iterator[None]:
+    """Every two versions a snapshot, inside the commit: it is there when the batch is done."""
+    enable(session, Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=2))
+    yield
+    enable(session, Conf(num_buckets=16))
+
+
+@pytest.mark.parametrize(("query", "mode", "stores"), KINDS, ids=[k[0].__name__ for k in KINDS])
+@pytest.mark.parametrize("checkpoint_format", [1, 2])
+@pytest.mark.usefixtures("snapshots")
+def test_snapshots_are_read_and_are_sound(
+    session: SparkSession,
+    tmp_path: Path,
+    query: Callable[[DataFrame], DataFrame],
+    mode: str,
+    stores: list[str],
+    checkpoint_format: int,
+) -> None:
+    session.conf.set(FORMAT, checkpoint_format)
+    run_with_restart(session, tmp_path, query, events(), mode=mode)
+    session.conf.unset(FORMAT)
+    found = Checkpoint(tmp_path / "checkpoint")
+    bases = set()
+    for store in stores:
+        plan = found.plan(store=store)
+        assert plan.skipped == ()
+        bases.add(plan.base.version if plan.base else 0)
+        read = session.read.format("statestore").option("storeName", store)
+        same(read.load(found.location), found.to_arrow(store=store))
+    assert min(bases) >= found.restart_version - 3
+    report = found.verify()
+    assert report.ok, report.findings
+    assert not [f for f in report.findings if f.severity == "warning"]
 
 
 @pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy", "lzf"])

@@ -45,6 +45,17 @@ _ALL = (
                 "The fastest codec: compressing is part of the commit.",
             ),
             Choice(
+                f"{_OURS}snapshot.maxVersions",
+                "50",
+                "Snapshots are made beside the batches and take processor time from them: fewer. A "
+                "restart replays up to 50 changelogs.",
+            ),
+            Choice(
+                f"{_OURS}compaction.maxRuns",
+                "16",
+                "Runs are merged less often, for the same reason.",
+            ),
+            Choice(
                 f"{_SPARK}stateStore.maintenanceInterval",
                 "300s",
                 "Maintenance lists and deletes files beside the batches; each five minutes is "
@@ -54,13 +65,18 @@ _ALL = (
     ),
     Preset(
         "large-state",
-        "Tens of millions of keys and more: small buckets, small files.",
+        "Tens of millions of keys and more: small buckets, larger steps.",
         (
             Choice(
                 f"{_OURS}numBuckets",
                 "512",
                 "A bucket is what is loaded, grown and compacted at a time: more are smaller "
                 "each. Fixed for the life of a checkpoint.",
+            ),
+            Choice(
+                f"{_OURS}snapshot.maxBytes",
+                "256m",
+                "A large state changes much: fewer and larger runs to merge.",
             ),
             Choice(
                 f"{_SPARK}stateStore.compression.codec",
@@ -83,6 +99,16 @@ _ALL = (
                 "16",
                 "Fewer buckets make fewer and fuller blocks and files; enough for some 100,000 "
                 "keys a partition. Fixed for the life of a checkpoint.",
+            ),
+            Choice(
+                f"{_OURS}run.maxFileBytes",
+                "256m",
+                "A run is one file until it is that large.",
+            ),
+            Choice(
+                f"{_OURS}compaction.maxRuns",
+                "4",
+                "Fewer runs to keep, for more bytes rewritten.",
             ),
             Choice(
                 f"{_SPARK}minBatchesToRetain",
