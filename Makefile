@@ -15,7 +15,7 @@ SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard proje
 PY_ROOMS := python/src python/bench examples tests
 BENCH_KEYS ?= 100k,1m,4m
 
-.PHONY: help demo test test-scala test-python lint format package bench sweep generate clean
+.PHONY: help demo test test-scala test-python lint format package bench sweep generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -66,8 +66,13 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
 
-generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
+generate: .stamps/venv ## export the Scala registry of settings and metrics to Python and the docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
+	$(PY) -m bucketstate.reference > docs/configuration.md
+
+docs: .stamps/venv ## build the documentation into artifacts/site
+	$(PY) -m mkdocs build --quiet
+	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
 	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target project/target project/project
@@ -81,7 +86,7 @@ clean: ## remove everything that was built; the next run sets up again
 .stamps/venv: python/pyproject.toml .stamps/tools
 	@echo "Setting up .venv with $(PYTHON) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv .venv
-	@$(PY) -m pip install --disable-pip-version-check -e 'python[demo,dev]'
+	@$(PY) -m pip install --disable-pip-version-check -e 'python[cli,plot,demo,docs,dev]'
 	@touch $@
 
 $(JAR): $(SCALA_SOURCES) | .stamps/tools

@@ -12,6 +12,8 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import bucketstate
 from bucketstate import Conf
+from bucketstate.presets import PRESETS
+from bucketstate.reference import page
 from bucketstate.registry import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,3 +116,22 @@ def inline(markdown: str) -> list[str]:
 def test_the_readme_s_table_of_settings_is_the_registry() -> None:
     rows = re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \| (.*) \|$", README, re.MULTILINE)
     assert rows == [(s.name, str(s.default), s.doc) for s in registry().settings]
+
+
+def test_the_page_of_the_configuration_is_the_registry() -> None:
+    """If not: `make generate`."""
+    assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == page()
+
+
+def test_presets_set_what_the_registry_knows_to_something_else_than_the_default() -> None:
+    defaults = Conf().to_spark()
+    for preset in PRESETS.values():
+        ours = {k: v for k, v in preset.to_spark().items() if k.startswith(registry().prefix)}
+        assert Conf.from_spark(ours).to_spark().items() >= ours.items()
+        assert not ours.items() & defaults.items()
+
+
+def test_every_page_is_in_the_site() -> None:
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    named = set(re.findall(r"- ([\w-]+\.md)$", site, re.MULTILINE))
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} <= named

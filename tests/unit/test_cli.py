@@ -8,6 +8,7 @@ import pytest
 
 from bucketstate import Conf, JarNotFoundError, jar_path
 from bucketstate.cli import main
+from bucketstate.presets import PRESETS
 
 
 def test_jar_prints_where_the_jar_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,3 +59,28 @@ def test_two_jars_are_one_too_many(tmp_path: Path) -> None:
         (tmp_path / f"bucketstate_2.13-{version}.jar").touch()
     with pytest.raises(JarNotFoundError, match="holds 2 jars"):
         jar_path(tmp_path)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_says_why(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["conf", "--no-jar", "--preset", name]) == 0
+    text = capsys.readouterr().out
+    for choice in PRESETS[name].choices:
+        assert f"# {choice.why}\n{choice.key}={choice.value}\n" in text + "\n"
+    lines = dict(li.split("=", 1) for li in text.splitlines() if not li.startswith("#"))
+    assert Conf.from_spark(lines).to_spark().items() <= lines.items()
+
+
+def test_what_is_given_wins_over_the_preset(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["conf", "--no-jar", "--preset", "large-state", "--num-buckets", "99"]
+    assert main([*arguments, "--format", "json"]) == 0
+    assert (
+        json.loads(capsys.readouterr().out)["spark.sql.streaming.stateStore.bucketed.numBuckets"]
+        == "99"
+    )
+
+
+def test_a_preset_that_is_not_known_is_a_misuse() -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["conf", "--preset", "fast"])
+    assert stop.value.code == 2

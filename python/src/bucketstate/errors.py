@@ -15,3 +15,39 @@ class JarNotFoundError(BucketstateError, FileNotFoundError):
 
 class SessionError(BucketstateError, RuntimeError):
     """The provider's jar cannot reach this session any more: its JVM runs without it."""
+
+
+class CheckpointError(BucketstateError):
+    """Something about a checkpoint that keeps it, or a part of it, from being read."""
+
+
+class NotACheckpointError(CheckpointError, ValueError):
+    """The folder is not the checkpoint of a stateful streaming query."""
+
+
+class OtherProviderError(CheckpointError, ValueError):
+    """The checkpoint's state was written by another state store provider."""
+
+
+class NewerFormatError(CheckpointError):
+    """A file has a format version that this release does not know."""
+
+
+class DamagedFileError(CheckpointError):
+    """A file is not what its name, its checksum or another file says it is."""
+
+
+class MissingFileError(CheckpointError, FileNotFoundError):
+    """A file that something else refers to is not there."""
+
+
+class StorageError(CheckpointError, OSError):
+    """The file system failed; the checkpoint may be all right."""
+
+
+class NoSuchStateError(CheckpointError, LookupError):
+    """No such operator, store, partition, version or column family in this checkpoint."""
+
+
+class MissingLibraryError(BucketstateError, ImportError):
+    """A library that is installed only where it is asked for."""

@@ -1,56 +1,63 @@
-"""`bucketstate jar` and `bucketstate conf`: what a shell needs to turn the provider on."""
+"""`bucketstate`: the provider's jar and settings for a shell, and eyes on checkpoints."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
+from bucketstate.cli.exits import EXIT_FAILED, EXIT_OK
 from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.parser import parser
 from bucketstate.config import Conf
 from bucketstate.errors import BucketstateError
+from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 from bucketstate.session import JARS, jar_path
 
-EXIT_OK, EXIT_FAILED = 0, 1
+EXIT_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = parser().parse_args(argv)
     try:
-        print(_jar() if arguments.command == "jar" else _conf(arguments))
+        code = _run(arguments)
+        sys.stdout.flush()
     except BucketstateError as error:
         print(f"bucketstate: {error}", file=sys.stderr)
         return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough; nothing more can be said to them.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    return code
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.command == "jar":
+        print(jar_path())
+    elif arguments.command == "conf":
+        print(_conf(arguments))
+    else:
+        # Only now: pyarrow and RocksDB take a moment to load.
+        from bucketstate.cli.checkpoint import COMMANDS
+
+        return COMMANDS[arguments.command](arguments)
     return EXIT_OK
-
-
-def _jar() -> str:
-    return str(jar_path())
 
 
 def _conf(arguments: argparse.Namespace) -> str:
     known = registry()
+    preset = PRESETS[arguments.preset] if arguments.preset else None
     given = {s.key: getattr(arguments, s.field) for s in known.settings}
-    conf = Conf.from_spark({key: text for key, text in given.items() if text is not None})
+    settings = preset.to_spark() if preset else {}
+    settings |= {key: text for key, text in given.items() if text is not None}
+    # Ours are checked; Spark's go along as they are.
+    others = {k: v for k, v in settings.items() if not k.startswith(known.prefix)}
+    conf = Conf.from_spark(settings)
     jar = {} if arguments.no_jar else {JARS: str(jar_path())}
-    return RENDERERS[arguments.format]({**jar, **conf.to_spark()})
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="bucketstate", description="Turn the bucketstate state store on for Spark."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("jar", help="print the path of the provider's jar")
-    conf = commands.add_parser("conf", help="print the settings that turn the provider on")
-    conf.add_argument("--format", choices=RENDERERS, default="properties", help="how to print them")
-    conf.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
-    for setting in registry().settings:
-        conf.add_argument(
-            "--" + setting.field.replace("_", "-"),
-            metavar="VALUE",
-            # argparse reads % in a help text as a placeholder.
-            help=f"{setting.doc} (default {setting.default})".replace("%", "%%"),
-        )
-    return parser
+    reasons = preset.reasons() if preset else {}
+    return RENDERERS[arguments.format]({**jar, **conf.to_spark(), **others}, reasons)

@@ -1,0 +1,21 @@
+"""Which bucket a key lies in."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from bucketstate.checkpoint.keys import PREFIX_SCAN
+from bucketstate.checkpoint.slices import Slices, gather
+
+
+def buckets_of(keys: Slices, encoding: str, num_buckets: int) -> npt.NDArray[np.int64]:
+    """The bucket of each key: the upper half of XXH64 of the part that decides, modulo."""
+    if encoding.startswith(PREFIX_SCAN):
+        # All keys of a prefix share a bucket.
+        lengths = gather(keys.buffer, keys.starts, "<i4").astype(np.int64) + 4
+        keys = Slices(keys.buffer, keys.starts, np.minimum(lengths, keys.lengths))
+    digest = xxhash.xxh64_intdigest
+    hashes = np.fromiter(map(digest, keys.to_list()), np.uint64, len(keys))
+    return ((hashes >> np.uint64(32)) % np.uint64(num_buckets)).astype(np.int64)

@@ -1,0 +1,356 @@
+"""A query's checkpoint, looked into without a JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.history import history
+from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.overview import Overview, overview
+from bucketstate.checkpoint.query import (
+    DEFAULT_STORE,
+    FamilySchema,
+    OperatorInfo,
+    Query,
+    StoreInfo,
+)
+from bucketstate.checkpoint.reading import Part, Reading
+from bucketstate.checkpoint.state import MEMORY
+from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.verify import Progress, Report, verify
+from bucketstate.errors import NoSuchStateError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyarrow import fs
+
+DEFAULT_FAMILY = "default"
+
+
+class Checkpoint:
+    """The checkpoint of a stateful query on bucketstate, read only.
+
+    It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe.
+
+    Args:
+        path: what the query was given as `checkpointLocation`: a local path, or a URI of a file
+            system that pyarrow knows (`hdfs:`, `s3a:`, `gs:`, `abfs:`).
+        filesystem: a pyarrow file system, on which `path` is a path of its own.
+        memory: bytes of keys and values held at a time while state is read, unless a single bucket
+            has more.
+
+    Raises NotACheckpointError, OtherProviderError, NewerFormatError, DamagedFileError,
+    MissingFileError or StorageError, each with what to do.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        filesystem: fs.FileSystem | None = None,
+        *,
+        memory: int = MEMORY,
+    ) -> None:
+        self.query = Query(Folder.at(path, filesystem))
+        self._memory = memory
+        self._stores: dict[tuple[int, int, str], Store] = {}
+        self._schemas: dict[tuple[int, str], dict[str, FamilySchema]] = {}
+
+    @property
+    def location(self) -> str:
+        return self.query.folder.location
+
+    @cached_property
+    def operators(self) -> tuple[OperatorInfo, ...]:
+        """The stateful operators, by their id."""
+        return tuple(self.query.operator(number) for number in self.query.operator_ids)
+
+    @property
+    def last_batch(self) -> int | None:
+        """The last batch that was committed; None before the first is."""
+        return self.query.committed[-1] if self.query.committed else None
+
+    @property
+    def restart_version(self) -> int:
+        """The version that a restart opens: the last batch n made version n + 1, 0 is empty."""
+        return 0 if self.last_batch is None else self.last_batch + 1
+
+    @property
+    def versions(self) -> list[int]:
+        """Versions that Spark could ask for: of every batch that its commit log still has."""
+        return [batch + 1 for batch in self.query.committed]
+
+    def operator(self, number: int = 0) -> OperatorInfo:
+        for operator in self.operators:
+            if operator.id == number:
+                return operator
+        known = ", ".join(str(o.id) for o in self.operators)
+        raise NoSuchStateError(f"{self.location} has no operator {number}. There are: {known}.")
+
+    def store(self, operator: int = 0, partition: int = 0, store: str = DEFAULT_STORE) -> Store:
+        """One store of one partition: its files."""
+        info = self._store_info(self.operator(operator), store)
+        if not 0 <= partition < info.partitions:
+            raise NoSuchStateError(
+                f"Operator {operator} has no partition {partition}: it has 0 to "
+                f"{info.partitions - 1}."
+            )
+        key = (operator, partition, store)
+        if key not in self._stores:
+            folder = self.query.store_folder(operator, partition, store)
+            self._stores[key] = Store(operator, partition, store, folder)
+        return self._stores[key]
+
+    def plan(
+        self,
+        operator: int = 0,
+        partition: int = 0,
+        version: int | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> Plan:
+        """Which files hold a version; without one, what a restart reads."""
+        of = self.store(operator, partition, store)
+        return of.plan(self.attempt(of, self.restart_version if version is None else version))
+
+    def attempt(self, store: Store, version: int) -> Attempt:
+        """The attempt at a version that Spark chose."""
+        if version == 0:
+            return Attempt(0)
+        if version < 0:
+            raise NoSuchStateError(f"There is no version {version}: versions start at 0.")
+        if version - 1 in self.query.committed:
+            commit = self.query.commit(version - 1)
+            return Attempt(version, commit.id_of(store.operator, store.partition, store.name))
+        # Not committed, or so long ago that Spark forgot: only the files themselves can tell.
+        attempts = store.attempts(version)
+        if len(attempts) == 1:
+            return attempts[0]
+        if attempts:
+            raise NoSuchStateError(
+                f"Version {version} of {store.folder.location} was written by {len(attempts)} "
+                "attempts, and Spark's commit log does not say which of them counts: the batch was "
+                "not committed."
+            )
+        raise NoSuchStateError(
+            f"{store.folder.location} has no version {version}. Spark's log has the versions "
+            f"{_shown(self.versions)}."
+        )
+
+    def schema(
+        self,
+        operator: int = 0,
+        *,
+        store: str = DEFAULT_STORE,
+        column_family: str | None = None,
+    ) -> FamilySchema:
+        """Spark's schema of a column family's keys and values."""
+        info = self._store_info(self.operator(operator), store)
+        key = (operator, store)
+        if key not in self._schemas:
+            self._schemas[key] = self.query.schemas(operator, info)
+        schemas = self._schemas[key]
+        name = column_family or DEFAULT_FAMILY
+        if name not in schemas:
+            raise NoSuchStateError(
+                f"Operator {operator} has no column family '{name}'. There are: "
+                f"{', '.join(sorted(schemas))}."
+            )
+        return schemas[name]
+
+    def to_arrow_batch_reader(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.RecordBatchReader:
+        """The state at a version, as a stream of record batches, in no order.
+
+        The columns are those of Spark's `statestore` source: structs `key` and `value`, and
+        `partition_id`. Where Spark's struct has a name twice, the second gets a number (`sum_2`).
+        Memory is bounded as said above; the data files of a partition are copied to the local
+        temporary folder while it is read.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: one partition; all of them without.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            column_family: for operators that have several.
+            store: for stream-stream joins, which have several.
+
+        Raises NoSuchStateError, and whatever makes a file unreadable, here or while it is read.
+        """
+        reading = self._reading(operator, column_family, store)
+        return reading.state(self._parts(operator, partition, store, version))
+
+    def to_arrow(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """The state at a version as one table: see `to_arrow_batch_reader`."""
+        return self.to_arrow_batch_reader(
+            operator, partition, version, column_family, store=store
+        ).read_all()
+
+    def to_pandas(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pd.DataFrame:
+        """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`."""
+        table = self.to_arrow(operator, partition, version, column_family, store=store)
+        frame: pd.DataFrame = table.flatten().to_pandas()
+        return frame
+
+    def changes_batch_reader(
+        self,
+        from_version: int,
+        to_version: int,
+        operator: int = 0,
+        partition: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.RecordBatchReader:
+        """What turned one version into a later one: the writes of the batches between them.
+
+        One row for each key and batch, as in the change feed of Spark's `statestore` source:
+        `batch_id`, `change_type` (`update` or `delete`), `key`, `value`, `partition_id`. Batches
+        come in order within a partition.
+
+        Raises MissingFileError if retention has removed a changelog of those batches; `diff`
+        compares the states instead.
+        """
+        reading = self._reading(operator, column_family, store)
+        return reading.changes(self._parts(operator, partition, store, to_version, from_version))
+
+    def changes(
+        self,
+        from_version: int,
+        to_version: int,
+        operator: int = 0,
+        partition: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """The same as one table: see `changes_batch_reader`."""
+        return self.changes_batch_reader(
+            from_version, to_version, operator, partition, column_family, store=store
+        ).read_all()
+
+    def diff_batch_reader(
+        self,
+        from_version: int,
+        to_version: int,
+        operator: int = 0,
+        partition: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.RecordBatchReader:
+        """How the states at two versions differ: the keys that do, in no order.
+
+        Columns: `change` (`added`, `changed` or `removed`), `key`, `before` and `after` (its
+        values; null where it is not there), `partition_id`. Reads both states, not the changes
+        between them.
+        """
+        reading = self._reading(operator, column_family, store)
+        parts = self._parts(operator, partition, store, to_version, from_version)
+        return reading.differences(parts)
+
+    def diff(
+        self,
+        from_version: int,
+        to_version: int,
+        operator: int = 0,
+        partition: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """The same as one table: see `diff_batch_reader`."""
+        return self.diff_batch_reader(
+            from_version, to_version, operator, partition, column_family, store=store
+        ).read_all()
+
+    def keys_per_bucket(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """How many keys each bucket holds: `partition_id`, `bucket`, `keys`. Reads the state."""
+        reading = self._reading(operator, column_family, store)
+        return reading.keys_per_bucket(self._parts(operator, partition, store, version))
+
+    def overview(self, version: int | None = None) -> Overview:
+        """What is in it, and what a restart would read: see `bucketstate.checkpoint.overview`."""
+        return overview(self, version)
+
+    def history(self) -> pa.Table:
+        """Keys, changes and bytes of each version: see `bucketstate.checkpoint.history`."""
+        return history(self)
+
+    def verify(self, progress: Progress | None = None) -> Report:
+        """Reads every file: see `bucketstate.checkpoint.verify`."""
+        return verify(self, progress)
+
+    def _store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
+        for info in operator.stores:
+            if info.name == name:
+                return info
+        known = ", ".join(s.name for s in operator.stores)
+        raise NoSuchStateError(
+            f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
+        )
+
+    def _reading(self, operator: int, column_family: str | None, store: str) -> Reading:
+        schema = self.schema(operator, store=store, column_family=column_family)
+        return Reading(column_family or DEFAULT_FAMILY, schema, self._memory)
+
+    def _parts(
+        self,
+        operator: int,
+        partition: int | None,
+        store: str,
+        version: int | None,
+        since: int = 0,
+    ) -> list[Part]:
+        """The partitions, each at the version; found out before anything is read."""
+        target = self.restart_version if version is None else version
+        if since > target >= 0:
+            raise NoSuchStateError(
+                f"From version {since} to {target} is not a way forward: give two versions, the "
+                "older one first."
+            )
+        info = self._store_info(self.operator(operator), store)
+        numbers = range(info.partitions) if partition is None else [partition]
+        stores = [self.store(operator, number, store) for number in numbers]
+        return [Part(s, self.attempt(s, target), self.attempt(s, since)) for s in stores]
+
+
+def _shown(versions: Sequence[int]) -> str:
+    if not versions:
+        return "(none)"
+    return f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])

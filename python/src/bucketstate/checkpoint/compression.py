@@ -1,0 +1,76 @@
+"""Checksums and compression of changelogs, as `docs/format.md` numbers them."""
+
+from __future__ import annotations
+
+import google_crc32c
+import pyarrow as pa
+
+CODECS = {0: "none", 1: "lz4", 2: "zstd", 3: "snappy", 4: "lzf"}
+_ARROW = {1: "lz4_raw", 2: "zstd", 3: "snappy"}
+
+
+def crc32c(data: bytes | memoryview) -> int:
+    """The CRC32C (Castagnoli) of some bytes."""
+    return int(google_crc32c.value(bytes(data)))
+
+
+def crc32c_extend(crc: int, data: bytes) -> int:
+    """The CRC32C of what `crc` is of, followed by `data`."""
+    return int(google_crc32c.extend(crc, data))
+
+
+def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
+    """A block's raw bytes; ValueError (or pyarrow's OSError) if they are not `raw_length` long."""
+    if codec == 0:
+        raw = stored
+    elif codec in _ARROW:
+        raw = pa.decompress(stored, raw_length, _ARROW[codec], asbytes=True)
+    elif codec == 4:
+        raw = _lzf(stored)
+    else:
+        raise ValueError(f"there is no codec {codec}")
+    if len(raw) != raw_length:
+        raise ValueError(f"it has {len(raw)} bytes, not {raw_length}")
+    return raw
+
+
+def _lzf(stored: bytes) -> bytes:
+    """A sequence of LZF chunks. In plain Python, so slow: no maintained library reads them."""
+    out = bytearray()
+    at = 0
+    while at < len(stored):
+        if stored[at : at + 2] != b"ZV" or at + 5 > len(stored):
+            raise ValueError(f"no LZF chunk starts at byte {at}")
+        compressed = stored[at + 2] == 1
+        length = int.from_bytes(stored[at + 3 : at + 5], "big")
+        start = at + (7 if compressed else 5)
+        at = start + length
+        if at > len(stored):
+            raise ValueError("an LZF chunk is cut off")
+        if compressed:
+            _inflate(stored[start:at], out)
+        else:
+            out += stored[start:at]
+    return bytes(out)
+
+
+def _inflate(chunk: bytes, out: bytearray) -> None:
+    at = 0
+    while at < len(chunk):
+        control = chunk[at]
+        at += 1
+        if control < 32:
+            out += chunk[at : at + control + 1]
+            at += control + 1
+            continue
+        length = control >> 5
+        if length == 7:
+            length += chunk[at]
+            at += 1
+        start = len(out) - ((control & 0x1F) << 8) - chunk[at] - 1
+        at += 1
+        if start < 0:
+            raise ValueError("an LZF chunk refers to bytes before its start")
+        # Byte by byte where source and target overlap.
+        for position in range(start, start + length + 2):
+            out.append(out[position])

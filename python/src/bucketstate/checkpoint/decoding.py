@@ -1,0 +1,95 @@
+"""Records of a column family as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.damage import REMEDY
+from bucketstate.checkpoint.keys import COMPACT, key_decoder, row_decoder
+from bucketstate.checkpoint.query import FamilySchema
+from bucketstate.checkpoint.records import Records
+from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.values import arrow_type
+from bucketstate.errors import DamagedFileError, NewerFormatError
+
+ROWS = 65_536
+"""Rows of a record batch, at most."""
+
+
+@dataclass(frozen=True)
+class StateSchema:
+    """The columns a family's records are read as: structs `key` and `value`."""
+
+    key: pa.StructType
+    value: pa.StructType
+
+    def with_partition(self) -> pa.Schema:
+        return pa.schema([("key", self.key), ("value", self.value), ("partition_id", pa.int32())])
+
+    @classmethod
+    def of(cls, schema: FamilySchema) -> StateSchema:
+        return cls(arrow_type(schema.key), arrow_type(schema.value))
+
+
+class RecordDecoder:
+    """Decodes a family's records by Spark's schema of it.
+
+    Raises NewerFormatError for an encoding that is not known, DamagedFileError for bytes that do
+    not have the layout of the schema.
+    """
+
+    def __init__(self, family: Family, schema: FamilySchema, where: str) -> None:
+        self._where = where
+        self._schema = schema
+        self.columns = StateSchema.of(schema)
+        if family.value_encoding != COMPACT:
+            raise self._unknown("value", family.value_encoding)
+        self._values = row_decoder(schema.value)
+        try:
+            self._keys = key_decoder(family.key_encoding, schema.key)
+        except ValueError as error:
+            raise self._unknown("key", family.key_encoding) from error
+
+    def keys(self, keys: Slices) -> pa.StructArray:
+        try:
+            return self._keys(keys)
+        except (IndexError, ValueError, pa.ArrowInvalid) as error:
+            raise self._mismatch("key", self._schema.key.simpleString(), error) from error
+
+    def values(self, values: Slices) -> pa.StructArray:
+        try:
+            return self._values(values)
+        except (IndexError, ValueError, pa.ArrowInvalid) as error:
+            raise self._mismatch("value", self._schema.value.simpleString(), error) from error
+
+    def optional_values(self, records: Records) -> pa.StructArray:
+        """Values, with nulls where keys were removed."""
+        if records.puts.all():
+            return self.values(records.values)
+        there = self.values(records.values.where(records.puts))
+        places = np.cumsum(records.puts) - 1
+        return there.take(pa.array(places, pa.int64(), mask=~records.puts))
+
+    def _unknown(self, what: str, encoding: str) -> NewerFormatError:
+        return NewerFormatError(
+            f"{self._where} has its {what}s encoded as '{encoding}', which this release does not "
+            "know: upgrade this package."
+        )
+
+    def _mismatch(self, what: str, schema: str, error: Exception) -> DamagedFileError:
+        return DamagedFileError(
+            f"{self._where}: a {what} does not have the layout of the schema {schema} ({error}). "
+            f"The query's schema file and its state do not belong together. {REMEDY}"
+        )
+
+
+def chunked(parts: Iterable[Records], rows: int = ROWS) -> Iterator[Records]:
+    """The same records in chunks of at most so many."""
+    for part in parts:
+        for at in range(0, len(part), rows):
+            yield part[at : at + rows]

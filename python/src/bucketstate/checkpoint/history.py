@@ -1,0 +1,67 @@
+"""What each version of each store added to the checkpoint, from the files' indexes alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.names import ChangelogName, ManifestName
+
+if TYPE_CHECKING:
+    from bucketstate.checkpoint.checkpoint import Checkpoint
+    from bucketstate.checkpoint.store import Store
+
+SCHEMA = pa.schema(
+    [
+        ("operator", pa.int32()),
+        ("store", pa.string()),
+        ("partition_id", pa.int32()),
+        ("version", pa.int64()),
+        ("keys", pa.int64()),
+        ("changes", pa.int64()),
+        ("changelog_bytes", pa.int64()),
+        ("manifest", pa.bool_()),
+        ("run_bytes", pa.int64()),
+    ]
+)
+"""`keys` are those held at the version, of all column families; `changes` those that it wrote;
+`run_bytes` what the data files of its manifest take. Null where there is no such file."""
+
+
+def history(checkpoint: Checkpoint) -> pa.Table:
+    """A row for each version that Spark's commit log has, in each store of each partition.
+
+    Reads the index of every file. Raises what makes one unreadable.
+    """
+    rows: list[dict[str, Any]] = []
+    for operator in checkpoint.operators:
+        for info in operator.stores:
+            for partition in range(info.partitions):
+                store = checkpoint.store(operator.id, partition, info.name)
+                rows += [_version(checkpoint, store, version) for version in checkpoint.versions]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _version(checkpoint: Checkpoint, store: Store, version: int) -> dict[str, Any]:
+    attempt = checkpoint.attempt(store, version)
+    row: dict[str, Any] = {
+        "operator": store.operator,
+        "store": store.name,
+        "partition_id": store.partition,
+        "version": version,
+        "manifest": False,
+    }
+    changelog = ChangelogName(attempt)
+    if changelog in store.files:
+        index = store.changelog(changelog)
+        row["keys"] = sum(f.keys for f in index.families)
+        row["changes"] = sum(b.records for b in index.blocks)
+        row["changelog_bytes"] = index.size
+    manifest = ManifestName(attempt)
+    if manifest in store.files:
+        found = store.manifest(manifest)
+        row["keys"] = sum(f.keys for f in found.families)
+        row["manifest"] = True
+        row["run_bytes"] = sum(f.size for f in found.files)
+    return row

@@ -1,0 +1,112 @@
+"""State, changes and differences of some partitions, as record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.decoding import ROWS, RecordDecoder, StateSchema, chunked
+from bucketstate.checkpoint.differences import difference_schema, differences
+from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.query import FamilySchema
+from bucketstate.checkpoint.skew import SCHEMA as BUCKETS
+from bucketstate.checkpoint.skew import keys_per_bucket
+from bucketstate.checkpoint.state import read_changes, read_state
+from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.errors import MissingFileError
+
+
+@dataclass(frozen=True)
+class Part:
+    """A column family in one partition, at one version or from one to another."""
+
+    store: Store
+    target: Attempt
+    since: Attempt
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is to be read: a column family in some partitions. `memory` is in bytes."""
+
+    family: str
+    schema: FamilySchema
+    memory: int
+
+    def state(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
+        columns = StateSchema.of(self.schema).with_partition()
+        return pa.RecordBatchReader.from_batches(columns, self._state(parts, columns))
+
+    def changes(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
+        kinds = [("batch_id", pa.int64()), ("change_type", pa.string())]
+        columns = pa.schema([*kinds, *StateSchema.of(self.schema).with_partition()])
+        return pa.RecordBatchReader.from_batches(columns, self._changes(parts, columns))
+
+    def differences(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
+        columns = difference_schema(StateSchema.of(self.schema))
+        return pa.RecordBatchReader.from_batches(columns, self._differences(parts))
+
+    def keys_per_bucket(self, parts: Sequence[Part]) -> pa.Table:
+        tables = [BUCKETS.empty_table()]
+        for part in parts:
+            plan, family = self._planned(part.store, part.target)
+            if family is not None:
+                tables.append(keys_per_bucket(part.store, plan, family, self.memory))
+        return pa.concat_tables(tables)
+
+    def _state(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            plan, family = self._planned(part.store, part.target)
+            if family is None:
+                continue
+            decoder = RecordDecoder(family, self.schema, part.store.folder.location)
+            for records in chunked(read_state(part.store, plan, family, self.memory)):
+                arrays = [decoder.keys(records.keys), decoder.values(records.values)]
+                yield _batch(arrays, part, columns)
+
+    def _changes(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            try:
+                changelogs = list(part.store.lineage(part.target, part.since.version + 1))
+            except MissingFileError as error:
+                raise MissingFileError(
+                    f"{error} The changes of that version are in its changelog alone: ask for "
+                    "newer versions, or compare two states with `diff`."
+                ) from error
+            for changelog in reversed(changelogs):
+                family = next((f for f in changelog.families if f.name == self.family), None)
+                if family is None:
+                    continue
+                decoder = RecordDecoder(family, self.schema, changelog.path)
+                batch = changelog.header.version - 1
+                for records in chunked([read_changes(changelog, family.id)]):
+                    arrays = [
+                        pa.array([batch] * len(records), pa.int64()),
+                        pa.array(["update" if put else "delete" for put in records.puts.tolist()]),
+                        decoder.keys(records.keys),
+                        decoder.optional_values(records),
+                    ]
+                    yield _batch(arrays, part, columns)
+
+    def _differences(self, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
+        for part in parts:
+            before = self._planned(part.store, part.since)
+            after = self._planned(part.store, part.target)
+            family = after[1] or before[1]
+            if family is not None:
+                where = part.store.folder.location
+                decoder = RecordDecoder(family, self.schema, where)
+                yield from differences(part.store, [before, after], decoder, self.memory, ROWS)
+
+    def _planned(self, store: Store, target: Attempt) -> tuple[Plan, Family | None]:
+        plan = store.plan(target)
+        # The empty store has no families yet.
+        return plan, plan.family(self.family) if plan.families else None
+
+
+def _batch(arrays: list[pa.Array], part: Part, columns: pa.Schema) -> pa.RecordBatch:
+    partition = pa.array([part.store.partition] * len(arrays[0]), pa.int32())
+    return pa.RecordBatch.from_arrays([*arrays, partition], schema=columns)

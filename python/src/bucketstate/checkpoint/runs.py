@@ -1,0 +1,173 @@
+"""Data files of runs: fetched, verified, and read with RocksDB."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, ReadOptions
+
+from bucketstate.checkpoint.compression import crc32c_extend
+from bucketstate.checkpoint.damage import damaged
+from bucketstate.checkpoint.manifest import RunFile
+from bucketstate.checkpoint.records import Records
+from bucketstate.checkpoint.slices import Positions, Slices, gather
+from bucketstate.checkpoint.storage import Folder
+from bucketstate.errors import MissingFileError
+
+_PREFIX = 4
+"""Bytes of family and bucket in front of each key."""
+_PUT, _TOMBSTONE = 1, 2
+_COPY_BYTES = 4 * 1024 * 1024
+_ROWS = 8192
+"""Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
+
+
+class Runs:
+    """The data files of one store, opened as they are needed. Use with `with`; not thread-safe.
+
+    Each file is copied to a local folder whole, and held against the length and checksum that its
+    manifest gives, before anything of it is read. The folder is removed at the end.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
+        self._open: dict[str, Rdict] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for database in self._open.values():
+            database.close()
+        self._open.clear()
+        self._local.cleanup()
+
+    def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
+        """What the file has of these buckets of a family, in the order of their keys."""
+        low, high = _bound(family, first), _bound(family, last + 1)
+        for records, _ in self._scan(file, low, high):
+            yield records
+
+    def verify(self, file: RunFile) -> None:
+        """Reads all of it; raises for whatever is not as the manifest says."""
+        path = self._folder.path_of(file.name)
+        entries = tombstones = 0
+        spans = {b.family: (b.first, b.last) for b in file.buckets}
+        for records, prefixes in self._scan(file, b"", None):
+            entries += len(records)
+            tombstones += int((~records.puts).sum())
+            for prefix in np.unique(prefixes).tolist():
+                family, bucket = prefix >> 16, prefix & 0xFFFF
+                low, high = spans.get(family, (1, 0))
+                if not low <= bucket <= high:
+                    raise damaged(
+                        path,
+                        f"it has keys of column family {family}, bucket {bucket}, which its "
+                        "manifest does not say",
+                    )
+        if (entries, tombstones) != (file.entries, file.tombstones):
+            raise damaged(
+                path,
+                f"expected {file.entries} entries, {file.tombstones} of them tombstones, found "
+                f"{entries} and {tombstones}",
+            )
+
+    def _scan(
+        self, file: RunFile, low: bytes, high: bytes | None
+    ) -> Iterator[tuple[Records, Positions]]:
+        database = self._opened(file)
+        path = self._folder.path_of(file.name)
+        options = ReadOptions()
+        options.set_verify_checksums(True)
+        if high is not None:
+            options.set_iterate_upper_bound(high)
+        rows: Iterator[Any] = iter(database.items(from_key=low, read_opt=options))
+        while taken := _taken(rows, path):
+            try:
+                yield _records(taken)
+            except (IndexError, ValueError) as error:
+                raise damaged(path, f"an entry is not one of a run ({error})") from error
+
+    def _opened(self, file: RunFile) -> Rdict:
+        if file.name not in self._open:
+            number = len(self._open)
+            fetched = Path(self._local.name) / f"{number}.sst"
+            self._fetch(file, fetched)
+            options = Options(raw_mode=True)
+            options.create_if_missing(True)
+            try:
+                database = Rdict(
+                    str(Path(self._local.name) / str(number)),
+                    options=options,
+                    access_type=AccessType.read_write(),
+                )
+                self._open[file.name] = database
+                ingest = IngestExternalFileOptions()
+                ingest.set_move_files(True)
+                database.ingest_external_file([str(fetched)], ingest)
+            except Exception as error:  # rocksdict raises nothing more special
+                path = self._folder.path_of(file.name)
+                raise damaged(path, f"RocksDB cannot open it ({error})") from error
+        return self._open[file.name]
+
+    def _fetch(self, file: RunFile, to: Path) -> None:
+        path = self._folder.path_of(file.name)
+        crc = size = 0
+        try:
+            with self._folder.opened(file.name) as source, to.open("wb") as target:
+                while chunk := bytes(source.read(_COPY_BYTES)):
+                    crc = crc32c_extend(crc, chunk)
+                    size += len(chunk)
+                    target.write(chunk)
+        except MissingFileError as error:
+            raise MissingFileError(
+                f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
+                "checkpoint."
+            ) from error
+        if size != file.size:
+            raise damaged(path, f"expected {file.size} bytes, found {size}")
+        if crc != file.checksum:
+            raise damaged(path, f"expected checksum {file.checksum:08x}, found {crc:08x}")
+
+
+def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+    try:
+        return list(itertools.islice(rows, _ROWS))
+    except Exception as error:  # rocksdict raises nothing more special
+        raise damaged(path, f"RocksDB cannot read it ({error})") from error
+
+
+def _records(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
+    both = Slices.joined(list(itertools.chain.from_iterable(rows)))
+    keys, values = both[0::2], both[1::2]
+    if (keys.lengths < _PREFIX).any():
+        raise ValueError("a key has less than 4 bytes")
+    tags = gather(values.buffer, values.starts, "u1")
+    puts = tags == _PUT
+    if not (puts | (tags == _TOMBSTONE)).all():
+        raise ValueError("a tag is neither PUT nor TOMBSTONE")
+    if (values.lengths[~puts] != 1).any():
+        raise ValueError("a tombstone has a value")
+    records = Records(
+        Slices(keys.buffer, keys.starts + _PREFIX, keys.lengths - _PREFIX),
+        Slices(values.buffer, values.starts + 1, values.lengths - 1),
+        puts,
+    )
+    return records, gather(keys.buffer, keys.starts, ">u4").astype(np.int64)
+
+
+def _bound(family: int, bucket: int) -> bytes:
+    # A bucket past the last one of two bytes is the start of the next family.
+    return ((family << 16) + bucket).to_bytes(_PREFIX, "big")

@@ -1,0 +1,29 @@
+"""How evenly the keys of a store lie in its buckets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from bucketstate.checkpoint.buckets import buckets_of
+from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.state import read_state
+from bucketstate.checkpoint.store import Plan, Store
+
+SCHEMA = pa.schema([("partition_id", pa.int32()), ("bucket", pa.int32()), ("keys", pa.int64())])
+
+
+def keys_per_bucket(store: Store, plan: Plan, family: Family, memory: int) -> pa.Table:
+    """The keys of each bucket, also of the empty ones."""
+    counts = np.zeros(plan.num_buckets, np.int64)
+    for records in read_state(store, plan, family, memory):
+        found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
+        counts += np.bincount(found, minlength=plan.num_buckets)
+    return pa.table(
+        [
+            pa.array([store.partition] * counts.size, pa.int32()),
+            pa.array(np.arange(counts.size), pa.int32()),
+            pa.array(counts),
+        ],
+        schema=SCHEMA,
+    )

@@ -1,0 +1,155 @@
+"""The state at a version: runs and changelogs merged, the newest change of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from bucketstate.checkpoint.buckets import buckets_of
+from bucketstate.checkpoint.changelog import Block, Changelog, Family
+from bucketstate.checkpoint.damage import damaged, decoding
+from bucketstate.checkpoint.manifest import Run
+from bucketstate.checkpoint.records import Records, parse
+from bucketstate.checkpoint.runs import Runs
+from bucketstate.checkpoint.slices import Mask, Slices
+from bucketstate.checkpoint.store import Plan, Store
+
+MEMORY = 256 * 1024 * 1024
+"""Bytes of keys and values held at a time, unless a single bucket has more."""
+
+_INFLATED = 3
+"""How many times its length a run's file is guessed to take when it is inflated."""
+
+
+def read_state(store: Store, plan: Plan, family: Family, memory: int = MEMORY) -> Iterator[Records]:
+    """All keys of a family with their values, by spans of buckets; in no order otherwise.
+
+    Raises DamagedFileError at the end if there are not as many keys as the newest file says.
+    """
+    count = 0
+    with Runs(store.folder) as runs:
+        for first, last in spans([(plan, family)], memory):
+            for records in _span(plan, family, runs, first, last):
+                count += len(records)
+                yield records
+    if count != family.keys:
+        newest = plan.changelogs[-1].path if plan.changelogs else getattr(plan.base, "path", "")
+        raise damaged(
+            newest,
+            f"the column family '{family.name}' should hold {family.keys} keys at {plan.target}, "
+            f"but its files give {count}: one of them is of another history",
+        )
+
+
+def read_span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Records:
+    """The same for some buckets, at once."""
+    return Records.concat(list(_span(plan, family, runs, first, last)))
+
+
+def read_changes(changelog: Changelog, family: int) -> Records:
+    """What one changelog holds of a family."""
+    blocks = [b for b in changelog.blocks if b.family == family]
+    return _parsed(changelog, list(changelog.read(blocks)))
+
+
+def spans(plans: Sequence[tuple[Plan, Family]], memory: int) -> list[tuple[int, int]]:
+    """Spans of buckets, none of which takes more memory than that in all plans together.
+
+    A bucket is not divided: one that takes more is a span of its own.
+    """
+    buckets = max((plan.num_buckets for plan, _ in plans), default=0)
+    weight = np.zeros(max(1, buckets), np.float64)
+    for plan, family in plans:
+        for changelog in plan.changelogs:
+            for block in changelog.blocks:
+                if block.family == family.id:
+                    _spread(weight, block.first_bucket, block.last_bucket, block.raw_length)
+        for file in plan.base.files if plan.base else ():
+            of_family = [b for b in file.buckets if b.family == family.id]
+            for span in of_family:
+                _spread(weight, span.first, span.last, _INFLATED * file.size)
+    found: list[tuple[int, int]] = []
+    first, held = 0, 0.0
+    for bucket in range(buckets):
+        if bucket > first and held + weight[bucket] > memory:
+            found.append((first, bucket - 1))
+            first, held = bucket, 0.0
+        held += weight[bucket]
+    if buckets:
+        found.append((first, buckets - 1))
+    return found
+
+
+def _spread(weight: npt.NDArray[np.float64], first: int, last: int, size: int) -> None:
+    weight[first : last + 1] += size / (last - first + 1)
+
+
+def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iterator[Records]:
+    """Newest first; of each key the first that is found counts."""
+    parts = [_changes(plan, family, first, last)]
+    for run in plan.base.runs if plan.base else ():
+        parts.append(_of_run(run, family.id, runs, first, last))
+    parts = [part for part in parts if len(part)]
+    # A file has each key once.
+    alone = len(parts) == 1 and len(plan.changelogs) <= 1
+    wins = [part.puts for part in parts] if alone else _newest([p.keys for p in parts])
+    for part, won in zip(parts, wins, strict=True):
+        live = won & part.puts
+        if live.any():
+            yield part if live.all() else part.where(live)
+
+
+def _newest(parts: Sequence[Slices]) -> list[Mask]:
+    """Which are the first of their key, over all parts."""
+    if not parts:
+        return []
+    codes = codes_of(parts)
+    # Codes are given in the order of first occurrence.
+    highest = np.maximum.accumulate(codes)
+    first = np.append(True, highest[1:] > highest[:-1])
+    bounds = np.cumsum([len(part) for part in parts])[:-1]
+    return list(np.split(first, bounds))
+
+
+def codes_of(parts: Sequence[Slices]) -> npt.NDArray[np.int32]:
+    """A number for each byte string of all parts: 0, 1 and so on, in the order they appear."""
+    strings = pa.chunked_array([part.to_arrow() for part in parts], pa.large_binary())
+    # Arrow leaves out empty chunks.
+    found = [chunk.indices.to_numpy() for chunk in strings.dictionary_encode().chunks]
+    return np.concatenate(found) if found else np.empty(0, np.int32)
+
+
+def _changes(plan: Plan, family: Family, first: int, last: int) -> Records:
+    """Those of all changelogs, the newest first."""
+    parts = []
+    for changelog in reversed(plan.changelogs):
+        blocks = [b for b in changelog.blocks if b.family == family.id and b.overlaps(first, last)]
+        if not blocks:
+            continue
+        read = list(changelog.read(blocks))
+        whole = [(b, raw) for b, raw in read if b.within(first, last)]
+        edges = [(b, raw) for b, raw in read if not b.within(first, last)]
+        parts.append(_parsed(changelog, whole))
+        if edges:
+            records = _parsed(changelog, edges)
+            found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
+            parts.append(records.where((found >= first) & (found <= last)))
+    return Records.concat(parts)
+
+
+def _parsed(changelog: Changelog, blocks: Sequence[tuple[Block, bytes]]) -> Records:
+    with decoding(changelog.path, "records"):
+        return parse([(raw, block.records) for block, raw in blocks])
+
+
+def _of_run(run: Run, family: int, runs: Runs, first: int, last: int) -> Records:
+    parts = [
+        records
+        for file in run.files
+        if file.holds(family, first, last)
+        for records in runs.read(file, family, first, last)
+    ]
+    return Records.concat(parts)

@@ -1,0 +1,362 @@
+"""Reads every file of a checkpoint, and says what is damaged and what a restart would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from bucketstate.checkpoint.damage import damaged
+from bucketstate.checkpoint.decoding import RecordDecoder, chunked
+from bucketstate.checkpoint.names import (
+    Attempt,
+    ChangelogName,
+    ManifestName,
+    RunName,
+    StoreFile,
+    TemporaryName,
+)
+from bucketstate.checkpoint.names import parse as parse_name
+from bucketstate.checkpoint.records import parse
+from bucketstate.checkpoint.runs import Runs
+from bucketstate.checkpoint.state import read_state
+from bucketstate.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from bucketstate.checkpoint.checkpoint import Checkpoint
+    from bucketstate.checkpoint.manifest import RunFile
+    from bucketstate.checkpoint.query import StoreInfo
+    from bucketstate.checkpoint.store import Plan, Store
+
+Severity = Literal["error", "warning", "note"]
+Progress = Callable[[int, int], None]
+"""Is told how many files of how many are done."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found.
+
+    An `error` keeps a version that Spark could ask for from being read. A `warning` is damage that
+    nothing needs, or that another file makes up for. A `note` is neither.
+    """
+
+    severity: Severity
+    path: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Restart:
+    """What a restart would do in one store: read these many files, or fail."""
+
+    operator: int
+    partition: int
+    store: str
+    version: int
+    manifest_version: int | None
+    changelogs: int
+    bytes: int
+    keys: int
+    failure: str | None = None
+
+    @property
+    def summary(self) -> str:
+        of = f"operator {self.operator}, partition {self.partition}, store {self.store}"
+        if self.failure:
+            return f"{of}: fails at version {self.version}: {self.failure}"
+        start = f"manifest {self.manifest_version}" if self.manifest_version else "the empty store"
+        return (
+            f"{of}: opens version {self.version} from {start} and {self.changelogs} changelogs "
+            f"({self.bytes:,} bytes, {self.keys:,} keys)"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `verify` found. `files` and `bytes` were read; `versions` were found readable."""
+
+    location: str
+    findings: tuple[Finding, ...]
+    restarts: tuple[Restart, ...]
+    files: int
+    bytes: int
+    versions: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether every version that Spark could ask for can be read."""
+        return not any(f.severity == "error" for f in self.findings)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"ok": self.ok, **asdict(self)}
+
+
+@dataclass
+class _Found:
+    findings: list[Finding] = field(default_factory=list)
+    restarts: list[Restart] = field(default_factory=list)
+    files: int = 0
+    bytes: int = 0
+    versions: int = 0
+
+    def add(self, severity: Severity, path: str, what: str) -> None:
+        finding = Finding(severity, path, what)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+
+def verify(checkpoint: Checkpoint, progress: Progress | None = None) -> Report:
+    """Verifies every checksum and reference of a checkpoint, and every version Spark could ask for.
+
+    Those are the restart's version and that of every batch in Spark's commit log that retention
+    still has to keep. Damage is reported, not raised; StorageError is raised, because a file system
+    that fails says nothing about the checkpoint.
+    """
+    found = _Found()
+    stores = []
+    for operator in checkpoint.operators:
+        for info in operator.stores:
+            _schema(checkpoint, operator.id, info, found)
+            for partition in range(info.partitions):
+                stores.append(checkpoint.store(operator.id, partition, info.name))
+    _logs(checkpoint, found)
+    logs = len(checkpoint.query.planned) + len(checkpoint.query.committed)
+    total = logs + sum(len(s.files) for s in stores)
+    for store in stores:
+        _Verifier(checkpoint, store, found, progress, total).run()
+    return Report(
+        checkpoint.location,
+        tuple(found.findings),
+        tuple(found.restarts),
+        found.files,
+        found.bytes,
+        found.versions,
+    )
+
+
+def _schema(checkpoint: Checkpoint, operator: int, info: StoreInfo, found: _Found) -> None:
+    try:
+        checkpoint.query.schemas(operator, info)
+    except CheckpointError as error:
+        found.add("error", checkpoint.location, str(error))
+
+
+def _logs(checkpoint: Checkpoint, found: _Found) -> None:
+    query = checkpoint.query
+    readers: list[tuple[str, list[int], Callable[[int], object]]] = [
+        ("offsets", query.planned, query.settings),
+        ("commits", query.committed, query.commit),
+    ]
+    for name, batches, read in readers:
+        for batch in batches:
+            found.files += 1
+            try:
+                read(batch)
+            except CheckpointError as error:
+                found.add("error", (query.folder / name).path_of(str(batch)), str(error))
+    missing = set(range(min(query.committed, default=0), max(query.committed, default=-1) + 1))
+    for batch in sorted(missing - set(query.committed)):
+        path = (query.folder / "commits").path_of(str(batch))
+        found.add("error", path, f"{path} is not there, though later batches were committed.")
+
+
+class _Verifier:
+    """One store of one partition."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        store: Store,
+        found: _Found,
+        progress: Progress | None,
+        total: int,
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._store = store
+        self._found = found
+        self._progress = progress
+        self._total = total
+        self._bad: dict[StoreFile, str] = {}
+
+    def run(self) -> None:
+        self._files()
+        needed = self._versions()
+        self._restart()
+        self._judge(needed)
+        self._leftovers()
+
+    def _files(self) -> None:
+        """Each file by itself: what is wrong with it is judged when it is known who needs it."""
+        named = self._run_files()
+        with Runs(self._store.folder) as runs:
+            for name, size in sorted(self._store.files.items(), key=lambda f: str(f[0])):
+                self._found.files += 1
+                self._found.bytes += size
+                try:
+                    self._file(name, named, runs)
+                except CheckpointError as error:
+                    self._bad[name] = str(error)
+                if self._progress is not None:
+                    self._progress(self._found.files, self._total)
+
+    def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
+        match name:
+            case ChangelogName():
+                changelog = self._store.changelog(name)
+                for block, raw in changelog.read(changelog.blocks):
+                    try:
+                        parse([(raw, block.records)])
+                    except (IndexError, ValueError) as error:
+                        raise damaged(
+                            changelog.path, f"a record cannot be read ({error})"
+                        ) from error
+            case ManifestName():
+                self._store.manifest(name)
+            case RunName() if str(name) in named:
+                runs.verify(named[str(name)])
+
+    def _run_files(self) -> dict[str, RunFile]:
+        """What manifests say of data files; those of one name say the same in all of them."""
+        named: dict[str, RunFile] = {}
+        for name in self._store.manifests:
+            try:
+                manifest = self._store.manifest(name)
+            except CheckpointError:
+                continue
+            for file in manifest.files:
+                if named.setdefault(file.name, file) != file:
+                    self._found.add(
+                        "error",
+                        manifest.path,
+                        f"{manifest.path} describes {file.name} otherwise than another manifest.",
+                    )
+        return named
+
+    def _versions(self) -> set[StoreFile]:
+        """Every version that Spark could ask for. Returns the files that they need."""
+        needed: set[StoreFile] = set()
+        for version in self._required():
+            try:
+                plan = self._plan(version)
+            except CheckpointError as error:
+                restart = version == self._checkpoint.restart_version
+                if not restart and self._retired(version):
+                    continue
+                self._found.add("error", self._store.folder.location, f"version {version}: {error}")
+                continue
+            for skipped in plan.skipped:
+                self._found.add("warning", self._store.folder.location, skipped)
+            needed |= set(_files_of(plan))
+            broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
+            self._found.versions += not broken
+        return needed
+
+    def _required(self) -> list[int]:
+        versions = set(self._checkpoint.versions) | {self._checkpoint.restart_version}
+        # Spark's own log keeps one batch more than the state has to.
+        oldest = min(versions)
+        spare = {oldest} if oldest > 1 and len(versions) > 1 else set()
+        return sorted(versions - spare - {0})
+
+    def _retired(self, version: int) -> bool:
+        """Whether retention removed what it takes: a newer manifest stands for itself, none is at
+        or below the version, and the changelogs are gone from the oldest one on, without a gap."""
+        manifests = {m: m not in self._bad for m in self._store.manifests}
+        if any(m.attempt.version <= version for m in manifests) or not any(manifests.values()):
+            return False
+        there = {c.attempt.version for c in self._store.changelogs}
+        missing = version
+        while missing in there:
+            missing -= 1
+        return missing > 0 and not any(v < missing for v in there)
+
+    def _plan(self, version: int) -> Plan:
+        return self._store.plan(self._checkpoint.attempt(self._store, version))
+
+    def _restart(self) -> None:
+        """Reads the whole state that a restart would open."""
+        store, version = self._store, self._checkpoint.restart_version
+        failure: str | None = None
+        base, changelogs, size, keys = None, 0, 0, 0
+        try:
+            plan = self._plan(version)
+            base = plan.base.version if plan.base else None
+            changelogs, size = len(plan.changelogs), plan.size
+            keys = sum(self._keys(plan))
+        except CheckpointError as error:
+            failure = str(error)
+            self._found.add("error", store.folder.location, f"a restart fails: {failure}")
+        self._found.restarts.append(
+            Restart(
+                store.operator,
+                store.partition,
+                store.name,
+                version,
+                base,
+                changelogs,
+                size,
+                keys,
+                failure,
+            )
+        )
+
+    def _keys(self, plan: Plan) -> Iterator[int]:
+        for family in plan.families:
+            schema = self._checkpoint.schema(
+                self._store.operator, store=self._store.name, column_family=family.name
+            )
+            decoder = RecordDecoder(family, schema, self._store.folder.location)
+            for part in chunked(read_state(self._store, plan, family)):
+                decoder.keys(part.keys)
+                decoder.values(part.values)
+                yield len(part)
+
+    def _judge(self, needed: set[StoreFile]) -> None:
+        for name, what in self._bad.items():
+            severity: Severity = "error" if name in needed else "warning"
+            self._found.add(severity, self._store.folder.path_of(str(name)), what)
+
+    def _leftovers(self) -> None:
+        """What nothing refers to: of no harm, but somebody may wonder."""
+        folder, known = self._store.folder, self._store.files
+        referred = set(self._run_files())
+        winners = self._winners()
+        for name in known:
+            match name:
+                case TemporaryName():
+                    what = "a write under way, or abandoned"
+                case RunName() if str(name) not in referred:
+                    what = "no manifest names it"
+                case ChangelogName(attempt) | ManifestName(attempt) if (
+                    attempt.version in winners and attempt != winners[attempt.version]
+                ):
+                    what = "of an attempt that lost"
+                case _:
+                    continue
+            self._found.add("note", folder.path_of(str(name)), what)
+        ours = {str(name) for name in known}
+        for listed in self._store.listed:
+            # Hadoop's local file system keeps checksums of its own beside some files.
+            if listed not in ours and not (listed.startswith(".") and listed.endswith(".crc")):
+                self._found.add("note", folder.path_of(listed), "not a file of a state store")
+
+    def _winners(self) -> dict[int, Attempt]:
+        winners = {}
+        for version in self._checkpoint.versions:
+            try:
+                winners[version] = self._checkpoint.attempt(self._store, version)
+            except CheckpointError:
+                continue
+        return winners
+
+
+def _files_of(plan: Plan) -> Iterator[StoreFile]:
+    for changelog in plan.changelogs:
+        yield changelog.name
+    if plan.base is not None:
+        yield plan.base.name
+        for file in plan.base.files:
+            name = parse_name(file.name)
+            assert name is not None
+            yield name

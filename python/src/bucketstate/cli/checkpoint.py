@@ -1,0 +1,276 @@
+"""The commands that look into a checkpoint. Each prints, and returns the exit code."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bucketstate.checkpoint import Checkpoint, Overview, Report
+from bucketstate.cli import console
+from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
+from bucketstate.cli.export import exported
+from bucketstate.cli.rows import as_json, as_text, records
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def inspect(arguments: argparse.Namespace) -> int:
+    checkpoint = Checkpoint(arguments.checkpoint)
+    found = checkpoint.overview(arguments.version)
+    buckets = _buckets(checkpoint, found, arguments) if arguments.buckets else None
+    if arguments.json:
+        extra = {} if buckets is None else {"buckets": buckets}
+        print(as_json(asdict(found) | extra))
+    else:
+        _print_overview(found)
+        if buckets is not None:
+            _print_buckets(buckets)
+    broken = any(s.problem for o in found.operators for s in o.stores)
+    return EXIT_FOUND if broken else EXIT_OK
+
+
+def show(arguments: argparse.Namespace) -> int:
+    checkpoint = Checkpoint(arguments.checkpoint)
+    reader = checkpoint.to_arrow_batch_reader(**_selection(arguments))
+    _print_rows(reader, arguments, "state")
+    return EXIT_OK
+
+
+def diff(arguments: argparse.Namespace) -> int:
+    checkpoint = Checkpoint(arguments.checkpoint)
+    newer = checkpoint.restart_version if arguments.to is None else arguments.to
+    older = max(0, newer - 1) if arguments.since is None else arguments.since
+    selection = _selection(arguments)
+    del selection["version"]
+    reader = checkpoint.diff_batch_reader(older, newer, **selection)
+    found = _print_rows(reader, arguments, f"version {older} to {newer}")
+    return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
+
+
+def export(arguments: argparse.Namespace) -> int:
+    checkpoint = Checkpoint(arguments.checkpoint)
+    selection = _selection(arguments)
+    total = _keys(checkpoint, selection)
+    reader = checkpoint.to_arrow_batch_reader(**selection)
+    target = Path(arguments.output)
+    if arguments.json:
+        written = exported(reader, target, overwrite=arguments.overwrite)
+        print(as_json({"output": str(target), "rows": written}))
+        return EXIT_OK
+    with console.progress(f"writing {target.name}") as advance:
+        written = exported(
+            reader,
+            target,
+            overwrite=arguments.overwrite,
+            progress=lambda done: advance(done, total),
+        )
+    console.console().print(f"{written:,} rows in {target}", markup=False)
+    return EXIT_OK
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    checkpoint = Checkpoint(arguments.checkpoint)
+    if arguments.json:
+        report = checkpoint.verify()
+        print(as_json(report.to_dict()))
+    else:
+        with console.progress("reading files") as advance:
+            report = checkpoint.verify(advance)
+        _print_report(report)
+    return EXIT_OK if report.ok else EXIT_FOUND
+
+
+def plot(arguments: argparse.Namespace) -> int:
+    from bucketstate.checkpoint.plot import save
+
+    checkpoint = Checkpoint(arguments.checkpoint)
+    target = Path(arguments.output)
+    save(checkpoint.history(), target, title=checkpoint.location)
+    print(as_json({"output": str(target)}) if arguments.json else target)
+    return EXIT_OK
+
+
+COMMANDS: dict[str, Command] = {
+    "inspect": inspect,
+    "show": show,
+    "export": export,
+    "verify": verify,
+    "diff": diff,
+    "plot": plot,
+}
+
+
+def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "operator": arguments.operator,
+        "partition": arguments.partition,
+        "version": getattr(arguments, "version", None),
+        "column_family": arguments.column_family,
+        "store": arguments.store,
+    }
+
+
+def _keys(checkpoint: Checkpoint, selection: dict[str, Any]) -> int:
+    """How many rows there will be."""
+    total = 0
+    for operator in checkpoint.overview(selection["version"]).operators:
+        for store in operator.stores:
+            chosen = selection["partition"] in (None, store.partition)
+            if (
+                operator.id == selection["operator"]
+                and store.store == selection["store"]
+                and chosen
+            ):
+                family = selection["column_family"] or "default"
+                total += sum(f.keys for f in store.families if f.name == family)
+    return total
+
+
+def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, title: str) -> int:
+    """Rows up to the limit; how many were printed."""
+    limit = arguments.limit
+    if arguments.json:
+        printed = 0
+        for row in _limited(reader, limit):
+            print(as_json(row))
+            printed += 1
+        return printed
+    flat = [(name, path) for name, path in _paths(reader.schema)]
+    rows = [
+        [as_text(_inside(row, path)) for _, path in flat]
+        for row in _limited(reader, None if limit is None else limit + 1)
+    ]
+    more = limit is not None and len(rows) > limit
+    terminal = console.console()
+    terminal.print(console.table(title, [name for name, _ in flat], rows[:limit]))
+    if more:
+        terminal.print(f"... more than these {limit}: --limit shows others, --limit 0 all of them")
+    elif not rows:
+        terminal.print("no rows")
+    return len(rows)
+
+
+def _limited(reader: pa.RecordBatchReader, limit: int | None) -> Iterator[dict[str, Any]]:
+    left = limit
+    for batch in reader:
+        part = batch if left is None else batch.slice(0, left)
+        yield from records(part)
+        if left is not None:
+            left -= part.num_rows
+            if left <= 0:
+                return
+
+
+def _paths(schema: pa.Schema) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A column for each field of the structs."""
+    for column in schema:
+        if pa.types.is_struct(column.type):
+            for inner in column.type:
+                yield f"{column.name}.{inner.name}", (column.name, inner.name)
+        else:
+            yield column.name, (column.name,)
+
+
+def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = row
+    for name in path:
+        value = None if value is None else value[name]
+    return value
+
+
+def _print_overview(found: Overview) -> None:
+    terminal = console.console()
+    terminal.print(found.location, style="bold", markup=False)
+    last = "none yet" if found.last_batch is None else found.last_batch
+    versions = f"{found.versions[0]} to {found.versions[-1]}" if found.versions else "none"
+    terminal.print(f"last committed batch {last}, versions in Spark's log: {versions}")
+    if found.planned_batch is not None and found.planned_batch != found.last_batch:
+        terminal.print(f"batch {found.planned_batch} was planned and not committed")
+    columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
+    for operator in found.operators:
+        title = f"operator {operator.id} ({operator.name or 'unknown'}) at version {found.version}"
+        rows = []
+        for s in operator.stores:
+            start = "" if s.manifest_version is None else f"manifest {s.manifest_version} "
+            start += f"({s.runs} runs) + " if start else ""
+            source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
+            cells = [s.partition, s.store, console.count(s.keys), source]
+            sizes = [console.size(s.read_bytes), console.count(s.files), console.size(s.bytes)]
+            rows.append([*cells, *sizes])
+        terminal.print(console.table(title, columns, rows))
+        for s in operator.stores:
+            for problem in [*s.skipped, *([s.problem] if s.problem else [])]:
+                terminal.print(f"partition {s.partition}, {s.store}: {problem}", markup=False)
+
+
+def _buckets(
+    checkpoint: Checkpoint, found: Overview, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Of each store, how its keys lie in its buckets."""
+    summaries = []
+    for operator in found.operators:
+        for store in dict.fromkeys(s.store for s in operator.stores):
+            table = checkpoint.keys_per_bucket(operator.id, version=arguments.version, store=store)
+            for partition, keys in _by_partition(table).items():
+                mean = sum(keys) / len(keys) if keys else 0
+                summaries.append(
+                    {
+                        "operator": operator.id,
+                        "store": store,
+                        "partition": partition,
+                        "buckets": len(keys),
+                        "least": min(keys, default=0),
+                        "mean": mean,
+                        "most": max(keys, default=0),
+                        "skew": max(keys, default=0) / mean if mean else None,
+                    }
+                )
+    return summaries
+
+
+def _by_partition(table: pa.Table) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for row in table.to_pylist():
+        found.setdefault(row["partition_id"], []).append(row["keys"])
+    return found
+
+
+def _print_buckets(buckets: list[dict[str, Any]]) -> None:
+    columns = ["#operator", "store", "#partition", "#buckets", "#least", "#mean", "#most", "#skew"]
+    rows = [
+        [
+            b["operator"],
+            b["store"],
+            b["partition"],
+            b["buckets"],
+            console.count(b["least"]),
+            f"{b['mean']:,.1f}",
+            console.count(b["most"]),
+            "-" if b["skew"] is None else f"{b['skew']:.2f}",
+        ]
+        for b in buckets
+    ]
+    console.console().print(console.table("keys per bucket", columns, rows))
+
+
+def _print_report(report: Report) -> None:
+    terminal = console.console()
+    styles = {"error": "red", "warning": "yellow", "note": "dim"}
+    for finding in report.findings:
+        where = "" if finding.path in finding.what else f"{finding.path}: "
+        line = f"{finding.severity}: {where}{finding.what}"
+        terminal.print(line, style=styles[finding.severity], markup=False, soft_wrap=True)
+    for restart in report.restarts:
+        terminal.print(restart.summary, markup=False, soft_wrap=True)
+    verdict = "sound" if report.ok else "DAMAGED"
+    terminal.print(
+        f"{report.location} is {verdict}: {report.files:,} files ({console.size(report.bytes)}), "
+        f"{report.versions:,} versions can be read",
+        markup=False,
+        soft_wrap=True,
+    )

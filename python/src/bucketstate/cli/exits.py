@@ -1,0 +1,9 @@
+"""Exit codes, for scripts."""
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+"""The command could not do its work: a wrong path, a file system that fails."""
+EXIT_MISUSE = 2
+"""The command line itself (argparse)."""
+EXIT_FOUND = 3
+"""It did its work, and found what it looks for: damage, or with `diff --exit-code` a difference."""

@@ -1,0 +1,114 @@
+"""The command line of `bucketstate`."""
+
+from __future__ import annotations
+
+import argparse
+
+from bucketstate.cli.output import RENDERERS
+from bucketstate.presets import PRESETS
+from bucketstate.registry import registry
+
+_EXITS = (
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference)."
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="bucketstate",
+        description="Turn the bucketstate state store on for Spark, and look into its checkpoints.",
+        epilog=_EXITS,
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("jar", help="print the path of the provider's jar")
+    _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
+
+    inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
+    inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
+    inspect.add_argument("--buckets", action="store_true", help="keys per bucket (reads the state)")
+
+    show = _of_checkpoint(commands, "show", "rows of the state")
+    _version(show)
+    _part(show)
+    _limit(show)
+
+    export = _of_checkpoint(commands, "export", "the state as a file")
+    export.add_argument("output", help="ends in .parquet, .arrow, .csv or .jsonl")
+    export.add_argument("--overwrite", action="store_true", help="replace the file")
+    _version(export)
+    _part(export)
+
+    _of_checkpoint(commands, "verify", "read every file, say what is damaged")
+
+    diff = _of_checkpoint(commands, "diff", "how the states at two versions differ")
+    newest = "the newer version (default: what a restart reads)"
+    diff.add_argument(
+        "--from",
+        dest="since",
+        type=int,
+        metavar="N",
+        help="the older version (default: one before)",
+    )
+    diff.add_argument("--to", type=int, metavar="N", help=newest)
+    diff.add_argument("--exit-code", action="store_true", help="exit with 3 if they differ")
+    _part(diff)
+    _limit(diff)
+
+    plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
+    plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
+    return top
+
+
+def _conf(conf: argparse.ArgumentParser) -> None:
+    conf.add_argument("--format", choices=RENDERERS, default="properties", help="how to print them")
+    conf.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
+    conf.add_argument("--preset", choices=PRESETS, help="start from settings for a purpose")
+    for setting in registry().settings:
+        conf.add_argument(
+            "--" + setting.field.replace("_", "-"),
+            metavar="VALUE",
+            # argparse reads % in a help text as a placeholder.
+            help=f"{setting.doc} (default {setting.default})".replace("%", "%%"),
+        )
+
+
+def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
+        name, help=f"checkpoint: {what}", description=what.capitalize() + ".", epilog=_EXITS
+    )
+    found.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
+    found.add_argument("--json", action="store_true", help="JSON, for programs")
+    return found
+
+
+def _version(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--version",
+        type=int,
+        metavar="N",
+        help="the state after batch n is version n + 1 (default: what a restart reads)",
+    )
+
+
+def _part(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--operator", type=int, default=0, metavar="N", help="default: 0")
+    command.add_argument("--partition", type=int, metavar="N", help="default: all of them")
+    command.add_argument("--store", default="default", help="for stream-stream joins")
+    command.add_argument("--column-family", metavar="NAME", help="for operators with several")
+
+
+def _limit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--limit",
+        type=_rows,
+        default=20,
+        metavar="N",
+        help="rows to print at most, 0 for all of them (default: 20)",
+    )
+
+
+def _rows(text: str) -> int | None:
+    number = int(text)
+    if number < 0:
+        raise ValueError("a number of rows is not negative")
+    return number or None

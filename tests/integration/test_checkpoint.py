@@ -1,0 +1,248 @@
+"""The state read without a JVM is row for row what Spark's own state reader gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from bucketstate import Conf, enable
+from bucketstate.checkpoint import Checkpoint
+from tests.integration.streams import events, run_with_restart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
+WATERMARK = "1 hour"
+
+
+@pytest.fixture
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    yield spark
+    for key in (FORMAT, CODEC):
+        spark.conf.unset(key)
+
+
+def late(source: DataFrame) -> DataFrame:
+    return source.withWatermark("at", WATERMARK)
+
+
+def aggregated(source: DataFrame) -> DataFrame:
+    return source.groupBy("key").agg(F.count("*").alias("n"), F.avg("value").alias("mean"))
+
+
+def windowed(source: DataFrame) -> DataFrame:
+    return late(source).groupBy(F.window("at", "10 minutes"), "key").agg(F.sum("value"))
+
+
+def deduplicated(source: DataFrame) -> DataFrame:
+    return late(source).dropDuplicates(["at", "key", "value"])
+
+
+def deduplicated_within_watermark(source: DataFrame) -> DataFrame:
+    return late(source).dropDuplicatesWithinWatermark(["key", "value"])
+
+
+def sessions(source: DataFrame) -> DataFrame:
+    return late(source).groupBy(F.session_window("at", "6 minutes"), "key").agg(F.count("*"))
+
+
+def in_pandas(source: DataFrame) -> DataFrame:
+    def update(key: Any, frames: Any, state: Any) -> Any:
+        seen, _, _ = state.get if state.exists else (0, 0.0, None)
+        for frame in frames:
+            seen += len(frame)
+        if seen < 20:
+            state.update((seen, seen / 3, None if seen % 2 else f"{key[0]} {seen}"))
+        elif state.exists:
+            state.remove()
+        yield pd.DataFrame({"key": [key[0]], "n": [seen]})
+
+    return source.groupBy("key").applyInPandasWithState(
+        update,
+        "key string, n long",
+        "seen long, third double, told string",
+        "update",
+        "NoTimeout",
+    )
+
+
+def joined(source: DataFrame) -> DataFrame:
+    left = late(source).select(F.col("at").alias("la"), F.col("key").alias("lk"), "value")
+    right = late(source).select(F.col("at").alias("ra"), F.col("key").alias("rk"))
+    near = F.expr("lk = rk and ra between la and la + interval 10 minutes")
+    return left.join(right, near, "left_outer")
+
+
+JOIN_STORES = [
+    f"{side}-{kind}"
+    for side in ("left", "right")
+    for kind in ("keyToNumValues", "keyWithIndexToValue")
+]
+
+TYPED = """
+    value % 2 = 0 as bool, cast(value as byte) as tiny, cast(value as short) as small,
+    cast(value as int) as medium, value as big, cast(value as float) / 3 as single,
+    cast(value as double) / 3 as twice, cast(value as decimal(9, 2)) / 7 as short_decimal,
+    cast(value as decimal(30, 10)) / 7 as long_decimal, -cast(value as decimal(38, 0)) as longest,
+    repeat(key, cast(value as int)) as text, cast(key as binary) as raw, date(at) as day, at,
+    cast(at as timestamp_ntz) as local, make_dt_interval(0, value) as hours,
+    if(value % 3 = 0, null, array(key, null, 'x')) as list,
+    array(named_struct('n', value, 'k', key), null) as structs,
+    map(key, array(value, null), 'other', null) as named,
+    named_struct('k', key, 'inner', named_struct('v', value, 'none', null)) as nested,
+    array(array(cast(value as byte)), array()) as lists
+"""
+
+
+def typed(source: DataFrame) -> DataFrame:
+    """A state with a value of every type that a row can hold."""
+    rows = source.selectExpr("key as k", *split(TYPED))
+    return rows.groupBy("k").agg(*[F.last(c).alias(c) for c in rows.columns[1:]])
+
+
+def typed_keys(source: DataFrame) -> DataFrame:
+    rows = source.selectExpr("key as k", *split(TYPED)).drop("named")
+    return rows.dropDuplicates()
+
+
+def split(expressions: str) -> list[str]:
+    """At the commas that are not inside of brackets."""
+    found, depth = [""], 0
+    for char in " ".join(expressions.split()):
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += char
+    return found
+
+
+KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str]]] = [
+    (aggregated, "update", ["default"]),
+    (windowed, "append", ["default"]),
+    (deduplicated, "append", ["default"]),
+    (deduplicated_within_watermark, "append", ["default"]),
+    (sessions, "append", ["default"]),
+    (in_pandas, "update", ["default"]),
+    (joined, "append", JOIN_STORES),
+    (typed, "update", ["default"]),
+    (typed_keys, "append", ["default"]),
+]
+
+
+@pytest.mark.parametrize(("query", "mode", "stores"), KINDS, ids=[k[0].__name__ for k in KINDS])
+@pytest.mark.parametrize("checkpoint_format", [1, 2])
+def test_the_state_is_what_spark_reads(
+    session: SparkSession,
+    tmp_path: Path,
+    query: Callable[[DataFrame], DataFrame],
+    mode: str,
+    stores: list[str],
+    checkpoint_format: int,
+) -> None:
+    session.conf.set(FORMAT, checkpoint_format)
+    run_with_restart(session, tmp_path, query, events(), mode=mode)
+    session.conf.unset(FORMAT)
+    found = Checkpoint(tmp_path / "checkpoint")
+    last = found.restart_version
+    for store in stores:
+
+        def spark_s(store: str = store, **options: Any) -> DataFrame:
+            read = session.read.format("statestore").option("storeName", store)
+            return read.options(**options).load(found.location)
+
+        for version in (last, 2):
+            same(spark_s(batchId=version - 1), found.to_arrow(version=version, store=store))
+        feed = spark_s(readChangeFeed=True, changeStartBatchId=1, changeEndBatchId=3)
+        same(feed, found.changes(1, 4, store=store))
+        assert found.to_arrow(store=store).num_rows > 0
+
+
+@pytest.fixture
+def snapshots(session: SparkSession) -> Iterator[None]:
+    """Every two versions a snapshot, inside the commit: it is there when the batch is done."""
+    enable(session, Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=2))
+    yield
+    enable(session, Conf(num_buckets=16))
+
+
+@pytest.mark.parametrize(("query", "mode", "stores"), KINDS, ids=[k[0].__name__ for k in KINDS])
+@pytest.mark.parametrize("checkpoint_format", [1, 2])
+@pytest.mark.usefixtures("snapshots")
+def test_snapshots_are_read_and_are_sound(
+    session: SparkSession,
+    tmp_path: Path,
+    query: Callable[[DataFrame], DataFrame],
+    mode: str,
+    stores: list[str],
+    checkpoint_format: int,
+) -> None:
+    session.conf.set(FORMAT, checkpoint_format)
+    run_with_restart(session, tmp_path, query, events(), mode=mode)
+    session.conf.unset(FORMAT)
+    found = Checkpoint(tmp_path / "checkpoint")
+    bases = set()
+    for store in stores:
+        plan = found.plan(store=store)
+        assert plan.skipped == ()
+        bases.add(plan.base.version if plan.base else 0)
+        read = session.read.format("statestore").option("storeName", store)
+        same(read.load(found.location), found.to_arrow(store=store))
+    assert min(bases) >= found.restart_version - 3
+    report = found.verify()
+    assert report.ok, report.findings
+    assert not [f for f in report.findings if f.severity == "warning"]
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy", "lzf"])
+def test_every_codec_of_spark(session: SparkSession, tmp_path: Path, codec: str) -> None:
+    session.conf.set(CODEC, codec)
+    run_with_restart(session, tmp_path, typed, events(batches=2, rows=400), mode="update")
+    found = Checkpoint(tmp_path / "checkpoint")
+    expected = session.read.format("statestore").load(found.location)
+    same(expected, found.to_arrow())
+
+
+def same(expected: DataFrame, found: pa.Table) -> None:
+    assert expected.columns == found.column_names
+    columns = [[plain(v.as_py(), v.type) for v in column] for column in found.columns]
+    ours = [list(row) for row in zip(*columns, strict=True)]
+    assert sorted(map(repr, ours)) == sorted(repr(collected(r)) for r in expected.collect())
+
+
+def collected(value: Any) -> Any:
+    """What Spark gives, with structs as lists: the names of their fields may occur twice."""
+    match value:
+        case dict():
+            return sorted([[collected(k), collected(v)] for k, v in value.items()], key=repr)
+        case list() | tuple():
+            return [collected(v) for v in value]
+        case bytearray():
+            return bytes(value)
+    return value
+
+
+def plain(value: Any, kind: pa.DataType) -> Any:
+    """What pyarrow gives, in the same shape."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return [plain(v, f.type) for v, f in zip(value.values(), kind, strict=True)]
+    if pa.types.is_map(kind):
+        items = [[plain(k, kind.key_type), plain(v, kind.item_type)] for k, v in value]
+        return sorted(items, key=repr)
+    if pa.types.is_list(kind):
+        return [plain(v, kind.value_type) for v in value]
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # Spark's are in the process's own time zone, without saying so.
+        return value.astimezone().replace(tzinfo=None)
+    return value

@@ -1,0 +1,298 @@
+"""Checkpoints made without Spark: changelogs, runs, manifests, and Spark's own files."""
+
+from __future__ import annotations
+
+import json
+import struct
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+from google_crc32c import value as crc32c
+from pyspark.sql.types import LongType, StringType, StructType
+from rocksdict import Options, SstFileWriter
+
+from bucketstate import PROVIDER_CLASS
+from tests.kit.rows import compact_row, varint
+
+PUT, REMOVE = 1, 2
+CODECS = {"none": (0, None), "lz4": (1, "lz4_raw"), "zstd": (2, "zstd"), "snappy": (3, "snappy")}
+KEY = StructType().add("key", StringType())
+VALUE = StructType().add("count", LongType()).add("total", LongType())
+
+Row = tuple[Any, ...]
+Changes = Mapping[Row, Row | None]
+"""New values by key; None removes it."""
+
+
+def bucket_of(key: bytes, buckets: int) -> int:
+    return (int(xxhash.xxh64_intdigest(key)) >> 32) % buckets
+
+
+def changelog(
+    version: int,
+    changes: Iterable[tuple[int, bytes, bytes]],
+    keys: int,
+    *,
+    buckets: int,
+    checkpoint_id: str = "",
+    base_id: str = "",
+    codec: str = "lz4",
+    commit: uuid.UUID | None = None,
+    key_encoding: str = "compact-row/1",
+    buckets_per_block: int = 4,
+    format_version: int = 1,
+) -> bytes:
+    """A changelog of one family, byte for byte as `docs/format.md` says."""
+    number, arrow = CODECS[codec]
+    tail = _string(checkpoint_id) + _string(base_id) + _string("xxh64")
+    head = b"BKTSTLOG" + struct.pack("<HHB3x", format_version, 44 + len(tail) + 4, number)
+    head += (commit or uuid.UUID(int=1)).bytes + struct.pack("<qI", version, buckets) + tail
+    header_crc = crc32c(head)
+    out = head + struct.pack("<I", header_crc)
+    of_bucket: dict[int, list[bytes]] = {}
+    for op, key, value in changes:
+        body = varint(len(key)) + key + (value if op == PUT else b"")
+        of_bucket.setdefault(bucket_of(key, buckets), []).append(
+            bytes([op]) + varint(len(body)) + body
+        )
+    entries = b""
+    blocks = 0
+    for first in range(0, buckets, buckets_per_block):
+        span = [b for b in range(first, min(first + buckets_per_block, buckets)) if b in of_bucket]
+        if not span:
+            continue
+        records = [r for b in span for r in of_bucket[b]]
+        raw = b"".join(records)
+        stored = raw if arrow is None else pa.compress(raw, arrow, asbytes=True)
+        used = number if len(stored) < len(raw) else 0
+        stored = stored if used else raw
+        entries += struct.pack(
+            "<IIIQIII", 0, span[0], span[-1], len(out), len(stored), len(raw), len(records)
+        )
+        entries += struct.pack("<BI", used, crc32c(stored))
+        out += stored
+        blocks += 1
+    footer = struct.pack("<II", 1, 0) + _string("default") + _string(key_encoding)
+    footer += _string("compact-row/1") + struct.pack("<QI", keys, blocks) + entries
+    trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
+    return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
+
+
+def run_file(
+    folder: Path, version: int, number: int, entries: Mapping[tuple[int, bytes], bytes | None]
+) -> dict[str, Any]:
+    """Writes one file of a run; what a manifest says of it. Keys are (bucket, key)."""
+    name = f"runs/{version}-{number}-{uuid.UUID(int=(version << 32) + number)}.sst"
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    writer = SstFileWriter(options=Options(raw_mode=True))
+    writer.open(str(path))
+    rows = sorted(
+        (struct.pack(">HH", 0, bucket) + key, value)
+        for (bucket, key), value in ((k, entries[k]) for k in entries)
+    )
+    for key, value in rows:
+        writer[key] = b"\x02" if value is None else b"\x01" + value
+    writer.finish()
+    found = sorted({bucket for bucket, _ in entries})
+    data = path.read_bytes()
+    return {
+        "name": name,
+        "bytes": len(data),
+        "entries": len(rows),
+        "tombstones": sum(v is None for v in entries.values()),
+        "checksum": f"crc32c:{crc32c(data):08x}",
+        "buckets": [{"family": 0, "first": found[0], "last": found[-1]}],
+    }
+
+
+def manifest(members: Mapping[str, Any]) -> bytes:
+    body = json.dumps(members, indent=2).removesuffix("\n}").encode()
+    return body + f',\n  "checksum" : "crc32c:{crc32c(body):08x}"\n}}\n'.encode()
+
+
+def schema_file(key: StructType, value: StructType) -> bytes:
+    """Spark's state schema, format 2."""
+    out = _java("v2")
+    for schema in (key, value):
+        out += struct.pack(">i", 1) + _java(schema.json())
+    return out
+
+
+@dataclass
+class Built:
+    """A checkpoint of one operator, grown batch by batch, with a model of each version's state."""
+
+    root: Path
+    key: StructType = KEY
+    value: StructType = VALUE
+    buckets: int = 8
+    partitions: int = 2
+    ids: bool = False
+    commits: bool = True
+    """Whether files say which commit they build on, as they do since snapshots are made."""
+    codec: str = "lz4"
+    provider: str = PROVIDER_CLASS
+    states: list[dict[int, dict[Row, Row]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in ("offsets", "commits", "state/0/_metadata"):
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+        (self.root / "metadata").write_text('{"id":"00000000-0000-0000-0000-000000000001"}')
+        store = {"storeName": "default", "numColsPrefixKey": 0, "numPartitions": self.partitions}
+        info = {"operatorId": 0, "operatorName": "stateStoreSave"}
+        _log(
+            self.root / "state/0/_metadata/metadata",
+            1,
+            {"operatorInfo": info, "stateStoreInfo": [store]},
+        )
+        for partition in range(self.partitions):
+            self.folder(partition).mkdir(parents=True, exist_ok=True)
+        schema = self.folder(0) / "_metadata/schema"
+        schema.parent.mkdir(exist_ok=True)
+        schema.write_bytes(schema_file(self.key, self.value))
+        self.states.append({p: {} for p in range(self.partitions)})
+
+    def folder(self, partition: int = 0) -> Path:
+        return self.root / "state" / "0" / str(partition)
+
+    @property
+    def version(self) -> int:
+        return len(self.states) - 1
+
+    def checkpoint_id(self, version: int, partition: int) -> str:
+        """The id of the attempt that counts, where there are ids."""
+        return str(uuid.UUID(int=(version << 16) + partition)) if self.ids and version else ""
+
+    def commit_id(self, version: int, partition: int) -> uuid.UUID:
+        """Of the commit that counts."""
+        return uuid.UUID(int=(1 << 64) + (version << 16) + partition)
+
+    def batch(self, changes: Changes, *, commit: bool = True) -> None:
+        """One more batch: a changelog in each partition, and Spark's logs."""
+        version = self.version + 1
+        self.plan_batch(version - 1)
+        state = {p: dict(rows) for p, rows in self.states[-1].items()}
+        per_partition: dict[int, list[tuple[int, bytes, bytes]]] = {p: [] for p in state}
+        for key, value in changes.items():
+            partition = self.partition_of(key)
+            packed = compact_row(self.key, key)
+            if value is None:
+                state[partition].pop(key, None)
+                per_partition[partition].append((REMOVE, packed, b""))
+            else:
+                state[partition][key] = value
+                per_partition[partition].append((PUT, packed, compact_row(self.value, value)))
+        for partition, records in per_partition.items():
+            self.write_changelog(version, partition, records, len(state[partition]))
+        self.states.append(state)
+        if commit:
+            self.commit_batch(version - 1)
+
+    def write_changelog(
+        self, version: int, partition: int, records: Any, keys: int, **other: Any
+    ) -> Path:
+        own = self.checkpoint_id(version, partition)
+        base = self.checkpoint_id(version - 1, partition)
+        if self.commits and not self.ids and version > 1:
+            base = str(self.commit_id(version - 1, partition))
+        settings: dict[str, Any] = {
+            "checkpoint_id": own,
+            "base_id": base,
+            "codec": self.codec,
+            "commit": self.commit_id(version, partition),
+        } | other
+        own = settings["checkpoint_id"]
+        data = changelog(version, records, keys, buckets=self.buckets, **settings)
+        path = self.folder(partition) / f"{version}{'_' + own if own else ''}.changelog"
+        path.write_bytes(data)
+        return path
+
+    def plan_batch(self, batch: int) -> None:
+        conf = {"spark.sql.streaming.stateStore.providerClass": self.provider}
+        _log(self.root / "offsets" / str(batch), 1, {"batchWatermarkMs": 0, "conf": conf})
+
+    def commit_batch(self, batch: int) -> None:
+        committed: dict[str, Any] = {"nextBatchWatermarkMs": 0}
+        if self.ids:
+            names = [[self.checkpoint_id(batch + 1, p)] for p in range(self.partitions)]
+            committed["stateUniqueIds"] = {"0": names}
+        _log(self.root / "commits" / str(batch), 2 if self.ids else 1, committed)
+
+    def snapshot(self, *ends: int, files: int = 2, partition: int | None = None) -> None:
+        """A manifest of the last of these versions in each partition, with a run up to each."""
+        for number in range(self.partitions) if partition is None else [partition]:
+            runs = []
+            for first, last in zip([0, *ends], ends, strict=False):
+                runs.append(self._run(number, first, last, files))
+            own = self.checkpoint_id(ends[-1], number)
+            data = manifest(self._manifest(number, ends[-1], list(reversed(runs))))
+            name = f"{ends[-1]}{'_' + own if own else ''}.manifest"
+            (self.folder(number) / name).write_bytes(data)
+
+    def partition_of(self, key: Row) -> int:
+        return sum(compact_row(self.key, key)) % self.partitions
+
+    def rows(self, version: int | None = None) -> set[tuple[int, Row, Row]]:
+        """What the state holds: partition, key and value."""
+        state = self.states[self.version if version is None else version]
+        return {(p, key, value) for p, rows in state.items() for key, value in rows.items()}
+
+    def _run(self, partition: int, first: int, last: int, files: int) -> dict[str, Any]:
+        old, new = self.states[first][partition], self.states[last][partition]
+        merged: dict[tuple[int, bytes], bytes | None] = {}
+        for key in old.keys() | new.keys():
+            if old.get(key) != new.get(key):
+                packed = compact_row(self.key, key)
+                value = compact_row(self.value, new[key]) if key in new else None
+                merged[bucket_of(packed, self.buckets), packed] = value
+        written = []
+        per_file = -(-self.buckets // files)
+        for number in range(files):
+            span = range(number * per_file, (number + 1) * per_file)
+            entries = {k: v for k, v in merged.items() if k[0] in span}
+            if entries:
+                written.append(
+                    run_file(self.folder(partition), last, 100 * first + number, entries)
+                )
+        return {"firstVersion": first + 1, "lastVersion": last, "files": written}
+
+    def _manifest(self, partition: int, version: int, runs: list[Any]) -> dict[str, Any]:
+        own = self.checkpoint_id(version, partition)
+        return {
+            "format": "bucketstate-manifest",
+            "formatVersion": 1,
+            "storeId": f"state/0/{partition}",
+            "version": version,
+            **({"checkpointId": own} if own else {}),
+            **({"commitId": str(self.commit_id(version, partition))} if self.commits else {}),
+            "numBuckets": self.buckets,
+            "hashFunction": "xxh64",
+            "families": [
+                {
+                    "id": 0,
+                    "name": "default",
+                    "keyEncoding": "compact-row/1",
+                    "valueEncoding": "compact-row/1",
+                    "keyCount": len(self.states[version][partition]),
+                }
+            ],
+            "runs": runs,
+        }
+
+
+def _log(path: Path, version: int, content: Mapping[str, Any]) -> None:
+    path.write_text(f"v{version}\n{json.dumps(content)}")
+
+
+def _string(text: str) -> bytes:
+    return struct.pack("<H", len(text.encode())) + text.encode()
+
+
+def _java(text: str) -> bytes:
+    return struct.pack(">H", len(text.encode())) + text.encode()

@@ -1,0 +1,243 @@
+"""Folders that are no checkpoint of ours, newer formats, damage: one clear error each."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from pyarrow import fs
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.names import parse
+from bucketstate.errors import (
+    DamagedFileError,
+    MissingFileError,
+    NewerFormatError,
+    NotACheckpointError,
+    OtherProviderError,
+    StorageError,
+)
+from tests.kit.checkpoints import Built, changelog, manifest
+from tests.unit.checkpoint.test_state import grown, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError, match=r"none does not exist"):
+        Checkpoint(tmp_path / "none")
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError, match=r"no folder 'offsets'.*checkpointLocation"):
+        Checkpoint(tmp_path)
+
+
+def test_a_query_without_state(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "commits").mkdir()
+    with pytest.raises(NotACheckpointError, match="holds no state"):
+        Checkpoint(tmp_path)
+
+
+def test_another_provider(tmp_path: Path) -> None:
+    other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    built = Built(tmp_path, provider=other)
+    built.batch({("a",): (1, 1)})
+    with pytest.raises(OtherProviderError, match=f"written with {other}.*statestore"):
+        Checkpoint(tmp_path)
+
+
+def test_another_provider_that_spark_did_not_record(tmp_path: Path) -> None:
+    built = Built(tmp_path)
+    (tmp_path / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n')
+    (built.folder(0) / "1.delta").touch()
+    with pytest.raises(OtherProviderError, match="written with another provider"):
+        Checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "known"),
+    [
+        ("offsets/5", "v9\n{}", 2),
+        ("commits/5", "v9\n{}", 3),
+        ("state/0/_metadata/metadata", "v9\n{}", 2),
+    ],
+)
+def test_a_newer_format_of_spark_s_files(
+    tmp_path: Path, name: str, content: str, known: int
+) -> None:
+    grown(tmp_path)
+    (tmp_path / name).write_text(content)
+    with pytest.raises(NewerFormatError, match=rf"{name}: expected .* version {known} or older"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"not a log\n{}", b'v1\n{"stateUn'])
+@pytest.mark.parametrize("name", ["offsets/5", "commits/5", "state/0/_metadata/metadata"])
+def test_damage_of_spark_s_files_names_the_file(tmp_path: Path, name: str, content: bytes) -> None:
+    grown(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DamagedFileError, match=name):
+        Checkpoint(tmp_path).to_arrow()
+
+
+@pytest.mark.parametrize("name", ["offsets/5", "commits/5"])
+def test_a_log_of_an_old_spark_says_nothing_more_than_its_format(tmp_path: Path, name: str) -> None:
+    built = grown(tmp_path)
+    (tmp_path / name).write_bytes(b"v1")
+    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+
+
+def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    newer = changelog(6, [], 0, buckets=8, format_version=2)
+    (built.folder(0) / "6.changelog").write_bytes(newer)
+    expected = r"6\.changelog: expected a changelog of format version 1 or older, found 2.*upgrade"
+    with pytest.raises(NewerFormatError, match=expected):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_a_newer_format_of_a_manifest(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    members = {"format": "bucketstate-manifest", "formatVersion": 2, "other": 1}
+    (built.folder(0) / "6.manifest").write_bytes(json.dumps(members).encode())
+    with pytest.raises(NewerFormatError, match=r"6\.manifest: expected a manifest of format"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"version": 5}, "found that of 5.manifest: the file was renamed or copied"),
+        ({"runs": []}, "it must be true that there is a run"),
+        ({"numBuckets": "8"}, "'numBuckets' is '8', not an integer"),
+        ({"families": None}, "the manifest cannot be decoded"),
+        ({"hashFunction": 1}, "'hashFunction' is 1, not a string"),
+    ],
+)
+def test_a_manifest_that_cannot_be_true(
+    tmp_path: Path, members: dict[str, object], message: str
+) -> None:
+    built = grown(tmp_path)
+    built.snapshot(6)
+    path = built.folder(0) / "6.manifest"
+    sound = json.loads(path.read_bytes())
+    del sound["checksum"]
+    path.write_bytes(manifest(sound | members))
+    plan = Checkpoint(tmp_path).plan()
+    assert plan.base is None
+    assert message in plan.skipped[0]
+    # The changelogs are there, and give the same.
+    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+
+
+def test_a_manifest_with_members_that_are_not_known(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(6)
+    path = built.folder(0) / "6.manifest"
+    sound = json.loads(path.read_bytes())
+    del sound["checksum"]
+    path.write_bytes(manifest(sound | {"later": {"a": 1}}))
+    assert Checkpoint(tmp_path).plan().skipped == ()
+    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+
+
+def test_a_changelog_under_another_name(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.folder(0) / "5.changelog").replace(built.folder(0) / "6.changelog")
+    with pytest.raises(DamagedFileError, match=r"found that of 5\.changelog.*renamed or copied"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_another_number_of_buckets(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.buckets = 16
+    built.batch({("a",): (1, 1)})
+    with pytest.raises(DamagedFileError, match="expected 16 buckets, found 8"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_a_schema_of_another_query(tmp_path: Path) -> None:
+    grown(tmp_path)
+    other = Built(tmp_path / "other", key=Built(tmp_path / "x").value)
+    schema = (other.folder(0) / "_metadata" / "schema").read_bytes()
+    (tmp_path / "state" / "0" / "0" / "_metadata" / "schema").write_bytes(schema)
+    with pytest.raises(DamagedFileError, match="does not have the layout of the schema struct<"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_a_missing_schema(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.folder(0) / "_metadata" / "schema").unlink()
+    with pytest.raises(MissingFileError, match="without the schema of the state"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_an_encoding_of_later(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    for partition in range(2):
+        path = built.folder(partition) / "6.changelog"
+        path.write_bytes(changelog(6, [], 0, buckets=8, key_encoding="compact-row/2"))
+        for version in range(1, 6):
+            path = built.folder(partition) / f"{version}.changelog"
+            path.write_bytes(changelog(version, [], 0, buckets=8, key_encoding="compact-row/2"))
+    with pytest.raises(NewerFormatError, match="keys encoded as 'compact-row/2'"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+def test_a_checkpoint_that_goes_away_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(tmp_path)
+    checkpoint = Checkpoint(tmp_path)
+
+    monkeypatch.setattr(
+        checkpoint.query.folder,
+        "_fs",
+        fs.SubTreeFileSystem("/nowhere", fs.LocalFileSystem()),
+    )
+    with pytest.raises(MissingFileError, match=str(tmp_path)):
+        checkpoint.to_arrow()
+
+
+def test_a_uri_of_a_file_system_that_is_not_known() -> None:
+    with pytest.raises(StorageError, match=r"gopher://x/y cannot be opened"):
+        Checkpoint("gopher://x/y")
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_forms_of_a_local_path(tmp_path: Path, form: str) -> None:
+    built = grown(tmp_path)
+    assert rows(Checkpoint(form.format(tmp_path)).to_arrow()) == built.rows()
+
+
+def test_a_file_system_of_pyarrow(tmp_path: Path) -> None:
+    built = grown(tmp_path / "in")
+    built.snapshot(4)
+    inside = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    assert rows(Checkpoint("in", inside).to_arrow()) == built.rows()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "7.changelog",
+        "7_a-B9.changelog",
+        "0.manifest",
+        "runs/7-0-c4f5696a-5344-31cd-9310-d40de5cc035a.sst",
+        ".7.changelog.c4f5696a-5344-31cd-9310-d40de5cc035a.tmp",
+        "runs/.7-0-x.sst.c4f5696a-5344-31cd-9310-d40de5cc035a.TID12.tmp",
+    ],
+)
+def test_a_file_has_one_name(name: str) -> None:
+    assert str(parse(name)) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["07.changelog", "7_.changelog", "7.delta", "7-0-x.sst", "runs/7.changelog", "7.tmp"]
+)
+def test_other_names_are_nobody_s(name: str) -> None:
+    assert parse(name) is None

@@ -1,0 +1,64 @@
+"""The golden files of format 1, read as the provider's own tests read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bucketstate.checkpoint.changelog import read_changelog
+from bucketstate.checkpoint.manifest import read_manifest
+from bucketstate.checkpoint.names import ChangelogName, ManifestName, parse
+from bucketstate.checkpoint.state import read_changes
+from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.store import Plan, Store
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "v1"
+CHANGELOG = "7_3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6.changelog"
+MANIFEST = "9_5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812.manifest"
+
+
+def told(name: str) -> list[list[str]]:
+    """The lines of the text beside a golden file."""
+    return [line.split(" ") for line in (GOLDEN / f"{name}.txt").read_text().splitlines()]
+
+
+def shown(data: bytes) -> str:
+    return data.hex() or "-"
+
+
+def test_the_changelog() -> None:
+    name = parse(CHANGELOG)
+    assert isinstance(name, ChangelogName)
+    changelog = read_changelog(Folder.at(GOLDEN), name)
+    found = []
+    for family in changelog.families:
+        records = read_changes(changelog, family.id)
+        for key, value, put in zip(
+            records.keys.to_list(), records.values.to_list(), records.puts.tolist(), strict=True
+        ):
+            found.append([str(family.id), "put" if put else "remove", shown(key), shown(value)])
+    assert sorted(found) == sorted(told(CHANGELOG))
+
+
+def test_the_state_that_the_manifest_says() -> None:
+    name = parse(MANIFEST)
+    assert isinstance(name, ManifestName)
+    store = Store(0, 3, "default", Folder.at(GOLDEN))
+    plan = Plan(name.attempt, read_manifest(store.folder, name), ())
+    assert plan.base is not None
+    assert plan.base.store_id == "state/0/3"
+    # The golden keys lie in buckets of their own choosing: read bucket by bucket, as the runs do.
+    from bucketstate.checkpoint.runs import Runs
+    from bucketstate.checkpoint.state import read_span
+
+    found = []
+    with Runs(store.folder) as runs:
+        for family in plan.families:
+            for bucket in range(plan.num_buckets):
+                records = read_span(plan, family, runs, bucket, bucket)
+                for key, value in zip(
+                    records.keys.to_list(), records.values.to_list(), strict=True
+                ):
+                    found.append([str(family.id), str(bucket), shown(key), shown(value)])
+        for file in plan.base.files:
+            runs.verify(file)
+    assert sorted(found) == sorted(told(MANIFEST))

@@ -1,0 +1,195 @@
+"""Rows and keys as bytes, decoded many at once, against what was put in one by one."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import types as T  # noqa: N812
+
+from bucketstate.checkpoint.keys import key_decoder, row_decoder
+from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.values import arrow_type
+from bucketstate.errors import CheckpointError
+from tests.kit.rows import compact_row, raw_row, unsafe_row
+from tests.kit.spark_values import expected, rows, schemas
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXAMPLES = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+KEY = T.StructType(
+    [
+        T.StructField("at", T.LongType()),
+        T.StructField("name", T.StringType()),
+        T.StructField("ratio", T.DoubleType()),
+    ]
+)
+
+
+def slices(strings: list[bytes]) -> Slices:
+    """With bytes of something else before and between them, as in a file's block."""
+    joined = Slices.joined([b"\xff" * 5, *[part for s in strings for part in (s, b"\xee")]])
+    return joined[1::2]
+
+
+def as_arrow(schema: T.StructType, values: list[tuple[Any, ...]]) -> pa.Array:
+    return pa.array([expected(schema, v) for v in values], arrow_type(schema))
+
+
+@EXAMPLES
+@given(st.data())
+def test_every_type_compact_raw_and_both_together(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    found = data.draw(rows(schema))
+    encoders = [compact_row, raw_row]
+    chosen = data.draw(
+        st.lists(st.sampled_from(encoders), min_size=len(found), max_size=len(found))
+    )
+    encoded = [encode(schema, row) for encode, row in zip(chosen, found, strict=True)]
+    decoded = row_decoder(schema)(slices(encoded))
+    decoded.validate(full=True)
+    assert decoded.equals(as_arrow(schema, found))
+
+
+def test_more_fields_than_a_word_of_nulls_has_bits() -> None:
+    schema = T.StructType([T.StructField(f"c{i}", T.IntegerType()) for i in range(70)])
+    found = [tuple(None if (i + n) % 3 == 0 else i for i in range(70)) for n in range(4)]
+    for encode in (compact_row, raw_row):
+        decoded = row_decoder(schema)(slices([encode(schema, row) for row in found]))
+        assert decoded.equals(as_arrow(schema, found))
+
+
+def test_floats_that_are_no_numbers_keep_being_none() -> None:
+    schema = T.StructType([T.StructField("d", T.DoubleType()), T.StructField("f", T.FloatType())])
+    decoded = row_decoder(schema)(slices([compact_row(schema, (math.nan, math.inf))]))
+    assert math.isnan(decoded[0]["d"].as_py())
+    assert decoded[0]["f"].as_py() == math.inf
+
+
+def test_a_long_string_has_a_length_of_several_bytes() -> None:
+    schema = T.StructType([T.StructField("s", T.StringType())])
+    found = [("x" * n,) for n in (0, 127, 128, 16_384, 2_097_152)]
+    decoded = row_decoder(schema)(slices([compact_row(schema, row) for row in found]))
+    assert decoded.field("s").to_pylist() == [s for (s,) in found]
+
+
+def test_a_row_without_fields() -> None:
+    decoded = row_decoder(T.StructType())(slices([b"\x01", b"\x00"]))
+    assert len(decoded) == 2
+    assert decoded.null_count == 0
+
+
+def test_a_type_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(CheckpointError, match=r"type geometry.*statestore"):
+        arrow_type(T.GeometryType(4326))
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"\x02\x00\x00",
+        b"\x01",
+        b"\x01\x00\x09ab",
+        b"\x01\x00\x02abc",
+        b"\x01\x00\xff\xff\xff\xff\xff\x01",
+        b"\x00" + bytes(8),
+        b"\x00" + bytes(8) + struct.pack("<II", 99, 16),
+        b"\x00" + bytes(8) + struct.pack("<II", 1, 2**31),
+    ],
+)
+def test_bytes_that_are_no_row_are_refused(damaged: bytes) -> None:
+    schema = T.StructType([T.StructField("s", T.StringType())])
+    with pytest.raises((IndexError, ValueError)):
+        row_decoder(schema)(Slices.joined([damaged]))
+
+
+def test_no_row_at_all() -> None:
+    schema = T.StructType([T.StructField("s", T.ArrayType(T.StringType()))])
+    assert len(row_decoder(schema)(Slices.joined([]))) == 0
+
+
+def prefix_scan(row: tuple[Any, ...]) -> bytes:
+    first = b"\0" + unsafe_row(T.StructType(KEY.fields[:1]), row[:1])
+    return (
+        struct.pack("<i", len(first))
+        + first
+        + b"\0"
+        + unsafe_row(T.StructType(KEY.fields[1:]), row[1:])
+    )
+
+
+def range_scan(row: tuple[Any, ...]) -> bytes:
+    """Ordered by `ratio`, then `at`."""
+    ordered = T.StructType([T.StructField(n, T.BinaryType()) for n in "ab"])
+    first = b"\0" + unsafe_row(ordered, (sortable(">d", row[2]), sortable(">q", row[0])))
+    rest = b"\0" + unsafe_row(T.StructType([KEY["name"]]), row[1:2])
+    return struct.pack("<i", len(first)) + first + rest
+
+
+def sortable(layout: str, value: Any) -> bytes:
+    if value is None:
+        return b"\x02" + bytes(8)
+    bits = struct.pack(layout, value)
+    if layout == ">d" and math.copysign(1, value) < 0:
+        return b"\0" + bytes(255 - b for b in bits)
+    return (b"\0" if value < 0 else b"\x01") + bits
+
+
+def timestamped(row: tuple[Any, ...], *, at_end: bool) -> bytes:
+    body = b"\0" + unsafe_row(T.StructType(STAMPED.fields[:-1]), row[:-1])
+    stamp = struct.pack(">Q", (row[-1] ^ -(2**63)) & (2**64 - 1))
+    return body + stamp if at_end else stamp + body
+
+
+STAMPED = T.StructType([KEY["name"], KEY["ratio"], T.StructField("ts", T.LongType())])
+LONGS = st.integers(-(2**63), 2**63 - 1)
+NAMES = st.one_of(st.none(), st.text(max_size=9))
+RATIOS = st.one_of(st.none(), st.floats(allow_nan=False))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "schema", "fields", "encode"),
+    [
+        ("compact-row/1", KEY, (LONGS, NAMES, RATIOS), lambda r: compact_row(KEY, r)),
+        ("spark-prefix-scan/1", KEY, (LONGS, NAMES, RATIOS), prefix_scan),
+        ("spark-range-scan/2,0", KEY, (st.none() | LONGS, NAMES, RATIOS), range_scan),
+        (
+            "spark-timestamp-prefix",
+            STAMPED,
+            (NAMES, RATIOS, LONGS),
+            lambda r: timestamped(r, at_end=False),
+        ),
+        (
+            "spark-timestamp-postfix",
+            STAMPED,
+            (NAMES, RATIOS, LONGS),
+            lambda r: timestamped(r, at_end=True),
+        ),
+    ],
+)
+@EXAMPLES
+@given(data=st.data())
+def test_keys_of_every_encoding(
+    encoding: str,
+    schema: T.StructType,
+    fields: tuple[st.SearchStrategy[Any], ...],
+    encode: Callable[[tuple[Any, ...]], bytes],
+    data: st.DataObject,
+) -> None:
+    found = data.draw(st.lists(st.tuples(*fields), max_size=6))
+    decoded = key_decoder(encoding, schema)(slices([encode(row) for row in found]))
+    assert decoded.equals(as_arrow(schema, found))
+
+
+def test_an_encoding_that_is_not_known() -> None:
+    with pytest.raises(ValueError, match="no key encoding 'spark-other'"):
+        key_decoder("spark-other", KEY)

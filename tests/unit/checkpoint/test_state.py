@@ -1,0 +1,239 @@
+"""The state at every version of checkpoints made without Spark, against a model."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
+from tests.kit.checkpoints import CODECS, Built, manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kit.checkpoints import Row
+
+SMALL = 2_000
+"""Bytes of memory that make every few buckets a span of their own."""
+
+
+def grown(root: Path, *, batches: int = 6, seed: int = 1, **settings: Any) -> Built:
+    """Random puts and removals of a few hundred keys."""
+    chance = random.Random(seed)
+    built = Built(root, **settings)
+    for number in range(batches):
+        known = [key for rows in built.states[-1].values() for key in rows]
+        changes: dict[Row, Row | None] = {
+            (f"key-{chance.randrange(300)}",): (number, chance.randrange(100)) for _ in range(80)
+        }
+        changes |= dict.fromkeys(chance.sample(known, len(known) // 5))
+        built.batch(changes)
+    return built
+
+
+def rows(table: pa.Table) -> set[tuple[int, Row, Row]]:
+    found = [
+        (row["partition_id"], tuple(row["key"].values()), tuple(row["value"].values()))
+        for row in table.to_pylist()
+    ]
+    assert len(set(found)) == len(found)
+    return set(found)
+
+
+@pytest.mark.parametrize("memory", [SMALL, 2**28])
+@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize("snapshots", [(), (3,), (2, 4), (1, 2, 6)])
+def test_every_version(tmp_path: Path, snapshots: tuple[int, ...], ids: bool, memory: int) -> None:
+    built = grown(tmp_path, ids=ids)
+    if snapshots:
+        built.snapshot(*snapshots)
+    checkpoint = Checkpoint(tmp_path, memory=memory)
+    assert checkpoint.versions == [1, 2, 3, 4, 5, 6]
+    assert checkpoint.restart_version == 6
+    for version in range(7):
+        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
+    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.to_arrow(partition=1)) == {r for r in built.rows() if r[0] == 1}
+    base = checkpoint.plan().base
+    assert (base.version if base else 0) == (snapshots[-1] if snapshots else 0)
+    assert checkpoint.plan().families[0].keys == len(built.states[-1][0])
+
+
+def test_files_that_do_not_say_which_commit_they_build_on(tmp_path: Path) -> None:
+    built = grown(tmp_path, commits=False)
+    built.snapshot(2, 4)
+    for version in range(7):
+        assert rows(Checkpoint(tmp_path).to_arrow(version=version)) == built.rows(version)
+
+
+@pytest.mark.parametrize("target", [4, 6])
+def test_a_manifest_of_an_attempt_that_was_replaced_is_passed_over(
+    tmp_path: Path, target: int
+) -> None:
+    """Without checkpoint ids a retry writes the same names: it may be of the first try."""
+    built = grown(tmp_path)
+    built.snapshot(4)
+    path = built.folder(0) / "4.manifest"
+    members = json.loads(path.read_bytes())
+    del members["checksum"]
+    path.write_bytes(manifest(members | {"commitId": str(uuid.UUID(int=7))}))
+    checkpoint = Checkpoint(tmp_path)
+    plan = checkpoint.plan(version=target)
+    assert plan.base is None
+    assert "4.manifest is of an attempt at its version that was replaced" in plan.skipped[0]
+    assert rows(checkpoint.to_arrow(version=target)) == built.rows(target)
+
+
+def test_a_changelog_that_was_made_on_top_of_another_one(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.write_changelog(4, 0, [], 0, commit=uuid.UUID(int=7))
+    expected = r"5\.changelog is damaged: it was made on top of the commit .* another history"
+    with pytest.raises(DamagedFileError, match=expected):
+        Checkpoint(tmp_path).to_arrow()
+    with pytest.raises(DamagedFileError, match=expected):
+        Checkpoint(tmp_path).changes(2, 6)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_codec(tmp_path: Path, codec: str) -> None:
+    built = grown(tmp_path, codec=codec)
+    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+
+
+def test_changelogs_below_a_manifest_are_not_needed(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    for partition in range(2):
+        for version in range(1, 5):
+            (built.folder(partition) / f"{version}.changelog").unlink()
+    checkpoint = Checkpoint(tmp_path)
+    for version in (4, 5, 6):
+        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
+    with pytest.raises(MissingFileError, match=r"3\.changelog is not there, and no manifest"):
+        checkpoint.to_arrow(version=3)
+    with pytest.raises(MissingFileError, match="compare two states with `diff`"):
+        checkpoint.changes(2, 6)
+    assert checkpoint.diff(4, 6).num_rows > 0
+
+
+def test_what_another_attempt_left_is_not_looked_at(tmp_path: Path) -> None:
+    built = grown(tmp_path, ids=True)
+    loser = built.write_changelog(
+        3, 0, [(1, b"\x01\x00\x01x", b"\x01\x00" + bytes(16))], 1, checkpoint_id="loser"
+    )
+    assert loser.exists()
+    checkpoint = Checkpoint(tmp_path)
+    for version in range(7):
+        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
+
+
+def test_a_batch_that_was_not_committed_is_there_by_its_version_alone(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.batch({("late",): (1, 1)}, commit=False)
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.restart_version == 6
+    assert rows(checkpoint.to_arrow()) == built.rows(6)
+    assert rows(checkpoint.to_arrow(version=7)) == built.rows(7)
+
+
+@pytest.mark.parametrize("memory", [SMALL, 2**28])
+def test_differences(tmp_path: Path, memory: int) -> None:
+    built = grown(tmp_path)
+    built.snapshot(2, 4)
+    checkpoint = Checkpoint(tmp_path, memory=memory)
+    for older, newer in [(0, 6), (2, 5), (3, 3), (4, 6)]:
+        before = {(p, k): v for p, k, v in built.rows(older)}
+        after = {(p, k): v for p, k, v in built.rows(newer)}
+        expected = {
+            (p, k, before.get((p, k)), after.get((p, k)))
+            for p, k in before.keys() | after.keys()
+            if before.get((p, k)) != after.get((p, k))
+        }
+        found = checkpoint.diff(older, newer).to_pylist()
+        assert len(found) == len(expected)
+        assert {
+            (
+                row["partition_id"],
+                tuple(row["key"].values()),
+                values(row["before"]),
+                values(row["after"]),
+            )
+            for row in found
+        } == expected
+        kinds = {(row["before"] is None, row["after"] is None): row["change"] for row in found}
+        assert (
+            kinds.items()
+            <= {(True, False): "added", (False, False): "changed", (False, True): "removed"}.items()
+        )
+
+
+def values(struct: dict[str, Any] | None) -> Row | None:
+    return None if struct is None else tuple(struct.values())
+
+
+def test_changes_replayed_lead_from_one_version_to_another(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    feed = Checkpoint(tmp_path).changes(2, 5).to_pylist()
+    assert {row["batch_id"] for row in feed} == {2, 3, 4}
+    state = {(p, k): v for p, k, v in built.rows(2)}
+    for row in feed:
+        key = (row["partition_id"], tuple(row["key"].values()))
+        if row["change_type"] == "delete":
+            assert row["value"] is None
+            state.pop(key, None)
+        else:
+            state[key] = tuple(row["value"].values())
+    assert {(p, k, v) for (p, k), v in state.items()} == built.rows(5)
+
+
+def test_keys_per_bucket(tmp_path: Path) -> None:
+    built = grown(tmp_path, buckets=5)
+    built.snapshot(3)
+    found = Checkpoint(tmp_path, memory=SMALL).keys_per_bucket().to_pylist()
+    assert [(row["partition_id"], row["bucket"]) for row in found] == [
+        (p, b) for p in range(2) for b in range(5)
+    ]
+    assert sum(row["keys"] for row in found) == len(built.rows())
+
+
+def test_a_frame_has_a_column_for_each_field(tmp_path: Path) -> None:
+    grown(tmp_path)
+    frame = Checkpoint(tmp_path).to_pandas()
+    assert list(frame) == ["key.key", "value.count", "value.total", "partition_id"]
+
+
+def test_batches_are_small_and_come_one_by_one(tmp_path: Path) -> None:
+    built = Built(tmp_path, partitions=1, buckets=4)
+    built.batch({(f"k{n}",): (n, n) for n in range(70_000)})
+    sizes = [batch.num_rows for batch in Checkpoint(tmp_path).to_arrow_batch_reader()]
+    assert sum(sizes) == 70_000
+    assert max(sizes) <= 65_536
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"operator": 3}, "has no operator 3. There are: 0"),
+        ({"partition": 2}, "has no partition 2: it has 0 to 1"),
+        ({"version": 99}, "has no version 99. Spark's log has the versions 1 to 6"),
+        ({"version": -1}, "no version -1"),
+        ({"store": "left"}, "has no store 'left'. There are: default"),
+        ({"column_family": "timers"}, "has no column family 'timers'. There are: default"),
+    ],
+)
+def test_what_there_is_not(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+    grown(tmp_path)
+    with pytest.raises(NoSuchStateError, match=message):
+        Checkpoint(tmp_path).to_arrow(**arguments)
+
+
+def test_versions_in_the_wrong_order(tmp_path: Path) -> None:
+    grown(tmp_path)
+    with pytest.raises(NoSuchStateError, match="the older one first"):
+        Checkpoint(tmp_path).changes(5, 2)

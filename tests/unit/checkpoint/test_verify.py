@@ -1,0 +1,216 @@
+"""What `verify` finds: damage of every file, who needs it, and what a restart would do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.errors import BucketstateError
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bucketstate.checkpoint.verify import Finding, Report
+
+
+def verified(root: Path) -> Report:
+    return Checkpoint(root).verify()
+
+
+def found(report: Report, severity: str) -> list[Finding]:
+    return [f for f in report.findings if f.severity == severity]
+
+
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_sound_checkpoint(tmp_path: Path, ids: bool) -> None:
+    built = grown(tmp_path, ids=ids)
+    built.snapshot(2, 4)
+    report = verified(tmp_path)
+    assert report.findings == ()
+    assert report.ok
+    assert report.versions == 2 * 6
+    assert sum(r.keys for r in report.restarts) == len(built.rows())
+    assert "opens version 6 from manifest 4 and 2 changelogs" in report.restarts[0].summary
+    json.dumps(report.to_dict())
+
+
+def test_nothing_is_needed_before_the_first_batch_is_committed(tmp_path: Path) -> None:
+    built = Built(tmp_path)
+    built.batch({("a",): (1, 1)}, commit=False)
+    report = verified(tmp_path)
+    assert report.ok
+    assert "opens version 0 from the empty store" in report.restarts[0].summary
+
+
+def test_a_missing_changelog(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.folder(0) / "4.changelog").unlink()
+    report = verified(tmp_path)
+    assert not report.ok
+    assert "a restart fails" in found(report, "error")[-1].what
+    assert report.restarts[0].failure is not None
+    assert report.restarts[1].failure is None
+    # Partition 0 has versions 1 to 3, partition 1 all six.
+    assert report.versions == 3 + 6
+
+
+def test_what_retention_removed_is_not_missed(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    for partition in range(2):
+        for version in range(1, 5):
+            (built.folder(partition) / f"{version}.changelog").unlink()
+    report = verified(tmp_path)
+    assert report.ok, report.findings
+    assert report.versions == 2 * 3
+
+
+def test_a_damaged_changelog_below_a_manifest_is_an_error_while_spark_may_ask_for_it(
+    tmp_path: Path,
+) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    damage(built.folder(0) / "2.changelog", 30)
+    report = verified(tmp_path)
+    assert not report.ok
+    assert all(r.failure is None for r in report.restarts)
+    # Versions 2 and 3 of partition 0 are lost.
+    assert report.versions == 4 + 6
+
+
+def test_a_gap_in_the_changelogs_was_not_made_by_retention(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    (built.folder(0) / "2.changelog").unlink()
+    assert not verified(tmp_path).ok
+    (built.folder(0) / "1.changelog").unlink()
+    assert verified(tmp_path).ok
+
+
+def test_a_damaged_manifest_that_changelogs_make_up_for(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    damage(built.folder(0) / "4.manifest", 100)
+    report = verified(tmp_path)
+    assert report.ok
+    assert any("4.manifest is damaged" in f.what for f in found(report, "warning"))
+    assert "from the empty store and 6 changelogs" in report.restarts[0].summary
+
+
+def test_a_missing_data_file(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    next(built.folder(0).glob("runs/*.sst")).unlink()
+    report = verified(tmp_path)
+    assert report.ok
+    assert any("which is not there" in f.what for f in found(report, "warning"))
+    for version in range(1, 5):
+        (built.folder(0) / f"{version}.changelog").unlink()
+    report = verified(tmp_path)
+    assert not report.ok
+    assert report.restarts[0].failure
+
+
+def test_a_flipped_byte_in_a_data_file_is_an_error(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    damage(next(built.folder(0).glob("runs/*.sst")), 50)
+    report = verified(tmp_path)
+    assert not report.ok
+    assert any("expected checksum" in f.what for f in found(report, "error"))
+
+
+def test_leftovers_are_notes(tmp_path: Path) -> None:
+    built = grown(tmp_path, ids=True)
+    built.write_changelog(3, 0, [], 0, checkpoint_id="loser")
+    temporary = built.folder(0) / ".7.changelog.00000000-0000-0000-0000-000000000001.tmp"
+    temporary.touch()
+    (built.folder(1) / "notes.txt").touch()
+    orphan = built.folder(0) / "runs" / "3-0-00000000-0000-0000-0000-000000000001.sst"
+    orphan.parent.mkdir()
+    orphan.touch()
+    report = verified(tmp_path)
+    assert report.ok
+    assert {f.what for f in report.findings} == {
+        "of an attempt that lost",
+        "a write under way, or abandoned",
+        "not a file of a state store",
+        "no manifest names it",
+    }
+    assert all(f.severity == "note" for f in report.findings)
+
+
+def test_a_hole_in_spark_s_commit_log(tmp_path: Path) -> None:
+    grown(tmp_path)
+    (tmp_path / "commits" / "2").unlink()
+    report = verified(tmp_path)
+    assert [f.path for f in found(report, "error")] == [f"{tmp_path}/commits/2"]
+
+
+def test_a_missing_schema(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.folder(0) / "_metadata" / "schema").unlink()
+    report = verified(tmp_path)
+    assert any("schema is not there" in f.what for f in found(report, "error"))
+
+
+def test_a_state_of_another_history_is_noticed_by_its_count(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.write_changelog(3, 0, [], 12)
+    report = verified(tmp_path)
+    assert not report.ok
+    assert "one of them is of another history" in str(report.restarts[0].failure)
+
+
+def test_progress_counts_files(tmp_path: Path) -> None:
+    from bucketstate.checkpoint.verify import verify
+
+    grown(tmp_path)
+    told: list[tuple[int, int]] = []
+    verify(Checkpoint(tmp_path), lambda done, of: told.append((done, of)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]
+
+
+@pytest.mark.parametrize("what", ["changelog", "manifest", "sst"])
+def test_every_changed_byte_is_noticed_and_wrong_state_is_never_read(
+    tmp_path: Path, what: str
+) -> None:
+    """Flips a bit of one byte after the other; each is damage, whoever reads the whole file."""
+    built = Built(tmp_path, partitions=1, buckets=4)
+    for number in range(3):
+        built.batch({(f"k{n}",): (n, number) for n in range(12)})
+    built.snapshot(2, files=1)
+    (path,) = [*built.folder(0).glob(f"2.{what}"), *built.folder(0).glob(f"runs/*.{what}")]
+    if what == "changelog":
+        # Version 2 is then read from its changelog.
+        next(built.folder(0).glob("*.manifest")).unlink()
+    sound = path.read_bytes()
+    step = 1 if what == "changelog" else 7
+    for at in range(0, len(sound), step):
+        damage(path, at, sound)
+        assert found_anything(tmp_path), f"byte {at} of {path.name}"
+        try:
+            read = rows(Checkpoint(tmp_path).to_arrow())
+        except BucketstateError:
+            continue
+        assert read == built.rows(), f"byte {at} of {path.name}"
+    for length in range(0, len(sound), 5 * step):
+        path.write_bytes(sound[:length])
+        assert found_anything(tmp_path), f"{path.name} cut to {length}"
+
+
+def found_anything(root: Path) -> Any:
+    report = verified(root)
+    return [f for f in report.findings if f.severity != "note"]
+
+
+def damage(path: Path, at: int, sound: bytes | None = None) -> None:
+    data = bytearray(sound if sound is not None else path.read_bytes())
+    data[at] ^= 1 << (at % 8)
+    path.write_bytes(bytes(data))

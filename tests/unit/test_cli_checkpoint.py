@@ -1,0 +1,250 @@
+"""The commands that look into a checkpoint."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import math
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from bucketstate.cli import main
+from bucketstate.cli.rows import as_json, as_text
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown
+from tests.unit.checkpoint.test_verify import damage
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = grown(tmp_path / "checkpoint")
+    made.snapshot(2, 4)
+    return made
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
+    assert main([str(a) for a in arguments]) == code
+    return capsys.readouterr().out
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_inspect(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    text = ran(capsys, "inspect", built.root)
+    assert "operator 0 (stateStoreSave) at version 6" in text
+    assert "manifest 4 (2 runs) + 2 changelogs" in text
+    found = json.loads(ran(capsys, "inspect", built.root, "--json", "--buckets", "--version", 3))
+    (operator,) = found["operators"]
+    assert [s["keys"] for s in operator["stores"]] == [len(built.states[3][p]) for p in range(2)]
+    assert [s["manifest_version"] for s in operator["stores"]] == [None, None]
+    assert [b["buckets"] for b in found["buckets"]] == [8, 8]
+    assert "keys per bucket" in ran(capsys, "inspect", built.root, "--buckets")
+
+
+def test_inspect_of_what_cannot_be_read(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    (built.folder(1) / "6.changelog").unlink()
+    text = ran(capsys, "inspect", built.root, code=3)
+    assert "cannot be read" in text
+    assert "6.changelog is not there" in text
+    found = json.loads(ran(capsys, "inspect", built.root, "--json", code=3))
+    assert [bool(s["problem"]) for s in found["operators"][0]["stores"]] == [False, True]
+
+
+def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    rows = lines(ran(capsys, "show", built.root, "--json", "--limit", 0, "--version", 5))
+    found = {(r["partition_id"], *r["key"].values(), *r["value"].values()) for r in rows}
+    assert found == {(p, *k, *v) for p, k, v in built.rows(5)}
+    assert len(lines(ran(capsys, "show", built.root, "--json"))) == 20
+    text = ran(capsys, "show", built.root, "--limit", 3, "--partition", 1)
+    assert "key.key" in text
+    assert "more than these 3" in text
+    assert text.count("key-") == 3
+    assert "no rows" in ran(capsys, "show", built.root, "--version", 0)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "jsonl"])
+def test_export(
+    capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, ending: str
+) -> None:
+    target = tmp_path / f"state.{ending}"
+    assert f"{len(built.rows())} rows in" in ran(capsys, "export", built.root, target)
+    expected = {(*k, *v) for _, k, v in built.rows()}
+    match ending:
+        case "csv":
+            table = pyarrow.csv.read_csv(target)
+            assert table.column_names == ["key.key", "value.count", "value.total", "partition_id"]
+            rows = {tuple(row.values())[:3] for row in table.to_pylist()}
+        case "jsonl":
+            found = lines(target.read_text())
+            rows = {(*r["key"].values(), *r["value"].values()) for r in found}
+        case _:
+            if ending == "parquet":
+                table = pyarrow.parquet.read_table(target)
+            else:
+                table = pyarrow.ipc.open_file(target).read_all()
+            rows = {tuple(row.values())[:3] for row in table.flatten().to_pylist()}
+    assert rows == expected
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [target.name]
+
+
+def test_export_does_not_replace_a_file_unasked(
+    capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path
+) -> None:
+    target = tmp_path / "state.jsonl"
+    target.write_text("mine")
+    assert main(["export", str(built.root), str(target)]) == 1
+    assert "is there already: choose another name, or add --overwrite" in capsys.readouterr().err
+    assert target.read_text() == "mine"
+    found = json.loads(ran(capsys, "export", built.root, target, "--overwrite", "--json"))
+    assert found["rows"] == len(built.rows()) == len(target.read_text().splitlines())
+
+
+def test_an_export_that_fails_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path
+) -> None:
+    damage(built.folder(1) / "6.changelog", -60)
+    target = tmp_path / "state.parquet"
+    assert main(["export", str(built.root), str(target)]) == 1
+    assert "6.changelog is damaged" in capsys.readouterr().err
+    assert [p for p in tmp_path.iterdir() if p.is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["state.xlsx", "state"])
+def test_an_ending_that_is_not_known(
+    capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, name: str
+) -> None:
+    assert main(["export", str(built.root), str(tmp_path / name)]) == 1
+    assert "must be one of .arrow, .csv, .jsonl, .parquet" in capsys.readouterr().err
+
+
+def test_verify(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    text = ran(capsys, "verify", built.root)
+    assert "opens version 6 from manifest 4 and 2 changelogs" in text
+    assert "is sound" in text
+    damage(built.folder(0) / "6.changelog", 20)
+    text = ran(capsys, "verify", built.root, code=3)
+    assert "error: " in text
+    assert "is DAMAGED" in text
+    assert json.loads(ran(capsys, "verify", built.root, "--json", code=3))["ok"] is False
+
+
+def test_diff(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    newest = lines(ran(capsys, "diff", built.root, "--json", "--limit", 0))
+    assert newest == lines(
+        ran(capsys, "diff", built.root, "--from", 5, "--to", 6, "--json", "--limit", 0)
+    )
+    before, after = dict_of(built, 5), dict_of(built, 6)
+    assert {row["key"]["key"] for row in newest} == {
+        key for key in before.keys() | after.keys() if before.get(key) != after.get(key)
+    }
+    assert "before.count" in ran(capsys, "diff", built.root)
+    ran(capsys, "diff", built.root, "--exit-code", code=3)
+    ran(capsys, "diff", built.root, "--exit-code", "--from", 4, "--to", 4, code=0)
+
+
+def dict_of(built: Built, version: int) -> dict[str, Any]:
+    return {k[0]: (p, v) for p, k, v in built.rows(version)}
+
+
+def test_plot(capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path) -> None:
+    target = tmp_path / "picture.png"
+    ran(capsys, "plot", built.root, "--output", target)
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert main(["plot", str(built.root), "--output", str(tmp_path / "picture.what")]) == 1
+    assert "cannot be drawn" in capsys.readouterr().err
+
+
+def test_plot_of_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    empty = Built(tmp_path)
+    empty.batch({("a",): (1, 1)}, commit=False)
+    assert main(["plot", str(tmp_path)]) == 1
+    assert "no batch was committed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "show", "verify", "diff", "plot"])
+def test_a_wrong_path_is_one_line_and_exit_code_1(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    assert main([command, str(tmp_path / "none")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "does not exist" in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["show", "x", "--limit", "-1"], ["diff", "x", "y"]]
+)
+def test_a_misuse_is_exit_code_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+
+
+def test_without_rich_json_still_works_and_tables_say_what_is_missing(
+    capsys: pytest.CaptureFixture[str], built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [m for m in sys.modules if m.partition(".")[0] == "rich"]:
+        monkeypatch.delitem(sys.modules, name)
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == "rich":
+            raise ModuleNotFoundError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr("bucketstate.optional.import_module", lambda name: without(name))
+    assert json.loads(ran(capsys, "verify", built.root, "--json"))["ok"]
+    assert main(["inspect", str(built.root)]) == 1
+    assert "pip install 'bucketstate[cli]'" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_is_no_failure(built: Built) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "bucketstate",
+        "show",
+        str(built.root),
+        "--json",
+        "--limit",
+        "0",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+
+
+def test_values_as_json_and_as_text() -> None:
+    row = {
+        "at": datetime(2024, 3, 1, tzinfo=UTC),
+        "for": timedelta(minutes=1),
+        "cost": Decimal("1.50"),
+        "raw": b"\x01\xff",
+        "list": [None, 1.5, math.nan, math.inf],
+    }
+    assert json.loads(as_json(row)) == {
+        "at": "2024-03-01T00:00:00+00:00",
+        "for": 60.0,
+        "cost": "1.50",
+        "raw": "01ff",
+        "list": [None, 1.5, None, None],
+    }
+    assert as_text(row) == (
+        "{at: 2024-03-01 00:00:00+00:00, for: 0:01:00, cost: 1.50, raw: 0x01ff, "
+        "list: [-, 1.5, nan, inf]}"
+    )

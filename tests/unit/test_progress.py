@@ -1,0 +1,140 @@
+"""The recorder, on progresses as Spark's JSON has them."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from bucketstate.errors import BucketstateError
+from bucketstate.panel import Panel
+from bucketstate.progress import Recorder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def progress(batch: int, name: str | None = "flights", **metrics: int) -> dict[str, Any]:
+    operator = {
+        "operatorName": "stateStoreSave",
+        "numRowsTotal": 100 + batch,
+        "numRowsUpdated": 10,
+        "numRowsRemoved": 1,
+        "memoryUsedBytes": 1000,
+        "allUpdatesTimeMs": 4,
+        "allRemovalsTimeMs": 1,
+        "commitTimeMs": 7,
+        "customMetrics": {"bucketedChangelogBytes": 500} | metrics,
+    }
+    return {
+        "id": "00000000-0000-0000-0000-000000000001",
+        "runId": "00000000-0000-0000-0000-000000000002",
+        "name": name,
+        "timestamp": f"2024-03-01T00:00:{batch:02d}.000Z",
+        "batchId": batch,
+        "numInputRows": 50,
+        "durationMs": {"addBatch": 80, "walCommit": 15, "triggerExecution": 100},
+        "eventTime": {"watermark": "2024-02-29T23:00:00.000Z"},
+        "stateOperators": [operator, operator],
+    }
+
+
+def recorded(count: int = 3, **metrics: int) -> Recorder:
+    return Recorder.of(progress(n, "flights", **metrics) for n in range(count))
+
+
+def test_a_row_for_each_progress() -> None:
+    frame = recorded().to_pandas()
+    assert frame["batch"].tolist() == [0, 1, 2]
+    row = frame.iloc[1]
+    assert (row["batch_ms"], row["phase_addBatch"], row["phase_walCommit"]) == (100, 80, 15)
+    assert (row["state_rows"], row["state_commit_ms"]) == (202, 14)
+    assert row["bucketedChangelogBytes"] == 1000
+    assert row["watermark"] == pd.Timestamp("2024-02-29T23:00:00Z")
+
+
+def test_a_row_for_each_operator() -> None:
+    frame = recorded().operators_to_pandas()
+    assert frame["operator"].tolist() == [0, 1] * 3
+    assert frame["state_rows"].tolist() == [100, 100, 101, 101, 102, 102]
+    assert set(frame["bucketedChangelogBytes"]) == {500}
+
+
+def test_progress_in_every_form() -> None:
+    one = progress(0)
+    recorder = Recorder.of([one, json.dumps(one), SimpleNamespace(json=json.dumps(one))])
+    recorder.onQueryProgress(SimpleNamespace(progress=one))  # type: ignore[arg-type]
+    assert recorder.progress == [one] * 4
+
+
+def test_one_query_by_its_name_and_the_newest_only() -> None:
+    recorder = Recorder("flights", limit=2)
+    for n in range(4):
+        recorder.add(progress(n))
+        recorder.add(progress(n, name="other"))
+    assert [p["batchId"] for p in recorder.progress] == [2, 3]
+
+
+def test_a_batch_without_state() -> None:
+    stateless = {k: v for k, v in progress(0).items() if k not in ("stateOperators", "eventTime")}
+    frame = Recorder.of([stateless]).to_pandas()
+    assert frame["state_rows"].tolist() == [0]
+    assert frame["watermark"].tolist() == [None]
+
+
+def test_nothing_recorded() -> None:
+    assert Recorder().to_pandas().empty
+    assert Recorder().operators_to_pandas().empty
+    with pytest.raises(BucketstateError, match="addListener"):
+        Recorder().plot()
+
+
+def test_saved_and_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "progress.parquet"
+    recorder = recorded()
+    recorder.save(path)
+    assert pd.read_parquet(path)["state_rows"].tolist() == [200, 202, 204]
+    assert Recorder.read(path).progress == recorder.progress
+    other = tmp_path / "other.parquet"
+    pd.DataFrame({"a": [1]}).to_parquet(other)
+    for wrong in (other, tmp_path / "none"):
+        with pytest.raises(BucketstateError, match=r"Recorder\.save"):
+            Recorder.read(wrong)
+    with pytest.raises(BucketstateError, match="cannot be written"):
+        recorder.save(tmp_path / "none" / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "panels"),
+    [({}, 3), ({"bucketedSnapshotLag": 2, "bucketedRunBytes": 9}, 4)],
+)
+def test_the_picture_draws_what_is_reported(
+    tmp_path: Path, metrics: dict[str, int], panels: int
+) -> None:
+    figure = recorded(**metrics).plot()
+    assert len(figure.axes) == panels
+    stacked = figure.axes[0].get_legend_handles_labels()[1]
+    assert stacked == ["addBatch", "walCommit"]
+    figure.savefig(tmp_path / "batches.png")
+    assert (tmp_path / "batches.png").stat().st_size > 0
+
+
+def test_the_live_panel_follows() -> None:
+    recorder = Recorder()
+    console = Console(record=True, width=120, force_terminal=True)
+    with Panel(recorder, console):
+        assert "waiting for the first batch" in console.export_text(clear=True)
+        for n in range(12):
+            recorder.add(progress(n))
+    text = console.export_text()
+    last = text[text.rindex("query") :]
+    assert "flights" in last
+    assert "1,000" in last
+    # Twelve batches, of which the newest eight are shown.
+    assert sum(line.count("flights") for line in last.splitlines()) == 8
+    recorder.add(progress(12))
+    assert console.export_text() == ""
