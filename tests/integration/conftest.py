@@ -18,8 +18,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.fixture(scope="session")
 def bucketstate_spark_settings() -> dict[str, str]:
-    # The workers import the demo's functions by name.
-    os.environ["PYTHONPATH"] = str(EXAMPLES)
+    # The workers import the functions of the demo and of the tests by name.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(EXAMPLES), str(EXAMPLES.parent)])
     return {"spark.log.level": "OFF", **Conf(num_buckets=16).to_spark()}
 
 

@@ -154,7 +154,7 @@ class Adapter:
         for i, row in enumerate(rows):
             for j, value in enumerate(row):
                 values[i, j] = value
-        return pd.DataFrame(values, columns=self._columns(names), copy=False)
+        return pd.DataFrame(values, columns=self._columns(names), dtype=object, copy=False)
 
     def _columns(self, names: tuple[str, ...]) -> pd.Index[str]:
         made: pd.Index[str] | None = self.__dict__.get("_index")

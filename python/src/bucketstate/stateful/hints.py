@@ -119,9 +119,10 @@ def resolved_hints(owner: Any) -> dict[str, Any]:
     except NameError as e:
         name = getattr(owner, "__qualname__", repr(owner))
         raise DefinitionError(
-            f"The hints of {name} cannot be resolved: {e}. A class that is defined inside a "
-            "function is not seen by `from __future__ import annotations`: move it to the module, "
-            "or give `state=` and `output=`."
+            f"The hints of {name} cannot be resolved: {e}. With `from __future__ import "
+            "annotations`, a name that is imported under TYPE_CHECKING or defined inside a "
+            "function cannot be found: import or define it in the module, or give `state=` and "
+            "`output=`."
         ) from None
 
 

@@ -57,9 +57,9 @@ def apply(
     if mode not in ("append", "update"):
         raise DefinitionError(f"output_mode={output_mode!r}: it must be 'append' or 'update'.")
     check_timeout(timeout)
-    columns: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
+    df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     zone = ZoneInfo(str(df.sparkSession.conf.get("spark.sql.session.timeZone")))
-    keys = df.select(*columns).schema
+    keys = df.select(*names).schema
     adapter = Adapter(definition, KeyCodec(keys, zone), timeout, zone)
 
     def run(key: Any, chunks: Any, group: Any) -> Iterator[Any]:
@@ -68,9 +68,34 @@ def apply(
     run.__name__ = definition.name
     # A function without output still needs a schema: that of its key.
     schema = keys if adapter.output is None else adapter.output.schema
-    return df.groupBy(*columns).applyInPandasWithState(run, schema, SCHEMA, mode, TIMEOUTS[timeout])
+    return df.groupBy(*names).applyInPandasWithState(run, schema, SCHEMA, mode, TIMEOUTS[timeout])
 
 
 def check_timeout(timeout: Any) -> None:
     if timeout not in TIMEOUTS:
         raise DefinitionError(f"timeout={timeout!r}: it must be None, 'processing' or 'event'.")
+
+
+def _with_keys(df: DataFrame, by: list[Any]) -> tuple[DataFrame, list[str]]:
+    """The DataFrame with a column for each key that is an expression, and the keys' names.
+
+    Spark groups this operator by columns alone.
+    """
+    if not by:
+        raise DefinitionError("by=[] names no column: give at least one to group by.")
+    names = []
+    for key in by:
+        if isinstance(key, str):
+            names.append(key)
+            continue
+        (name,) = df.select(key).columns
+        names.append(name)
+        if repr(key) == f"Column<'{name}'>":
+            continue
+        if name in df.columns:
+            raise DefinitionError(
+                f"by={key!r} has the name of the column {name}, which the rows need too. Give it "
+                "another one with .alias(name)."
+            )
+        df = df.withColumn(name, key)
+    return df, names
