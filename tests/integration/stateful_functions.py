@@ -146,4 +146,5 @@ def wrong(key: Any, _rows: pd.DataFrame, state: State[CountsV1]) -> dict[str, An
 def frames(key: Any, rows: pd.DataFrame, state: Any) -> pd.DataFrame:
     """With schemas as DDL: the state's columns are attributes."""
     state.value.n = (state.value.n or 0) + len(rows)
-    return pd.DataFrame({"n": [state.value.n], "at": [rows["at"].max()], "key": [key.key]})
+    columns = {"n": state.value.n, "at": rows["at"].max(), "odd": key.odd, "key": key.key}
+    return pd.DataFrame({name: [value] for name, value in columns.items()})
