@@ -138,7 +138,8 @@ def report(results: list[dict[str, Any]], groups: int) -> list[str]:
     lines = [
         f"{groups} groups of 1 to 10 rows per batch, {len(hand['millis'])} batches",
         "",
-        f"{'':30}{'ms a batch':>12}{'of by hand':>12}{'cpu ms':>10}{'us a group':>12}{'of by hand':>12}",
+        f"{'':30}{'ms a batch':>12}{'of by hand':>12}"
+        f"{'cpu ms':>10}{'us a group':>12}{'of by hand':>12}",
     ]
     for result in results:
         wall = statistics.median(result["millis"])

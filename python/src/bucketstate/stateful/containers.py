@@ -147,7 +147,7 @@ class StructCodec(Codec):
         self.cls = cls
         self.fields = tuple(fields)
         self.names = tuple(f.name for f in fields)
-        self.expected = f"a {cls.__name__}"
+        self.expected = f"an instance of {cls.__name__}"
         self.schema = StructType([StructField(f.name, f.codec.spark, True) for f in fields])
         self.spark = self.schema
         self._codecs = tuple((f.name, f.codec) for f in fields)
@@ -234,6 +234,10 @@ class StructCodec(Codec):
                 raise MismatchError(codec.expected, NOTHING, absent[0])
             return {**dict.fromkeys(absent), **value}
         return value
+
+
+COMPOUND = (OptionalCodec, ListCodec, DictCodec, StructCodec)
+"""What cannot be a map's key."""
 
 
 def _elements(through: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:

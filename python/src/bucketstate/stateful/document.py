@@ -21,9 +21,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from bucketstate.stateful.containers import Field, OptionalCodec, StructCodec
+from bucketstate.stateful.containers import COMPOUND, Field, StructCodec
 from bucketstate.stateful.ddl import parse_ddl, struct_of_schema
-from bucketstate.stateful.errors import DefinitionError, MismatchError
+from bucketstate.stateful.errors import DefinitionError, MismatchError, UnreadableError
 from bucketstate.stateful.evolution import Evolution, evolution_of
 from bucketstate.stateful.hints import (
     checked_fields,
@@ -191,7 +191,7 @@ class StateCodec:
         return _encode(document)
 
     def load(self, text: str, version: int, clock: Clock) -> Any:
-        """The stored value in today's class. MismatchError or LookupError where there is no way."""
+        """The stored value in today's class; MismatchError or UnreadableError without a way."""
         document = json.loads(text)
         if version != self.evolution.version:
             document = self._migrated(document, version)
@@ -205,7 +205,7 @@ class StateCodec:
 
     def _migrated(self, document: dict[str, Any], version: int) -> dict[str, Any]:
         if version > self.evolution.version:
-            raise LookupError(
+            raise UnreadableError(
                 f"it was written by version {version} of {self.name}, and this code knows versions "
                 f"up to {self.evolution.version}. Run the newer code."
             )
@@ -213,9 +213,15 @@ class StateCodec:
             migrate = self.evolution.migrations.get(step)
             if migrate is None:
                 continue
-            document = migrate(document)
+            try:
+                document = migrate(document)
+            except Exception as e:
+                raise UnreadableError(
+                    f"migrations[{step}] failed with {type(e).__name__}: {e}. It gets the fields "
+                    f"as version {step} stored them."
+                ) from e
             if not isinstance(document, dict):
-                raise LookupError(
+                raise UnreadableError(
                     f"migrations[{step}] of {self.name} returned a {type(document).__name__} where "
                     f"the dict of the fields of version {step + 1} is expected. Return that."
                 )
@@ -259,6 +265,6 @@ def _part(hint: Any, where: str, zone: tzinfo, ttl: Ttl | None) -> PartCodec | N
         example = "MapState[str, int]" if kind is MapState else f"{kind.__name__}[int]"
         raise DefinitionError(f"{where} does not say what it holds: write for example {example}.")
     codecs = [codec_of_hint(a, where, zone) for a in arguments]
-    if kind is MapState and isinstance(codecs[0], OptionalCodec | StructCodec):
+    if kind is MapState and isinstance(codecs[0], COMPOUND):
         raise DefinitionError(f"{where}: a map's key must be a plain value, such as str or int.")
     return PartCodec(kind, codecs[0] if kind is MapState else None, codecs[-1], ttl)

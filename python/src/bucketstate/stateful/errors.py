@@ -27,6 +27,10 @@ class StateUsageError(StatefulError, RuntimeError):
     """A call on the state that this query's settings do not allow."""
 
 
+class UnreadableError(Exception):
+    """Why stored state has no way into today's class; the caller names the key."""
+
+
 NOTHING = object()
 """Stands for the value of a field that is not there."""
 

@@ -13,6 +13,7 @@ from bucketstate.stateful.errors import (
     MigrationError,
     MismatchError,
     StateUsageError,
+    UnreadableError,
     WrongTypeError,
 )
 
@@ -238,7 +239,7 @@ class State(Generic[T]):
                 f"holds {e.found_text}, expected {e.expected}. It was written by version "
                 f"{version}, this is version {self._codec.evolution.version}. {advice}"
             ) from None
-        except LookupError as e:
+        except UnreadableError as e:
             raise MigrationError(
                 f"The state of {self._key!r} cannot be read as {self._codec.name}: {e}"
             ) from e

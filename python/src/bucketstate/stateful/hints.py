@@ -21,7 +21,14 @@ from bucketstate.stateful.codecs import (
     StrCodec,
     TimedeltaCodec,
 )
-from bucketstate.stateful.containers import DictCodec, Field, ListCodec, OptionalCodec, StructCodec
+from bucketstate.stateful.containers import (
+    COMPOUND,
+    DictCodec,
+    Field,
+    ListCodec,
+    OptionalCodec,
+    StructCodec,
+)
 from bucketstate.stateful.errors import DefinitionError
 
 SUPPORTED = (
@@ -57,7 +64,7 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
         return ListCodec(codec_of_hint(arguments[0], f"{where}[]", zone, within))
     if origin is dict:
         key = codec_of_hint(arguments[0], f"{where}.key", zone, within)
-        if isinstance(key, OptionalCodec | ListCodec | DictCodec | StructCodec):
+        if isinstance(key, COMPOUND):
             raise DefinitionError(
                 f"{where} is {_text(hint)}: a key must be a plain value. "
                 "Use one of int, float, bool, str, bytes, Decimal, date, datetime, timedelta."

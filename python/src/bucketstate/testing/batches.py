@@ -100,18 +100,25 @@ class Batches:
         try:
             if not isinstance(row, dict):
                 raise codec.mismatch(row)
-            cells = {
-                f.name: OptionalCodec(f.codec).cell(row[f.name])
-                for f in codec.fields
-                if f.name in row
-            }
-            return codec.check({**row, **cells})
+            return codec.check({**row, **self._cells(row, codec)})
         except MismatchError as e:
             field = f", field {e.path}," if e.path else ""
             raise WrongTypeError(
                 f"Row {number} of the batch{field} is {e.found_text}, expected {e.expected}. "
                 "Change the row, or the harness's schema."
             ) from None
+
+    def _cells(self, row: dict[str, Any], codec: StructCodec) -> dict[str, Any]:
+        """The row's values without pandas' ways: NaN for null, floats for whole numbers."""
+        cells = {}
+        for field in codec.fields:
+            if field.name not in row:
+                continue
+            try:
+                cells[field.name] = OptionalCodec(field.codec).cell(row[field.name])
+            except MismatchError as e:
+                raise e.under(field.name) from None
+        return cells
 
     def _frame(self, table: pa.Table) -> pd.DataFrame:
         """As Spark's worker makes it: nanoseconds without a zone, nulls as NaN, maps as dicts."""

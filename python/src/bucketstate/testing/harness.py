@@ -124,10 +124,11 @@ class Harness:
             if self._event_time is not None:
                 event_times = self._batches.micros(table, self._event_time)
                 table = self._in_time(table, event_times)
+            key_of = self._adapted().key
             groups = list(self._batches.groups(table, self._by, self._rows_per_chunk))
             self._order.shuffle(groups)
             for cells, chunks in groups:
-                key = self._adapted().key(cells)
+                key = key_of(cells)
                 output += self._call(stored, key, cells, chunks, timed_out=False)
         for key in self._timed_out(stored):
             empty = [pd.DataFrame(columns=self._batches.names)]
@@ -144,7 +145,7 @@ class Harness:
         return self.states().get(key)
 
     def states(self) -> dict[Any, Any]:
-        """All states by key, copies."""
+        """All states by key, copies; without values of parts that the next batch finds expired."""
         codec = self._definition.state_codec(self._zone)
         clock = Clock(self._clock, self._watermark)
         return {
