@@ -69,7 +69,7 @@ sweep: .stamps/tools ## let every file call of a scripted history go wrong in ev
 
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench
-	$(PY) python/bench/stateful.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
+	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
 generate: .stamps/tools ## export the Scala registry of settings and metrics to the Python package
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"

@@ -125,7 +125,7 @@ def no_output_hint(key: Any, rows: Any, state: State[Total]): ...  # type: ignor
 
 
 def frame_hint(key: Any, rows: Any, state: State[Total]) -> pd.DataFrame:
-    return pd.DataFrame()
+    raise NotImplementedError
 
 
 def bad_rows(key: Any, rows: set[int], state: State[Total]) -> None: ...

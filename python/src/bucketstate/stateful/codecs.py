@@ -47,8 +47,13 @@ class Codec(ABC):
     spark: DataType
     expected: str
     kinds: ClassVar[str] = ""
-    """The numpy dtype kinds of a pandas column whose values all fit without a look at each."""
+    """The numpy dtype kinds of an input column whose values are all right as they are."""
     nullable: ClassVar[bool] = False
+
+    @property
+    def column_kinds(self) -> str:
+        """The dtype kinds of an output column whose values all fit without a look at each."""
+        return self.kinds
 
     @property
     def stored(self) -> DataType:
@@ -89,7 +94,12 @@ class IntCodec(Codec):
     def __init__(self, spark: DataType | None = None, bits: int = 64) -> None:
         self.spark = spark or LongType()
         self.expected = f"an int of {bits} bits"
+        self._bits = bits
         self._limit = 1 << (bits - 1)
+
+    @property
+    def column_kinds(self) -> str:
+        return self.kinds if self._bits == 64 else ""
 
     def check(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -25,6 +25,10 @@ class OptionalCodec(Codec):
         self.inner = inner
 
     @property
+    def column_kinds(self) -> str:
+        return self.inner.column_kinds
+
+    @property
     def stored(self) -> DataType:
         return self.inner.stored
 

@@ -147,6 +147,9 @@ class StateCodec:
         self.name = struct.cls.__name__
         self.evolution = evolution
         self.parts = parts
+        by_event = [n for n, p in parts.items() if p.ttl and p.ttl.time == "event"]
+        self.event_time_part = by_event[0] if by_event else None
+        """The name of a part that needs a watermark, if there is one."""
         self._struct = struct
 
     @property
@@ -156,12 +159,6 @@ class StateCodec:
         every = {**plain, **{n: p.stored for n, p in self.parts.items()}}
         names = [f.name for f in fields(self.cls)]
         return StructType([StructField(n, every[n], True) for n in names])
-
-    @property
-    def event_time_part(self) -> str | None:
-        """The name of a part that needs a watermark, if there is one."""
-        by_event = [n for n, p in self.parts.items() if p.ttl and p.ttl.time == "event"]
-        return by_event[0] if by_event else None
 
     def new(self) -> Any:
         """A default-constructed value. MismatchError names a field that has no default."""

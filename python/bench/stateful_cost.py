@@ -1,6 +1,6 @@
 """What a group costs in `bucketstate.stateful`, beside the same logic by hand.
 
-    python python/bench/stateful.py [--groups 20000] [--batches 5] [--json FILE]
+    python python/bench/stateful_cost.py [--groups 20000] [--batches 5] [--json FILE]
 
 Every contender runs its own query over the same files. The queries take turns batch by batch, in an
 order that rotates, so that what else the machine does falls on all of them alike. Measured are the
@@ -22,32 +22,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import functions
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+import contenders
 from bucketstate import stateful
 from bucketstate.testing.session import local_session
 
 BY_HAND = "by hand"
 
 
-def contenders() -> dict[str, Callable[[DataFrame], DataFrame]]:
+def queries() -> dict[str, Callable[[DataFrame], DataFrame]]:
     def ours(fn: Any, **options: Any) -> Callable[[DataFrame], DataFrame]:
         return lambda df: stateful.apply(df, by="key", fn=fn, output_mode="update", **options)
 
     def by_hand(df: DataFrame) -> DataFrame:
         return df.groupBy("key").applyInPandasWithState(
-            functions.by_hand, functions.OUTPUT, functions.STATE, "update", "NoTimeout"
+            contenders.by_hand, contenders.OUTPUT, contenders.STATE, "update", "NoTimeout"
         )
 
     return {
         BY_HAND: by_hand,
-        "DataFrame in and out": ours(functions.with_frames, output=functions.OUTPUT),
-        "DataFrame in, dataclass out": ours(functions.with_dataclasses),
-        "dataclasses in and out": ours(functions.with_records),
+        "DataFrame in and out": ours(contenders.with_frames, output=contenders.OUTPUT),
+        "DataFrame in, dataclass out": ours(contenders.with_dataclasses),
+        "dataclasses in and out": ours(contenders.with_records),
     }
 
 
@@ -116,7 +116,7 @@ def measure(groups: int, batches: int) -> list[dict[str, Any]]:
         folder = Path(name)
         source = folder / "input"
         source.mkdir()
-        entrants = [Contender(n, q, folder) for n, q in contenders().items()]
+        entrants = [Contender(n, q, folder) for n, q in queries().items()]
         for number in range(batches + 1):
             write_batch(source, number, groups, chance)
             for turn in range(len(entrants)):
