@@ -22,7 +22,7 @@ def test_the_flights_example_runs_as_a_query(spark: SparkSession, tmp_path: Path
     table = pa.table(
         {
             "tailnum": rows["tailnum"],
-            "at": pa.array(rows["time_hour"].str[:10]).cast(pa.timestamp("us", "UTC")),
+            "at": pa.array(rows["time_hour"].str[:10]).cast(pa.timestamp("us")),
             "dep_delay": rows["dep_delay"],
         }
     )

@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own name)
 
 from bucketstate import stateful
+from bucketstate.stateful.ddl import parse_ddl
 from tests.integration import stateful_functions as fns
 from tests.integration.streams import (
     EVENTS,
@@ -221,3 +222,16 @@ def test_an_unchanged_state_is_not_written(spark: SparkSession, tmp_path: Path) 
     fresh = {e["key"] for e in batches[1]} - known
     updated = [p["stateOperators"][0]["numRowsUpdated"] for p in streamed.progress]
     assert updated[:2] == [len(known), len(fresh)]
+
+
+@pytest.mark.parametrize(
+    "ddl",
+    [
+        "a long, b: string, `c d` double, e timestamp_ntz NOT NULL",
+        "a decimal, b decimal(9), c NUMERIC(9, 2), d interval day to second",
+        "a array<array<int>>, b map<string, struct<x: long, y: array<date>>>, c binary",
+        "a tinyint, b smallint, c integer, d bigint, e real, f boolean, g timestamp, h float",
+    ],
+)
+def test_ddl_is_read_as_spark_reads_it(spark: SparkSession, ddl: str) -> None:
+    assert parse_ddl(ddl) == spark.createDataFrame([], ddl).schema
