@@ -14,12 +14,13 @@ JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
 PY_ROOMS := python/src python/bench examples tests
 BENCH_KEYS ?= 100k,1m,4m
+BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench sweep generate docs clean
+.PHONY: help demo test test-scala test-python lint format package bench bench-stateful sweep generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
@@ -65,6 +66,10 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
+
+bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
 generate: .stamps/venv ## export the Scala registry of settings and metrics to Python and the docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"

@@ -1,0 +1,43 @@
+"""Typed stateful functions for Structured Streaming, on top of `applyInPandasWithState`."""
+
+from bucketstate.stateful.definition import Definition, define
+from bucketstate.stateful.errors import (
+    DefinitionError,
+    MigrationError,
+    StatefulError,
+    StateUsageError,
+    WrongTypeError,
+)
+from bucketstate.stateful.evolution import state
+from bucketstate.stateful.handle import State
+from bucketstate.stateful.parts import (
+    ListState,
+    MapState,
+    ValueState,
+    list_state,
+    map_state,
+    value_state,
+)
+from bucketstate.stateful.schema import output_schema, state_schema
+from bucketstate.stateful.streaming import apply
+
+__all__ = [
+    "Definition",
+    "DefinitionError",
+    "ListState",
+    "MapState",
+    "MigrationError",
+    "State",
+    "StateUsageError",
+    "StatefulError",
+    "ValueState",
+    "WrongTypeError",
+    "apply",
+    "define",
+    "list_state",
+    "map_state",
+    "output_schema",
+    "state",
+    "state_schema",
+    "value_state",
+]

@@ -1,0 +1,57 @@
+"""What can go wrong in a stateful function. Each message ends with what to do about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bucketstate.errors import BucketstateError
+
+
+class StatefulError(BucketstateError):
+    """The base of the errors of `bucketstate.stateful`."""
+
+
+class DefinitionError(StatefulError, TypeError):
+    """A function, state or output that can never work as it is written."""
+
+
+class WrongTypeError(StatefulError, TypeError):
+    """A function put a value into its output or state that does not fit the declared type."""
+
+
+class MigrationError(StatefulError, ValueError):
+    """Stored state that cannot be read as the state class is written now."""
+
+
+class StateUsageError(StatefulError, RuntimeError):
+    """A call on the state that this query's settings do not allow."""
+
+
+class UnreadableError(Exception):
+    """Why stored state has no way into today's class; the caller names the key."""
+
+
+NOTHING = object()
+"""Stands for the value of a field that is not there."""
+
+
+class MismatchError(Exception):
+    """A value that does not fit; the callers on the way up put the path before it."""
+
+    def __init__(self, expected: str, found: Any, path: str = "") -> None:
+        super().__init__(expected, found, path)
+        self.expected = expected
+        self.found = found
+        self.path = path
+
+    def under(self, name: str) -> MismatchError:
+        """The same mismatch, seen from one level up: field `name`, or an element `[name]`."""
+        inner = self.path if not self.path or self.path.startswith("[") else "." + self.path
+        return MismatchError(self.expected, self.found, name + inner)
+
+    @property
+    def found_text(self) -> str:
+        if self.found is None or self.found is NOTHING:
+            return "None" if self.found is None else "nothing"
+        text = repr(self.found)
+        return f"{type(self.found).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

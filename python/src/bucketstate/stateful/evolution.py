@@ -1,0 +1,60 @@
+"""How a state class says what its hints cannot: its version, and the way from older ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bucketstate.stateful.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+_ATTRIBUTE = "__bucketstate_evolution__"
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """`migrations[n]` turns the stored fields of version n into those of version n + 1."""
+
+    version: int = 1
+    migrations: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(
+        default_factory=dict
+    )
+
+
+def state(
+    *,
+    version: int = 1,
+    migrations: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
+) -> Callable[[type[T]], type[T]]:
+    """A class decorator for a state that changed in ways its types cannot say.
+
+    A field that was added with a default, one that was removed and an int that became a float need
+    no migration. `migrations[n]` gets the fields as stored by version n, as JSON values, and
+    returns those of version n + 1; a version without one is passed over.
+
+    Raises DefinitionError for a version below 1 or a migration from a version not before it.
+    """
+    if not isinstance(version, int) or version < 1:
+        raise DefinitionError(f"version={version!r} of a state: it must be a whole number from 1.")
+    steps = dict(migrations or {})
+    for step, function in steps.items():
+        if step not in range(1, version) or not callable(function):
+            raise DefinitionError(
+                f"migrations[{step!r}] of a state of version {version}: each key must be a version "
+                f"before it (1 to {version - 1}), each value a function of the stored fields."
+            )
+
+    def mark(cls: type[T]) -> type[T]:
+        setattr(cls, _ATTRIBUTE, Evolution(version, steps))
+        return cls
+
+    return mark
+
+
+def evolution_of(cls: type[Any]) -> Evolution:
+    """The class's own evolution; a subclass starts at version 1."""
+    found: Evolution = vars(cls).get(_ATTRIBUTE, Evolution())
+    return found

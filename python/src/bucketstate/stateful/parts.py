@@ -1,0 +1,164 @@
+"""Named parts of a state: a value, a list, a map, each with a time to live of its own.
+
+Names and methods are those of Spark's `StatefulProcessor`, so that a function which outgrows one
+state per key can move to `transformWithState` with small changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+
+from bucketstate.stateful.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+TTL = "bucketstate.ttl"
+Time = Literal["processing", "event"]
+
+
+class Held(Generic[T]):
+    """A value, and when it expires in milliseconds since the epoch; None until first stored."""
+
+    __slots__ = ("expires", "value")
+
+    def __init__(self, value: T, expires: int | None = None) -> None:
+        self.value = value
+        self.expires = expires
+
+
+class ValueState(Generic[T]):
+    """One value, or none. Not thread-safe, like every part."""
+
+    def __init__(self) -> None:
+        self._held: Held[T] | None = None
+
+    def exists(self) -> bool:
+        return self._held is not None
+
+    def get(self) -> T | None:
+        """The value, or None if there is none or it has expired."""
+        return None if self._held is None else self._held.value
+
+    def update(self, newValue: T) -> None:  # noqa: N803 (Spark's name)
+        """Sets the value; its time to live starts again."""
+        self._held = Held(newValue)
+
+    def clear(self) -> None:
+        self._held = None
+
+
+class ListState(Generic[T]):
+    """Values in the order they came; each expires on its own."""
+
+    def __init__(self) -> None:
+        self._held: list[Held[T]] = []
+
+    def exists(self) -> bool:
+        return bool(self._held)
+
+    def get(self) -> Iterator[T]:
+        return iter([h.value for h in self._held])
+
+    def put(self, newState: Iterable[T]) -> None:  # noqa: N803 (Spark's name)
+        """Replaces all values."""
+        self._held = [Held(v) for v in newState]
+
+    def appendValue(self, newState: T) -> None:  # noqa: N802, N803 (Spark's names)
+        self._held.append(Held(newState))
+
+    def appendList(self, newState: Iterable[T]) -> None:  # noqa: N802, N803 (Spark's names)
+        self._held.extend(Held(v) for v in newState)
+
+    def clear(self) -> None:
+        self._held = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class MapState(Generic[K, V]):
+    """Values by key; each entry expires on its own."""
+
+    def __init__(self) -> None:
+        self._held: dict[K, Held[V]] = {}
+
+    def exists(self) -> bool:
+        return bool(self._held)
+
+    def getValue(self, key: K) -> V | None:  # noqa: N802 (Spark's name)
+        """The entry's value, or None if there is none or it has expired."""
+        held = self._held.get(key)
+        return None if held is None else held.value
+
+    def containsKey(self, key: K) -> bool:  # noqa: N802 (Spark's name)
+        return key in self._held
+
+    def updateValue(self, key: K, value: V) -> None:  # noqa: N802 (Spark's name)
+        """Sets the entry; its time to live starts again."""
+        self._held[key] = Held(value)
+
+    def iterator(self) -> Iterator[tuple[K, V]]:
+        return iter([(k, h.value) for k, h in self._held.items()])
+
+    def keys(self) -> Iterator[K]:
+        return iter(list(self._held))
+
+    def values(self) -> Iterator[V]:
+        return iter([h.value for h in self._held.values()])
+
+    def removeKey(self, key: K) -> None:  # noqa: N802 (Spark's name)
+        self._held.pop(key, None)
+
+    def clear(self) -> None:
+        self._held = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ttl:
+    """How long a value lives after it was set, and by which clock."""
+
+    duration: timedelta
+    time: Time
+
+    @property
+    def millis(self) -> int:
+        return self.duration // timedelta(milliseconds=1)
+
+
+def value_state(*, ttl: timedelta | None = None, time: Time = "processing") -> ValueState[Any]:
+    """A field that holds one value.
+
+    `ttl` is how long it lives after it was last set; by the batch's processing time, or with
+    `time="event"` by the watermark. Raises DefinitionError for a ttl below one millisecond.
+    """
+    return cast("ValueState[Any]", _field(ValueState, ttl, time))
+
+
+def list_state(*, ttl: timedelta | None = None, time: Time = "processing") -> ListState[Any]:
+    """A field that holds a list whose values expire one by one: see `value_state`."""
+    return cast("ListState[Any]", _field(ListState, ttl, time))
+
+
+def map_state(*, ttl: timedelta | None = None, time: Time = "processing") -> MapState[Any, Any]:
+    """A field that holds a map whose entries expire one by one: see `value_state`."""
+    return cast("MapState[Any, Any]", _field(MapState, ttl, time))
+
+
+def _field(part: type[Any], ttl: timedelta | None, time: Time) -> Any:
+    if time not in ("processing", "event"):
+        raise DefinitionError(f"time={time!r} of a part: it must be 'processing' or 'event'.")
+    if ttl is None:
+        return dataclasses.field(default_factory=part)
+    if not isinstance(ttl, timedelta) or ttl < timedelta(milliseconds=1):
+        raise DefinitionError(f"ttl={ttl!r} of a part: it must be a timedelta of 1 ms or more.")
+    return dataclasses.field(default_factory=part, metadata={TTL: Ttl(ttl, time)})

@@ -1,0 +1,28 @@
+"""The Spark schemas that follow from types."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from bucketstate.stateful.definition import output_codec
+from bucketstate.stateful.document import state_codec
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+def state_schema(state: Any) -> StructType:
+    """The schema of a state class's document, for Spark's `from_json` on a stored state.
+
+    Raises DefinitionError, naming the field, for a hint that has no place in a schema.
+    """
+    return state_codec(state, UTC).stored
+
+
+def output_schema(output: Any) -> StructType:
+    """The schema of the rows that a dataclass, a DDL text or a StructType describes.
+
+    Raises DefinitionError, naming the field, for a hint that has no place in a schema.
+    """
+    return output_codec(output, UTC).schema

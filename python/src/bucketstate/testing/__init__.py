@@ -1,0 +1,5 @@
+"""Tests stateful functions: in plain Python, or on a small local Spark."""
+
+from bucketstate.testing.harness import Harness
+
+__all__ = ["Harness"]

@@ -1,0 +1,222 @@
+"""What a definition takes, and how it refuses what can never work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.sql.types import LongType, StringType, StructType
+
+from bucketstate import stateful
+from bucketstate.stateful import DefinitionError, ListState, MapState, State
+
+
+@dataclass
+class Total:
+    n: int = 0
+
+
+@dataclass
+class Out:
+    key: str
+    n: int
+
+
+def count(key: Any, rows: pd.DataFrame, state: State[Total]) -> Iterator[Out]:
+    state.value.n += len(rows)
+    yield Out(key.key, state.value.n)
+
+
+@dataclass
+class WithSet:
+    tags: set[str]
+
+
+@dataclass
+class WithUnion:
+    either: int | str = 0
+
+
+@dataclass
+class Deep:
+    lists: list[dict[str, WithSet]] = field(default_factory=list)
+
+
+@dataclass
+class Recursive:
+    child: Recursive | None = None
+
+
+@dataclass
+class WithoutInit:
+    n: int = field(default=0, init=False)
+
+
+@dataclass
+class BareList:
+    tags: list = field(default_factory=list)  # type: ignore[type-arg]
+
+
+@dataclass
+class BarePart:
+    values: ListState = field(default_factory=ListState)  # type: ignore[type-arg]
+
+
+@dataclass
+class PartOfParts:
+    values: list[ListState[int]] = field(default_factory=list)
+
+
+@dataclass
+class TtlOnPlain:
+    n: int = stateful.value_state(ttl=pd.Timedelta(hours=1))  # type: ignore[assignment]
+
+
+@dataclass
+class ListKeys:
+    by_list: MapState[list[int], int]
+
+
+@dataclass
+class Empty:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (WithSet, "WithSet.tags is set[str], which has no place in a Spark schema."),
+        (WithUnion, "WithUnion.either is int | str, which"),
+        (Deep, "WithSet.tags is set[str]"),
+        (Recursive, "Recursive holds itself (Recursive > Recursive)"),
+        (WithoutInit, "WithoutInit.n has init=False"),
+        (BareList, "BareList.tags is list, which"),
+        (BarePart, "BarePart.values does not say what it holds"),
+        (PartOfParts, "PartOfParts.values[] is bucketstate.stateful.parts.ListState[int], which"),
+        (TtlOnPlain, "TtlOnPlain.n has a time to live, but is not a part"),
+        (ListKeys, "ListKeys.by_list: a map's key must be a plain value"),
+        (Empty, "Empty has no fields"),
+        ("n lang", "The schema 'n lang' cannot be read after 'n lang': expected a type"),
+        ("n", "The schema 'n' cannot be read after 'n': expected a type"),
+        ("n array<long", "cannot be read after 'n array < long': expected '>'"),
+        ("n long, ", "expected a column's name"),
+        ("n long; m long", "cannot be read from '; m long' on"),
+        ("`a b` long", "'a b' cannot be one. Rename it."),
+        (StructType(), "State has no columns"),
+        ("v interval year to month", "cannot be read"),
+        (int, "it must be a dataclass, a DDL text or a StructType"),
+    ],
+)
+def test_a_state_that_cannot_be_stored_is_refused_when_it_is_defined(state: Any, told: str) -> None:
+    with pytest.raises(DefinitionError) as refusal:
+        stateful.define(count, state=state)
+    assert told in str(refusal.value)
+    with pytest.raises(DefinitionError):
+        stateful.state_schema(state)
+
+
+def no_state_hint(key: Any, rows: Any, state: Any) -> Out | None: ...
+
+
+def no_output_hint(key: Any, rows: Any, state: State[Total]): ...  # type: ignore[no-untyped-def]
+
+
+def frame_hint(key: Any, rows: Any, state: State[Total]) -> pd.DataFrame:
+    raise NotImplementedError
+
+
+def bad_rows(key: Any, rows: set[int], state: State[Total]) -> None: ...
+
+
+def two_parameters(key: Any, rows: Any) -> None: ...
+
+
+class NeedsArguments:
+    def __init__(self, gap: int) -> None:
+        self.gap = gap
+
+    def on_rows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
+
+
+class NoMethods: ...
+
+
+class BadTimeout:
+    def on_rows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
+
+    def on_timeout(self, state: State[Total]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("fn", "told"),
+    [
+        (no_state_hint, "annotate its third parameter as State[Totals]"),
+        (no_output_hint, "no_output_hint does not say what its output is"),
+        (frame_hint, "frame_hint does not say what its output is"),
+        (bad_rows, "bad_rows: rows cannot be set[int]"),
+        (two_parameters, "cannot be called with (key, rows, state)"),
+        (NeedsArguments, "give an instance instead"),
+        (NoMethods, "NoMethods has no method on_rows(key, rows, state)"),
+        (BadTimeout, "BadTimeout.on_timeout(state: 'State[Total]') -> 'None' cannot be called"),
+        (7, "7 is no stateful function"),
+    ],
+)
+def test_a_function_that_cannot_work_is_refused(fn: Any, told: str) -> None:
+    with pytest.raises(DefinitionError) as refusal:
+        stateful.define(fn)
+    assert told in str(refusal.value)
+
+
+def test_hints_of_local_classes_are_refused_with_the_way_out() -> None:
+    @dataclass
+    class Local:
+        n: int = 0
+
+    def local(key: Any, rows: pd.DataFrame, state: State[Local]) -> None: ...
+
+    with pytest.raises(DefinitionError, match="cannot be resolved: name 'Local' is not defined"):
+        stateful.define(local)
+    assert stateful.define(local, state=Local, output=Out).state is Local
+
+
+def test_the_schemas_follow_from_the_hints() -> None:
+    assert stateful.output_schema(Out) == StructType().add("key", StringType()).add("n", LongType())
+    assert stateful.state_schema("n long, tags array<string>").simpleString() == (
+        "struct<n:bigint,tags:array<string>>"
+    )
+
+
+def test_a_definition_is_the_function_and_may_be_defined_again() -> None:
+    defined = stateful.define(count)
+    assert stateful.define(defined) is defined
+    again = stateful.define(defined, output="key string, n long", chunked=True)
+    assert (again.chunked, again.output, again.state) == (True, "key string, n long", Total)
+
+    @stateful.define(state="n long", output=Out)
+    def decorated(key: Any, rows: pd.DataFrame, state: Any) -> Any:
+        return (key, len(rows), state)
+
+    assert decorated("k", pd.DataFrame(), "s") == ("k", 0, "s")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"version": 0}, "version=0 of a state"),
+        ({"version": 2, "migrations": {2: dict}}, "must be a version before it (1 to 1)"),
+        ({"version": 2, "migrations": {1: "x"}}, "each value a function"),
+    ],
+)
+def test_an_evolution_that_cannot_be_is_refused(options: Any, told: str) -> None:
+    with pytest.raises(DefinitionError) as refusal:
+        stateful.state(**options)
+    assert told in str(refusal.value)
+
+
+@pytest.mark.parametrize("options", [{"ttl": 5}, {"ttl": pd.Timedelta(0)}, {"time": "never"}])
+def test_a_time_to_live_that_cannot_be_is_refused(options: Any) -> None:
+    with pytest.raises(DefinitionError):
+        stateful.list_state(**options)
