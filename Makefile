@@ -61,8 +61,10 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m,4m --json artifacts/bench/long-run.json"
+	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m --json artifacts/bench/long-run.json" \
+	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m,4m --batches 60 --providers rocksdb,bucketed --json artifacts/bench/restart.json"
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
+	@$(MAKE) bench-stateful
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
