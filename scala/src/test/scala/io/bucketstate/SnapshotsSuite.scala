@@ -352,6 +352,44 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
     }
   }
 
+  test(
+    "a run deleted before a manifest that reuses it is written: that one is not published (SPARK-55892)"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider(inCommit: _*)
+      val models = run(provider, 0, 4, Map.empty)
+      assert(manifests(harness) == Seq(2))
+      runsOf(harness, 2).foreach(Files.delete)
+      val failing = provider.getStore(4)
+      failing.commit()
+      assert(figures(failing)("bucketedSnapshotFailures") == 1)
+      assert(manifests(harness) == Seq(2))
+      val later = run(provider, 5, 8, models.last)
+      assert(manifests(harness).last >= 5)
+      manifests(harness).drop(1).foreach(v => assert(runsOf(harness, v).forall(Files.exists(_))))
+      provider.close()
+      val restarted = harness.provider(inCommit: _*)
+      assert(contents(restarted.getReadStore(8)) == later.last)
+      restarted.close()
+    }
+  }
+
+  test("a damaged run is no obstacle to snapshots: the next is written from memory") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark("stateStore.bucketed.compaction.maxRuns" -> "1")
+      val provider = harness.provider(settings: _*)
+      val models = run(provider, 0, 4, Map.empty)
+      runsOf(harness, 2).foreach(damage)
+      val later = run(provider, 4, 9, models.last)
+      assert(manifests(harness).last >= 6)
+      provider.close()
+      (1 to 5).foreach(v => Files.deleteIfExists(harness.file(s"$v.changelog")))
+      val restarted = harness.provider(settings: _*)
+      assert(contents(restarted.getReadStore(9)) == later.last)
+      restarted.close()
+    }
+  }
+
   for (fault <- Seq(CallFault.Throws, CallFault.LosesReply))
     test(s"a run whose upload failed ($fault) is never reused (SPARK-43404, SPARK-46796)") {
       withFolder { folder =>

@@ -89,17 +89,17 @@ final class Recovery(
       val (trusted, failed) = all.partition(trust.isTrusted)
       val plans = RecoveryPlan
         .candidates(target.version, trusted.map(_.version), Int.MaxValue, there.changelogs)
-      var reasons = List.empty[BucketstateException]
+      var passed = List.empty[NotThisOne]
       var found: Option[Recovered] = None
       plans.iterator.map(_.base).takeWhile(_ => found.isEmpty).foreach { base =>
         val repaired = failed.map(_.version).filter(_ > base).distinct.size
-        val isRepair = repaired > 0 || reasons.nonEmpty
-        if (!isRepair || target.version - base <= rules.maxChangelogsToReplay) {
-          try found = from(base, target, there).map(_.copy(repaired = repaired + reasons.size))
-          catch { case NotThisOne(reason) => reasons ::= reason }
+        val repairs = repaired + passed.count(_.isDamaged)
+        if (repairs == 0 || target.version - base <= rules.maxChangelogsToReplay) {
+          try found = from(base, target, there).map(_.copy(repaired = repairs))
+          catch { case one: NotThisOne => passed ::= one }
         }
       }
-      found.getOrElse(throw firstOf(reasons.reverse, target))
+      found.getOrElse(throw firstOf(passed.reverse.map(_.reason), target))
     }
 
   /** From a version's manifest, as often as the rules allow; None if there is none of this history. */
@@ -116,7 +116,7 @@ final class Recovery(
           case Damaged(reason) if !rules.enabled => throw reason
           case Damaged(reason)                   =>
             log.warn(s"${file.name} in ${store.location} could not be loaded", reason)
-            if (!trust.isTrusted(file)) throw NotThisOne(reason)
+            if (!trust.isTrusted(file)) throw NotThisOne(reason, isDamaged = true)
         }
       recovered
     }
@@ -197,7 +197,7 @@ final class Recovery(
       reason: BucketstateException
   ) = {
     log.warn(s"${file.name} in ${store.location} is passed over: $why")
-    NotThisOne(reason)
+    NotThisOne(reason, isDamaged = false)
   }
 
   private def isDamage(e: BucketstateException): Boolean = e match {
@@ -223,7 +223,8 @@ final class Recovery(
 private object Recovery {
 
   /** Why a manifest cannot be used, and an older one is to be tried. */
-  private final case class NotThisOne(reason: BucketstateException) extends RuntimeException(reason)
+  private final case class NotThisOne(reason: BucketstateException, isDamaged: Boolean)
+      extends RuntimeException(reason)
 
   /** Damage that an older manifest can stand in for, where that is allowed. */
   private final case class Damaged(reason: BucketstateException) extends RuntimeException(reason)

@@ -7,7 +7,12 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.error.{BucketstateException, ConflictException, CorruptException}
+import io.bucketstate.error.{
+  BucketstateException,
+  ConflictException,
+  CorruptException,
+  MissingException
+}
 
 /**
  * A version to be snapshot.
@@ -52,6 +57,8 @@ final class Snapshotter(
   @volatile private[this] var newest: Option[Manifest] = None
   @volatile private[this] var used = Set.empty[String]
   @volatile private[this] var cancelled = false
+  private[this] var rewriteNext =
+    false // from memory, if that has everything: a file was damaged or gone
 
   /** Data files that a snapshot under way builds on. */
   def inFlight: Set[String] = used
@@ -77,8 +84,15 @@ final class Snapshotter(
         lineage.changelogs.foreach(file => opened += ChangelogReader.open(store, file))
         val report = write(target, base, lineage, opened.toSeq, full)
         newest = Some(report.manifest)
+        rewriteNext = false
         report
       } finally RunMerge.closeAll(opened.toSeq)
+    } catch {
+      case e @ (_: CorruptException | _: MissingException) =>
+        // Whatever was wrong with it: the next snapshot does not build on the same files blindly.
+        newest = None
+        rewriteNext = true
+        throw e
     } finally used = Set.empty
   }
 
@@ -98,8 +112,9 @@ final class Snapshotter(
     val keys = newestLog.families.iterator.map(_.keyCount).sum
     val incomingBytes = changelogs.iterator.map(_.length).sum
     val plan =
-      if (full || (target.memory.nonEmpty && hasGap(changelogs))) CompactionPlan.Rewrite
-      else {
+      if (full || (target.memory.nonEmpty && (rewriteNext || hasGap(changelogs)))) {
+        CompactionPlan.Rewrite
+      } else {
         val live = CompactionPlan.liveBytes(keys, older)
         CompactionPlan(incomingBytes, older.map(_.bytes), live, maxRuns)
       }
@@ -134,6 +149,7 @@ final class Snapshotter(
     try {
       if (kept.isEmpty && run.entries != keys) throw miscounted(target, keys, run.entries)
       val manifest = manifestOf(target, newestLog, run +: kept)
+      requireThere(manifest, kept)
       manifests.write(manifest)
       val rewritten = if (plan == CompactionPlan.Append) 0L else run.bytes
       SnapshotReport(manifest, run.bytes, rewritten)
@@ -210,6 +226,19 @@ final class Snapshotter(
   private def readable(file: CheckpointFiles.Manifest): Option[Manifest] =
     try Some(manifests.read(file))
     catch { case _: CorruptException => None }
+
+  /** Another executor may have deleted what is about to be named again (SPARK-55892). */
+  private def requireThere(manifest: Manifest, reused: Seq[Run]): Unit =
+    if (reused.exists(_.files.nonEmpty)) {
+      val there = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+      manifest.fileNames.find(name => !there(name)).foreach { name =>
+        throw new MissingException(
+          s"${store.location}/$name",
+          s"the snapshot of version ${manifest.version} was to build on it",
+          "The snapshot was not published; the next one does without the file."
+        )
+      }
+    }
 
   private def mayBeThere(target: SnapshotTarget): Boolean =
     try
