@@ -54,6 +54,37 @@ lazy val bench = (project in file("scala/bench"))
     run / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx12g", "-XX:+UseG1GC")
   )
 
+// Spark's own tests, run on this provider. The versions of what they need are those of Spark's build.
+lazy val conformance = (project in file("scala/conformance"))
+  .dependsOn(core)
+  .settings(
+    name := "bucketstate-conformance",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      spark.withConfigurations(Some("test")),
+      "org.scalatest" %% "scalatest" % "3.2.20" % Test,
+      "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
+      "org.scalatestplus" %% "mockito-5-12" % "3.2.19.0" % Test
+    ) ++ Seq("spark-sql", "spark-core", "spark-catalyst").map { module =>
+      "org.apache.spark" %% module % sparkVersion % Test classifier "tests"
+    },
+    Test / scalacOptions -= "-Wvalue-discard",
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx4g", "-Xss4m", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value,
+    // Checkpoints of older Sparks that tests restart from: they have to be folders.
+    Test / resourceGenerators += Def.task {
+      val cache = streams.value.cacheDirectory / "spark-checkpoints"
+      val target = (Test / resourceManaged).value
+      val unpack = FileFunction.cached(cache) { (jars: Set[File]) =>
+        jars.flatMap(IO.unzip(_, target, (name: String) => name.startsWith("structured-streaming/")))
+      }
+      val jars = (Test / update).value.allFiles.filter(_.getName == s"spark-sql_2.13-$sparkVersion-tests.jar")
+      unpack(jars.toSet).toSeq
+    }.taskValue
+  )
+
 lazy val root = (project in file("."))
-  .aggregate(core, bench)
+  .aggregate(core, bench, conformance)
   .settings(name := "bucketstate-root", publish / skip := true)

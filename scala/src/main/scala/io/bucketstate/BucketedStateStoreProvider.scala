@@ -29,16 +29,18 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
       useMultipleValuesPerKey: Boolean,
       stateSchemaProvider: Option[StateSchemaProvider]
   ): Unit = {
-    BucketedStore.requireSupported(
-      keyStateEncoderSpec,
-      useColumnFamilies,
-      useMultipleValuesPerKey
+    require(
+      useColumnFamilies || !useMultipleValuesPerKey,
+      "Multiple values per key support requires column families to be enabled in " +
+        "BucketedStateStoreProvider."
     )
     store = new BucketedStore(
       stateStoreId,
       keySchema,
       valueSchema,
       keyStateEncoderSpec,
+      useColumnFamilies,
+      useMultipleValuesPerKey,
       SparkSettings.read(storeConfs),
       storeConfs,
       hadoopConf,

@@ -14,7 +14,7 @@ import io.bucketstate.testkit.ProviderHarness._
 
 /** Checkpoint format 2: each attempt at a version has an id and a file of its own. */
 class CheckpointIdsSuite extends AnyFunSuite {
-  private val missing = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+  private val missing = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
   private val damaged = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
 
   private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition

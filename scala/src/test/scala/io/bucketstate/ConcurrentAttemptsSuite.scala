@@ -63,7 +63,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
       assert(retry.get(key(2, "b")) == null)
       assert(retry.commit() == 2)
       val late = intercept[Exception](zombie.put(key(2, "b"), value(2, "late")))
-      assert(condition(late) == "STATE_STORE_OPERATION_OUT_OF_ORDER")
+      assert(condition(late) == "STATE_STORE_INVALID_STAMP")
       provider.close()
     }
   }

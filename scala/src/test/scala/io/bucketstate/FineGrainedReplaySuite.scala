@@ -149,14 +149,16 @@ class FineGrainedReplaySuite extends AnyFunSuite {
         val error = intercept[Exception](call())
         assert(condition(error) == "CANNOT_LOAD_STATE_STORE.UNEXPECTED_VERSION")
       }
-      val missing = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+      val missing = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
       val late: Seq[() => Any] = Seq(
         () => feed(provider, 2, 9, None),
         () => provider.replayReadStateFromSnapshot(2, 9)
       )
       late.foreach(call => assert(condition(intercept[Exception](call())) == missing))
       val family = intercept[Exception](feed(provider, 1, 2, None, Some("other")))
-      assert(condition(family) == "UNSUPPORTED_FEATURE.STATE_STORE_MULTIPLE_COLUMN_FAMILIES")
+      assert(
+        condition(family) == "STATE_STORE_UNSUPPORTED_OPERATION_ON_MISSING_COLUMN_FAMILY"
+      )
     }
   }
 }

@@ -1,5 +1,7 @@
 package io.bucketstate.bucket
 
+import java.util.Arrays
+
 import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.unsafe.Platform
 
@@ -8,12 +10,21 @@ sealed abstract class BucketKey(val name: String) {
 
   /** Where the deciding part ends, given where the key starts and ends. */
   def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int
+
+  /** The bucket of all keys that start with a prefix to scan by, or -1 if they lie in several. */
+  def ofPrefix(prefix: Array[Byte], assigner: BucketAssigner): Int =
+    assigner.bucket(assigner.hash(prefix, 0, prefix.length))
+
+  /** The bucket of all keys between these, or -1 if they may lie in several; null is no bound. */
+  def ofRange(from: Array[Byte], until: Array[Byte], assigner: BucketAssigner): Int = -1
 }
 
 object BucketKey {
 
   /** The whole key: keys spread evenly. */
   case object Whole extends BucketKey("whole") {
+    override def ofPrefix(prefix: Array[Byte], assigner: BucketAssigner): Int = -1
+
     override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int = keyEnd
   }
 
@@ -24,6 +35,27 @@ object BucketKey {
   case object LengthPrefixed extends BucketKey("prefix") {
     override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int =
       keyStart + 4 + Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + keyStart)
+  }
+
+  /**
+   * All but the 8 bytes of a timestamp at the end, as Spark's `TimestampAsPostfixKeyStateEncoder` lays
+   * keys out: all timestamps of a key share a bucket.
+   */
+  case object BeforeTimestamp extends BucketKey("before-timestamp") {
+    override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int =
+      Math.max(keyStart, keyEnd - 8)
+
+    override def ofRange(
+        from: Array[Byte],
+        until: Array[Byte],
+        assigner: BucketAssigner
+    ): Int =
+      if (from == null || until == null || from.length != until.length || from.length < 8) -1
+      else {
+        val deciding = from.length - 8
+        if (!Arrays.equals(from, 0, deciding, until, 0, deciding)) -1
+        else assigner.bucket(assigner.hash(from, 0, deciding))
+      }
   }
 }
 

@@ -33,10 +33,8 @@ private[checkpoint] final class BucketFiles(
   }
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
-    val inLogs = changelogs.reverseIterator
-      .map(_.find(family, key.bucket, key.sameKey))
-      .find(_ != Lookup.Absent)
-    inLogs.getOrElse(findInRuns(family, key)) match {
+    val inLogs = changelogs.reverseIterator.map(_.find(family, key.bucket, key.sameKey))
+    Lookup.combined(inLogs ++ Iterator.single(key).map(findInRuns(family, _))) match {
       case Lookup.Found(record) => record
       case _                    => null
     }
@@ -56,7 +54,7 @@ private[checkpoint] final class BucketFiles(
   private def loadRuns(span: BucketSpan, sink: RecordSink): Unit =
     if (runs.exists(_.files.exists(_.overlaps(span)))) noting {
       val cursor = readers().scan(runs, span, dropRemovals = true)
-      try while (cursor.advance()) sink(cursor.record, isRemoval = false)
+      try while (cursor.advance()) sink(cursor.record, cursor.op)
       finally cursor.close()
     }
 

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint
 
-import io.bucketstate.table.{FamilyState, RecordSink}
+import io.bucketstate.table.{FamilyState, RecordOp, RecordSink}
 
 /**
  * Records that can be had bucket by bucket, each key at most once, in no order inside a bucket: a
@@ -42,6 +42,6 @@ object BucketSource {
     def families: Iterable[Int] = byFamily.keys
 
     def read(family: Int, bucket: Int, sink: RecordSink): Unit =
-      byFamily(family).recordsOf(bucket, version).foreach(sink(_, isRemoval = false))
+      byFamily(family).recordsOf(bucket, version).foreach(sink(_, RecordOp.Put))
   }
 }

@@ -28,7 +28,7 @@ private[checkpoint] final class ChangelogBuckets(
   def read(family: Int, bucket: Int, sink: RecordSink): Unit =
     shares.foreach { share =>
       if (share.block.family == family && share.block.holds(bucket)) {
-        take(share, bucket).foreach(item => sink(item.record, item.isRemoval))
+        take(share, bucket).foreach(item => sink(item.record, item.op))
       }
     }
 
@@ -44,7 +44,7 @@ private[checkpoint] final class ChangelogBuckets(
     share.synchronized {
       decode(share)
       share.waiting.get(bucket).flatMap(_.find(item => isIt(item.record))).map { item =>
-        if (item.isRemoval) Lookup.Removed else Lookup.Found(item.record)
+        Lookup.of(item.record, item.op)
       }
     }
 
@@ -59,12 +59,10 @@ private[checkpoint] final class ChangelogBuckets(
   private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
     val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]
     reading(_.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-      ChangelogOp.requireApplicable(op, path)
       val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
       val bucket = bucketOf(block.family, record)
       if (!block.holds(bucket)) throw misplaced(block, bucket)
-      byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) +=
-        new Item(record, op == ChangelogOp.Remove)
+      byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) += new Item(record, op)
       ()
     })
     byBucket
@@ -80,7 +78,7 @@ private[checkpoint] final class ChangelogBuckets(
 
 private object ChangelogBuckets {
 
-  final class Item(val record: Array[Byte], val isRemoval: Boolean)
+  final class Item(val record: Array[Byte], val op: Byte)
 
   /** A block and, once it was read, the records of its buckets that were not asked for yet. */
   final class Share(val block: ChangelogBlock) {

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint
 
 import java.nio.charset.StandardCharsets.US_ASCII
 
-import io.bucketstate.error.CorruptException
+import io.bucketstate.table.FamilyDescriptor
 
 /**
  * The layout of a changelog, format version 1. All numbers are little-endian and unsigned unless said
@@ -23,8 +23,9 @@ import io.bucketstate.error.CorruptException
  *   body    := varint(key length) | key | value (a REMOVE has none)
  *   varint  := unsigned LEB128, at most 5 bytes, less than 2^31
  *
- *   footer  := count u32 | family* | count u32 | entry*
- *   family  := id u32 | name string | key encoding string | value encoding string | key count u64
+ *   footer  := count u32 | family* | next family id u32 | count u32 | entry*
+ *   family  := id u32 | flags u8 (1 internal) | name string | key encoding string
+ *              | value encoding string | key count u64
  *   entry   := family u32 | first bucket u32 | last bucket u32 | offset u64 | stored length u32
  *              | raw length u32 | record count u32 | codec u8 | crc u32 (of the stored bytes)
  *
@@ -46,6 +47,7 @@ private[checkpoint] object ChangelogFormat {
   val MaxHeaderLength = 512
   val TrailerLength = 32
   val BlockEntryLength = 37
+  val MinFamilyLength = 19
 
   /** Neighbouring buckets share a block until it has about so many raw bytes. */
   val BlockBytes: Int = 64 * 1024
@@ -56,42 +58,6 @@ private[checkpoint] object ChangelogFormat {
   /** A key and its value must be smaller, so that every length of a block fits an Int. */
   val MaxRecordLength: Int = 1 << 30
 }
-
-/** What happened to a key: the first byte of a record. */
-object ChangelogOp {
-
-  /** The body is the record as it is now. */
-  final val Put: Byte = 1
-
-  /** The key is gone; the body is its key alone. */
-  final val Remove: Byte = 2
-
-  /** The body's value is to be appended to what the key has. */
-  final val Merge: Byte = 3
-
-  /** Throws `CorruptException` for a record that this version cannot apply. */
-  private[checkpoint] def requireApplicable(op: Byte, path: String): Unit =
-    if (op != Put && op != Remove) {
-      throw new CorruptException(
-        path,
-        s"expected records of kind 1 (PUT) or 2 (REMOVE), found $op",
-        "It was written by a newer bucketstate: upgrade on the driver and all executors."
-      )
-    }
-}
-
-/**
- * A column family as the checkpoint describes it.
- *
- * @param keyEncoding   names how key bytes are made of a row, such as `compact-row/1`
- * @param valueEncoding the same of value bytes
- */
-final case class FamilyDescriptor(
-    id: Int,
-    name: String,
-    keyEncoding: String,
-    valueEncoding: String
-)
 
 /** @param keyCount keys the family holds at the changelog's version, counted exactly */
 final case class ChangelogFamily(descriptor: FamilyDescriptor, keyCount: Long)

@@ -8,7 +8,7 @@ import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 trait RecordHandler {
 
   /**
-   * @param op     one of [[ChangelogOp]]
+   * @param op     one of [[io.bucketstate.table.RecordOp]]
    * @param buffer holds the record's body from `offset` on, for the time of this call only
    */
   def apply(block: ChangelogBlock, op: Byte, buffer: Array[Byte], offset: Int, length: Int): Unit
@@ -32,6 +32,9 @@ final class ChangelogReader private (
   def length: Long = source.length
 
   def families: IndexedSeq[ChangelogFamily] = footer.families
+
+  /** The number that the next new column family gets. */
+  def nextFamily: Int = footer.nextFamily
 
   /** By family, then by bucket. */
   def blocks: IndexedSeq[ChangelogBlock] = footer.blocks

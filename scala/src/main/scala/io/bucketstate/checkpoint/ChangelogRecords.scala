@@ -1,5 +1,7 @@
 package io.bucketstate.checkpoint
 
+import io.bucketstate.table.RecordOp
+
 /** The records inside a block's raw bytes. */
 private[checkpoint] object ChangelogRecords {
 
@@ -13,7 +15,7 @@ private[checkpoint] object ChangelogRecords {
     var records = 0
     while (at < end) {
       val op = raw(at)
-      if (op < ChangelogOp.Put || op > ChangelogOp.Merge) {
+      if (op < RecordOp.Put || op > RecordOp.Merge) {
         throw damage(
           s"${place(block, at)}: expected operation 1 (PUT), 2 (REMOVE) or 3 (MERGE), found $op"
         )
@@ -24,7 +26,7 @@ private[checkpoint] object ChangelogRecords {
       val key = varintEnd(raw, body, body + length)
       val keyLength = if (key < 0) -1 else varint(raw, body)
       if (keyLength < 0 || keyLength > body + length - key) throw broken(block, at, "key", damage)
-      if (op == ChangelogOp.Remove && key + keyLength != body + length) {
+      if (op == RecordOp.Remove && key + keyLength != body + length) {
         throw damage(s"${place(block, at)}: expected a REMOVE without a value, found one with it")
       }
       at = body + length

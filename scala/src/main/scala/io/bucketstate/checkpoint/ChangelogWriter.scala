@@ -7,7 +7,7 @@ import java.util.zip.CRC32C
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Entry, FamilyChanges, Record}
+import io.bucketstate.table.{ChangeSet, Entry, FamilyChanges, Record, RecordOp}
 
 /**
  * Encodes change sets as changelogs (see [[ChangelogFormat]]), one after another for one thread. It
@@ -45,19 +45,17 @@ final class ChangelogWriter(
    * The changelog of these changes. Every family of the store belongs here, also one without changes:
    * its key count is part of the version.
    */
-  def encode(
-      header: ChangelogHeader,
-      families: Seq[(FamilyDescriptor, FamilyChanges)]
-  ): ChangelogBytes = {
+  def encode(header: ChangelogHeader, changes: ChangeSet): ChangelogBytes = {
     reset(header.codec)
     val headerCrc = ChangelogHeader.encode(header, small)
     out.put(small.array, small.length)
-    families.foreach { case (descriptor, changes) =>
-      check(header, descriptor, changes)
-      encodeFamily(changes)
+    changes.families.foreach { family =>
+      check(header, family)
+      encodeFamily(family)
     }
     val footer = ChangelogFooter(
-      families.map { case (d, changes) => ChangelogFamily(d, changes.keyCount) }.toIndexedSeq,
+      changes.families.map(family => ChangelogFamily(family.descriptor, family.keyCount)),
+      changes.nextFamily,
       blocks.toIndexedSeq
     )
     encodeEnd(footer, headerCrc)
@@ -89,11 +87,11 @@ final class ChangelogWriter(
     if (raw.length > 16 * blockBytes) raw = new Array[Byte](2 * blockBytes)
   }
 
-  private def check(h: ChangelogHeader, d: FamilyDescriptor, changes: FamilyChanges): Unit =
-    if (d.id != changes.family || changes.bucketStart.length != h.numBuckets + 1) {
+  private def check(h: ChangelogHeader, changes: FamilyChanges): Unit =
+    if (changes.bucketStart.length != h.numBuckets + 1) {
       throw new InvalidException(
-        s"Changelog of version ${h.version}: expected the changes of column family ${d.id} " +
-          s"('${d.name}') in ${h.numBuckets} buckets, found those of ${changes.family} in " +
+        s"Changelog of version ${h.version}: expected the changes of column family " +
+          s"'${changes.descriptor.name}' in ${h.numBuckets} buckets, found those in " +
           s"${changes.bucketStart.length - 1}",
         "This is a defect of the caller; please report it."
       )
@@ -102,7 +100,7 @@ final class ChangelogWriter(
   private def encodeFamily(changes: FamilyChanges): Unit = {
     val entries = changes.entries
     val start = changes.bucketStart
-    family = changes.family
+    family = changes.descriptor.id
     var bucket = 0
     while (bucket < start.length - 1) {
       var i = start(bucket)
@@ -120,7 +118,8 @@ final class ChangelogWriter(
 
   private def append(entry: Entry, bucket: Int): Unit = {
     val record = entry.bytes
-    val length = if (entry.isRemoval) Record.keyEnd(record) else record.length
+    val op = entry.op
+    val length = if (op == RecordOp.Remove) Record.keyEnd(record) else record.length
     if (length > MaxRecordLength) throw tooLong(length)
     if (used > bucketFrom && used - bucketFrom > splitBytes - length) {
       cutAlone(bucket)
@@ -128,7 +127,7 @@ final class ChangelogWriter(
     }
     val most = used + 6 + length
     if (most > raw.length) raw = Arrays.copyOf(raw, math.max(most, 2 * raw.length))
-    raw(used) = if (entry.isRemoval) ChangelogOp.Remove else ChangelogOp.Put
+    raw(used) = op
     val body = Record.putVarint(raw, used + 1, length)
     System.arraycopy(record, 0, raw, body, length)
     used = body + length

@@ -2,6 +2,8 @@ package io.bucketstate.checkpoint
 
 import java.util.UUID
 
+import io.bucketstate.table.FamilyDescriptor
+
 /**
  * A column family at a manifest's version.
  *
@@ -23,6 +25,8 @@ final case class ManifestFamily(
  * @param storeId          which store this is, as users know it
  * @param runs             newest first
  * @param commitId         of the changelog of this version that the runs hold
+ * @param nextFamily       the number that the next new family gets, where that is not one more than the
+ *                         highest of `families`
  * @param checkpointId     of this version, with checkpoint format 2
  * @param baseCheckpointId of the version before it, with checkpoint format 2
  */
@@ -35,7 +39,8 @@ final case class Manifest(
     runs: Seq[Run],
     commitId: Option[UUID] = None,
     checkpointId: Option[String] = None,
-    baseCheckpointId: Option[String] = None
+    baseCheckpointId: Option[String] = None,
+    nextFamily: Option[Int] = None
 ) {
   def file: CheckpointFiles.Manifest = CheckpointFiles.Manifest(version, checkpointId)
 
@@ -49,6 +54,10 @@ final case class Manifest(
   /** Whether this holds what the changelog of its own version led to. */
   def covers(own: ChangelogHeader): Boolean =
     own.checkpointId.isDefined || commitId.forall(_ == own.commitId)
+
+  /** The number that the next new family gets: no run holds anything of that family. */
+  def firstFreeFamily: Int =
+    nextFamily.getOrElse(families.iterator.map(_.descriptor.id + 1).maxOption.getOrElse(0))
 
   /** The names of all files that it needs. */
   def fileNames: Set[String] = runs.iterator.flatMap(_.files).map(_.name).toSet

@@ -45,9 +45,11 @@ object ManifestInvariants {
         spans.zip(spans.drop(1)).forall { case (a, b) => !a.overlaps(b) }
       }
     },
-    must("every bucket's family is described") { m =>
-      val known = m.families.map(_.descriptor.id).toSet
-      files(m).flatMap(_.buckets).forall(b => known(b.family))
+    must("every bucket's family is or was one of the store's") { m =>
+      files(m).flatMap(_.buckets).forall(_.family < m.firstFreeFamily)
+    },
+    must("every family has a number that was given out") { m =>
+      m.families.forall(_.descriptor.id < m.firstFreeFamily)
     },
     must("every family is described once")(m => distinct(m.families.map(_.descriptor.id))),
     must("no file has fewer entries than tombstones, or none") { m =>

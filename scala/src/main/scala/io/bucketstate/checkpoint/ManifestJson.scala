@@ -8,6 +8,8 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
+import io.bucketstate.table.FamilyDescriptor
+
 /** The members of a manifest's JSON, written and read side by side. */
 private[checkpoint] object ManifestJson {
   private val Crc = "crc32c:"
@@ -18,6 +20,7 @@ private[checkpoint] object ManifestJson {
     m.checkpointId.foreach(to.put("checkpointId", _))
     m.baseCheckpointId.foreach(to.put("baseCheckpointId", _))
     to.put("numBuckets", m.numBuckets).put("hashFunction", m.hashFunction)
+    m.nextFamily.foreach(to.put("nextFamily", _))
     val families = to.putArray("families")
     m.families.foreach(write(_, families.addObject()))
     val runs = to.putArray("runs")
@@ -32,6 +35,7 @@ private[checkpoint] object ManifestJson {
     baseCheckpointId = json.optional("baseCheckpointId")(_.text(_)),
     numBuckets = json.int("numBuckets"),
     hashFunction = json.text("hashFunction"),
+    nextFamily = json.optional("nextFamily")(_.int(_)),
     families = json.objects("families").map(family),
     runs = json.objects("runs").map(run)
   )
@@ -40,6 +44,7 @@ private[checkpoint] object ManifestJson {
     val d = f.descriptor
     to.put("id", d.id).put("name", d.name)
     to.put("keyEncoding", d.keyEncoding).put("valueEncoding", d.valueEncoding)
+    if (d.isInternal) to.put("internal", true)
     f.keySchema.foreach(to.put("keySchema", _))
     f.valueSchema.foreach(to.put("valueSchema", _))
     to.put("keyCount", f.keyCount)
@@ -51,7 +56,8 @@ private[checkpoint] object ManifestJson {
       json.int("id"),
       json.text("name"),
       json.text("keyEncoding"),
-      json.text("valueEncoding")
+      json.text("valueEncoding"),
+      json.optional("internal")(_.flag(_)).getOrElse(false)
     ),
     json.long("keyCount"),
     json.optional("keySchema")(_.text(_)),
@@ -103,6 +109,9 @@ private[checkpoint] object ManifestJson {
   final class Reader(node: JsonNode, damage: Damage) {
     def text(name: String): String =
       if (member(name).isTextual) member(name).textValue else throw bad(name, "a string")
+
+    def flag(name: String): Boolean =
+      if (member(name).isBoolean) member(name).booleanValue else throw bad(name, "true or false")
 
     def uuid(name: String): UUID =
       Try(UUID.fromString(text(name))).getOrElse(throw bad(name, "a UUID"))

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint
 
 import java.util.Arrays
 
-import io.bucketstate.table.Record
+import io.bucketstate.table.{Record, RecordOp}
 
 /**
  * Records one after another in the order of a run: by family, bucket and key bytes (unsigned), each
@@ -20,7 +20,10 @@ trait RecordCursor extends AutoCloseable {
   /** Key and value as in [[Record]], the key alone for a removal. Never changed: it may be kept. */
   def record: Array[Byte]
 
-  def isRemoval: Boolean
+  /** Which [[io.bucketstate.table.RecordOp]] the record is. */
+  def op: Byte
+
+  final def isRemoval: Boolean = op == RecordOp.Remove
 }
 
 object RecordCursor {

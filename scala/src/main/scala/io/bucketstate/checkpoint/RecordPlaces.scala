@@ -1,14 +1,14 @@
 package io.bucketstate.checkpoint
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.table.Record
+import io.bucketstate.table.{FamilySpec, Record}
 
-/** Which bucket a family's record is of. Thread-safe. */
-private[checkpoint] final class RecordPlaces(assigner: BucketAssigner, families: KnownFamilies)
-    extends ((Int, Array[Byte]) => Int) {
-  private[this] val bucketKeys = families.all.map { case (spec, _) =>
-    spec.id -> spec.bucketKey
-  }.toMap
+/** Which bucket a record of one of these families is of. Thread-safe. */
+private[checkpoint] final class RecordPlaces(
+    assigner: BucketAssigner,
+    families: Iterable[FamilySpec]
+) extends ((Int, Array[Byte]) => Int) {
+  private[this] val bucketKeys = families.map(spec => spec.id -> spec.bucketKey).toMap
 
   override def apply(family: Int, record: Array[Byte]): Int = {
     val from = Record.keyStart(record)

@@ -82,7 +82,7 @@ final class Recovery(
   private def bring(target: Changelog, latest: Changelog): Recovered =
     if (target.version == 0) {
       Lineage.of(store, target)(_ => false)
-      Recovered(emptyTable(new VersionedTable(assigner, 0L)))
+      Recovered(emptyTable)
     } else {
       val there = Listed(store)
       val all = there.manifests.filter(_.version <= latest.version)
@@ -181,13 +181,13 @@ final class Recovery(
   }
 
   private def ready(recovered: Recovered): Recovered = {
-    prepare(emptyTable(recovered.table))
+    prepare(recovered.table)
     recovered
   }
 
-  /** A table knows its families from the start, also those without a key. */
-  private def emptyTable(table: VersionedTable): VersionedTable = {
-    families.all.foreach { case (spec, _) => table.family(spec) }
+  private def emptyTable: VersionedTable = {
+    val table = new VersionedTable(assigner, 0L)
+    families.initial.foreach(table.family)
     table
   }
 

@@ -6,7 +6,7 @@ import java.util.Arrays
 
 import org.rocksdb.SstFileReaderIterator
 
-import io.bucketstate.table.Record
+import io.bucketstate.table.{Record, RecordOp}
 
 /** Walks over a file's entries, or looks single ones up. For one thread; keeps its reader open. */
 private[checkpoint] final class RunCursor(
@@ -26,7 +26,7 @@ private[checkpoint] final class RunCursor(
   private[this] var ended = false
   private[this] var prefixNow = 0
   private[this] var recordNow: Array[Byte] = _
-  private[this] var removal = false
+  private[this] var opNow: Byte = 0
 
   def all(count: Long): RunCursor = {
     entries.seekToFirst()
@@ -62,7 +62,7 @@ private[checkpoint] final class RunCursor(
     if (!isValid || !isAt(wanted)) Lookup.Absent
     else {
       readRecord()
-      if (removal) Lookup.Removed else Lookup.Found(recordNow)
+      Lookup.of(recordNow, opNow)
     }
   }
 
@@ -72,7 +72,7 @@ private[checkpoint] final class RunCursor(
 
   def record: Array[Byte] = recordNow
 
-  def isRemoval: Boolean = removal
+  def op: Byte = opNow
 
   def close(): Unit = if (entries.isOwningHandle) {
     ended = true
@@ -122,10 +122,11 @@ private[checkpoint] final class RunCursor(
       value = ByteBuffer.allocateDirect(2 * length)
       entries.value(value)
     }
-    val tag = if (length == 0) -1 else value.get().toInt
-    removal = tag == Tombstone.toInt
-    if (tag != Put.toInt && (!removal || length != 1)) {
-      throw damage(s"expected a value with tag 1 (PUT) or a bare 2 (TOMBSTONE), found $tag")
+    opNow = if (length == 0) 0 else value.get()
+    if (opNow != RecordOp.Put && opNow != RecordOp.Merge && (!isRemoval || length != 1)) {
+      throw damage(
+        s"expected a value with tag 1 (PUT) or 3 (MERGE), or a bare 2 (TOMBSTONE), found $opNow"
+      )
     }
     val keyLength = key.remaining
     val keyStart = Record.varintSize(keyLength)

@@ -10,7 +10,7 @@ import io.bucketstate.table.Record
  *
  * {{{
  *   key   := family u16 big-endian | bucket u16 big-endian | key bytes
- *   value := tag u8 (1 PUT, 2 TOMBSTONE) | value bytes (a TOMBSTONE has none)
+ *   value := tag u8 (1 PUT, 2 TOMBSTONE, 3 MERGE) | value bytes (a TOMBSTONE has none)
  * }}}
  *
  * Tombstones are values and not RocksDB's own deletions, because those would be gone for a reader that
@@ -20,8 +20,6 @@ import io.bucketstate.table.Record
 private[checkpoint] object RunFormat {
   val Version = 1
   val PrefixLength = 4
-  val Put: Byte = 1
-  val Tombstone: Byte = 2
   val TableFormat = 6
 
   /** Both are written as u16. */

@@ -4,20 +4,6 @@ import java.nio.file.Path
 
 import org.rocksdb.SstFileReader
 
-/** What a file, or a run, or some runs say of a key. */
-sealed trait Lookup
-
-object Lookup {
-
-  /** Nothing: an older run may have it. */
-  case object Absent extends Lookup
-
-  /** The key was removed, whatever older runs have. */
-  case object Removed extends Lookup
-
-  final case class Found(record: Array[Byte]) extends Lookup
-}
-
 /**
  * One file of a run, opened. Every block that is read is verified; damage is a `CorruptException` that
  * reaches whoever reads, never a key that is not there.

@@ -26,7 +26,7 @@ final class RunReaders(local: LocalRuns, options: SstOptions, check: RunCheck = 
     val files = newestFirst.iterator
       .flatMap(_.files)
       .filter(_.buckets.exists(b => b.family == family && b.holds(bucket)))
-    files.map(reader(_).get(family, bucket, key)).find(_ != Lookup.Absent).getOrElse(Lookup.Absent)
+    Lookup.combined(files.map(reader(_).get(family, bucket, key)))
   }
 
   /** Opens the files of some buckets, and fetches them where they are not local: a warm-up. */

@@ -9,6 +9,7 @@ import scala.util.Using
 import scala.util.control.NonFatal
 
 import io.bucketstate.error.InvalidException
+import io.bucketstate.table.RecordOp
 
 /**
  * Writes runs: each file first to the local disk, then, whole, to the checkpoint. A run is visible to
@@ -66,7 +67,9 @@ final class RunWriter(
     while (more && !full) {
       val (family, bucket) = (records.family, records.bucket)
       while (more && records.family == family && records.bucket == bucket) {
-        file.put(family, bucket, records.record, records.isRemoval)
+        // Below the oldest run there is nothing that a value could be appended to.
+        val op = if (oldest) RecordOp.Put else records.op
+        file.put(family, bucket, records.record, op)
         more = next(records, oldest)
       }
       full = file.length >= maxFileBytes

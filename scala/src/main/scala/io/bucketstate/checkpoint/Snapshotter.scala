@@ -48,11 +48,10 @@ final class Snapshotter(
     families: KnownFamilies,
     runs: RunAccess,
     storeId: String,
-    schemas: Map[Int, FamilySchemas],
+    schemas: String => Option[FamilySchemas],
     maxRuns: Int
 ) {
   private[this] val manifests = new Manifests(store)
-  private[this] val places = new RecordPlaces(assigner, families)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
   @volatile private[this] var used = Set.empty[String]
@@ -118,29 +117,33 @@ final class Snapshotter(
         val live = CompactionPlan.liveBytes(keys, older)
         CompactionPlan(incomingBytes, older.map(_.bytes), live, maxRuns)
       }
+    val living = newestLog.families.iterator.map(_.descriptor.id).toSet
     def incoming = new ChangeMerger(
       changelogs.zip(lineage.changelogs).map { case (reader, file) =>
-        BucketSource.ofChangelog(reader, s"${store.location}/${file.name}", places)
+        val path = s"${store.location}/${file.name}"
+        val specs = reader.families.map(f => families.matching(path, f.descriptor))
+        BucketSource.ofChangelog(reader, path, new RecordPlaces(assigner, specs))
       },
-      assigner.numBuckets
+      assigner.numBuckets,
+      living
     )
+    def oldRuns(some: Seq[Run], dropRemovals: Boolean) =
+      new FamilyFilter(runs.readers.scanAll(some, dropRemovals), living)
     val first = base.fold(1L)(_.version + 1)
     val (span, records, kept) = plan match {
       case CompactionPlan.Append        => (first, incoming, older)
       case CompactionPlan.Merge(newest) =>
         val (merged, rest) = older.splitAt(newest)
-        val oldRuns = runs.readers.scanAll(merged, dropRemovals = false)
         (
           merged.last.versions.first,
-          new RunMerge(Seq(incoming, oldRuns), dropRemovals = false),
+          new RunMerge(Seq(incoming, oldRuns(merged, dropRemovals = false)), dropRemovals = false),
           rest
         )
       case CompactionPlan.Rewrite =>
         val all = target.memory match {
           case Some(state) => new ChangeMerger(Seq(state), assigner.numBuckets)
           case None        =>
-            val oldRuns = runs.readers.scanAll(older, dropRemovals = true)
-            new RunMerge(Seq(incoming, oldRuns), dropRemovals = true)
+            new RunMerge(Seq(incoming, oldRuns(older, dropRemovals = true)), dropRemovals = true)
         }
         (1L, all, Nil)
     }
@@ -181,13 +184,14 @@ final class Snapshotter(
       assigner.numBuckets,
       BucketAssigner.HashName,
       log.families.map { f =>
-        val schema = schemas.get(f.descriptor.id)
+        val schema = schemas(f.descriptor.name)
         ManifestFamily(f.descriptor, f.keyCount, schema.map(_.key), schema.map(_.value))
       },
       all,
       Some(log.header.commitId),
       log.header.checkpointId,
-      log.header.baseId.filter(_ => log.header.checkpointId.isDefined)
+      log.header.baseId.filter(_ => log.header.checkpointId.isDefined),
+      Some(log.nextFamily)
     )
 
   /** The newest manifest below the target that leads to it, and the changelogs from there. */
@@ -274,7 +278,7 @@ final class Snapshotter(
     def family: Int = records.family
     def bucket: Int = records.bucket
     def record: Array[Byte] = records.record
-    def isRemoval: Boolean = records.isRemoval
+    def op: Byte = records.op
     def close(): Unit = records.close()
   }
 }

@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import org.rocksdb.SstFileWriter
 
-import io.bucketstate.table.Record
+import io.bucketstate.table.{Record, RecordOp}
 
 /** One SST being written to the local disk, and what was put in it. For one thread. */
 private[checkpoint] final class SstFile(path: Path, options: SstOptions) extends AutoCloseable {
@@ -37,20 +37,16 @@ private[checkpoint] final class SstFile(path: Path, options: SstOptions) extends
   def length: Long = math.max(1L, sst.fileSize())
 
   /** Keys must come in a run's order, each once. */
-  def put(family: Int, bucket: Int, record: Array[Byte], isRemoval: Boolean): Unit = {
+  def put(family: Int, bucket: Int, record: Array[Byte], op: Byte): Unit = {
     note(family, bucket)
     val keyStart = Record.keyStart(record)
     val keyEnd = Record.keyEnd(record)
     key = room(key, RunFormat.PrefixLength + keyEnd - keyStart)
     key.putInt(RunFormat.prefix(family, bucket)).put(record, keyStart, keyEnd - keyStart).flip()
-    if (isRemoval) {
-      value = room(value, 1)
-      value.put(RunFormat.Tombstone).flip()
-      removals += 1
-    } else {
-      value = room(value, 1 + record.length - keyEnd)
-      value.put(RunFormat.Put).put(record, keyEnd, record.length - keyEnd).flip()
-    }
+    val valueEnd = if (op == RecordOp.Remove) keyEnd else record.length
+    value = room(value, 1 + valueEnd - keyEnd)
+    value.put(op).put(record, keyEnd, valueEnd - keyEnd).flip()
+    if (op == RecordOp.Remove) removals += 1
     SstErrors.writing(path.toString)(sst.put(key, value))
     count += 1
   }

@@ -24,7 +24,6 @@ private[checkpoint] final class VersionFiles(
   import VersionFiles._
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
-  private[this] val places = new RecordPlaces(assigner, families)
 
   /**
    * @param lineage  from the target back to the manifest, or to the empty store
@@ -60,8 +59,18 @@ private[checkpoint] final class VersionFiles(
         StoredChecks.miscounted(path(target), target.version, names(family), expected, found)
       }
     )
+    val table = new VersionedTable(assigner, target.version, loader)
+    counts.foreach { case (descriptor, _) =>
+      table.family(families.matching(path(target), descriptor))
+    }
+    table.reserveFamilies(
+      opened.lastOption
+        .map(_.reader.nextFamily)
+        .orElse(manifest.map(_.firstFreeFamily))
+        .getOrElse(0)
+    )
     Recovered(
-      new VersionedTable(assigner, target.version, loader),
+      table,
       opened.lastOption.map(_.reader.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
       opened.map(o => o.file.version -> o.reader.length)
@@ -83,7 +92,10 @@ private[checkpoint] final class VersionFiles(
     if (hold) reader.verifyBlocks() else reader.close()
     checkBase(file, base, reader.header)
     StoredChecks.buckets(path(file), reader.header.numBuckets, reader.header.hashFunction, assigner)
-    reader.families.foreach(f => families.matching(path(file), f.descriptor))
+    val places = new RecordPlaces(
+      assigner,
+      reader.families.map(f => families.matching(path(file), f.descriptor))
+    )
     val reading: (ChangelogReader => Unit) => Unit =
       if (hold) use => use(reader)
       else use => Using.resource(ChangelogReader.open(store, file))(use)

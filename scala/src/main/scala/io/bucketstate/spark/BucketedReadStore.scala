@@ -13,17 +13,16 @@ import io.bucketstate.spark.StoreLifecycle._
 private[bucketstate] final class BucketedReadStore(
     id: StateStoreId,
     version: Long,
-    family: FamilyView,
+    families: FamilyViews,
     validator: RowValidator,
     onEnd: () => Unit
-) extends StoreView(id, version, family, validator) {
+) extends StoreView(id, version, families, validator) {
 
   override protected def readAt: Long = version
 
   override protected def requireOpen(): Unit =
-    if (state ne Updating) {
-      throw StateStoreErrors.stateStoreOperationOutOfOrder(s"Cannot read after $state")
-    }
+    // Spark's RocksDB provider gives readers a stamp, and this error when it was given back.
+    if (state ne Updating) throw StateStoreErrors.invalidStamp(version, WriterLock.Free)
 
   override def abort(): Unit = end(Abort)
 

@@ -38,11 +38,13 @@ private[spark] trait WriteSession {
 private[spark] final class BucketedStateStore(
     id: StateStoreId,
     version: Long,
-    family: FamilyView,
+    families: FamilyViews,
     validator: RowValidator,
     session: WriteSession
-) extends StoreView(id, version, family, validator)
+) extends StoreView(id, version, families, validator)
     with StateStore {
+  import BucketedStateStore._
+
   private[this] val newVersion = version + 1
   private[this] var figures: StateStoreMetrics = _
 
@@ -50,21 +52,74 @@ private[spark] final class BucketedStateStore(
 
   override protected def requireOpen(): Unit =
     if ((state ne Updating) || !session.isCurrent) {
-      StoreLifecycle.next(state, Update)
       session.verify()
+      StoreLifecycle.next(state, Update)
+      ()
     }
 
   override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
     requireOpen()
     requireKey(key)
     require(value != null, "Cannot put a null value")
-    familyOf(colFamilyName, "put").put(key, value)
+    families.of(colFamilyName, "put").put(key, value)
   }
 
   override def remove(key: UnsafeRow, colFamilyName: String): Unit = {
     requireOpen()
     requireKey(key)
-    familyOf(colFamilyName, "remove").remove(key)
+    families.of(colFamilyName, "remove").remove(key)
+  }
+
+  override def deleteRange(
+      beginKey: UnsafeRow,
+      endKey: UnsafeRow,
+      colFamilyName: String
+  ): Unit = {
+    requireOpen()
+    verify(beginKey != null, "Begin key cannot be null")
+    verify(endKey != null, "End key cannot be null")
+    val view = families.of(colFamilyName, "deleteRange")
+    verify(
+      view.keys.removesRanges,
+      "deleteRange requires a RangeKeyScanStateEncoderSpec for ordered key encoding"
+    )
+    view.removeRange(beginKey, endKey)
+  }
+
+  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+    requireOpen()
+    requireKey(key)
+    requireList(values, "put")
+    val view = families.of(colFamilyName, "put")
+    verify(view.schema.multiValued, s"Multi-value put operation requires an encoder$Several")
+    view.putAll(key, values)
+  }
+
+  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
+    requireOpen()
+    val view = mergeable(colFamilyName)
+    requireKey(key)
+    require(value != null, "Cannot merge a null value")
+    view.merge(key, value)
+  }
+
+  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+    requireOpen()
+    val view = mergeable(colFamilyName)
+    requireKey(key)
+    requireList(values, "merge")
+    view.mergeAll(key, values)
+  }
+
+  private def mergeable(colFamilyName: String): FamilyView = {
+    val view = families.of(colFamilyName, "merge")
+    verify(view.schema.multiValued, s"Merge operation requires an encoder$Several")
+    view
+  }
+
+  private def requireList(values: Array[UnsafeRow], verb: String): Unit = {
+    require(values != null, s"Cannot $verb a null value")
+    values.foreach(value => require(value != null, s"Cannot $verb a null value in the array"))
   }
 
   override def commit(): Long = synchronized {
@@ -123,19 +178,28 @@ private[spark] final class BucketedStateStore(
       keyStateEncoderSpec: KeyStateEncoderSpec,
       useMultipleValuesPerKey: Boolean,
       isInternal: Boolean
-  ): Unit = throw StateStoreErrors.multipleColumnFamiliesNotSupported(StoreView.Provider)
+  ): Unit = {
+    requireOpen()
+    families.create(
+      FamilySchema(
+        colFamilyName,
+        keySchema,
+        valueSchema,
+        keyStateEncoderSpec,
+        useMultipleValuesPerKey,
+        isInternal
+      )
+    )
+  }
 
-  override def removeColFamilyIfExists(colFamilyName: String): Boolean =
-    throw StateStoreErrors.removingColumnFamiliesNotSupported(StoreView.Provider)
-
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit =
-    throw StoreView.oneValuePerKey("putList")
-
-  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit =
-    throw StoreView.oneValuePerKey("merge")
-
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit =
-    throw StoreView.oneValuePerKey("mergeList")
+  override def removeColFamilyIfExists(colFamilyName: String): Boolean = {
+    requireOpen()
+    families.remove(colFamilyName)
+  }
 
   override def toString: String = s"BucketedStateStore[$id, version=$version]"
+}
+
+private object BucketedStateStore {
+  private val Several = " which supports multiple values for a single key"
 }

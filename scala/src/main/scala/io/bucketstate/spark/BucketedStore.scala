@@ -13,7 +13,7 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.checkpoint._
 import io.bucketstate.config.{MetricKey, StoreConfig}
-import io.bucketstate.table.{RecordBuffer, VersionedTable}
+import io.bucketstate.table.VersionedTable
 
 /**
  * One store of one query run: opens versions for tasks, one writer at a time, readers beside it.
@@ -26,18 +26,25 @@ private[bucketstate] final class BucketedStore(
     keySchema: StructType,
     valueSchema: StructType,
     keySpec: KeyStateEncoderSpec,
+    useColumnFamilies: Boolean,
+    multiValued: Boolean,
     config: StoreConfig,
     conf: StateStoreConf,
     hadoopConf: Configuration,
     newId: () => UUID
 ) {
   private[this] val ticker = Ticker.System
-  private[this] val family =
-    FamilySchema(0, StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keySpec)
+  private[this] val registry = {
+    val name = StateStore.DEFAULT_COL_FAMILY_NAME
+    new FamilyRegistry(
+      FamilySchema(name, keySchema, valueSchema, keySpec, multiValued, isInternal = false),
+      useColumnFamilies
+    )
+  }
   private[this] val assigner = new BucketAssigner(config.numBuckets)
   private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
   private[this] val files = FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf)
-  private[this] val families = new KnownFamilies(Seq(family.tableSpec -> family.descriptor))
+  private[this] val families = new KnownFamilies(registry.default.descriptor(0), useColumnFamilies)
   private[this] val snapshots = new StoreSnapshots(
     id,
     config,
@@ -47,7 +54,7 @@ private[bucketstate] final class BucketedStore(
     codec,
     assigner,
     families,
-    Map(family.id -> FamilySchemas(keySchema.json, valueSchema.json)),
+    registry.of(_).map(_.json),
     ticker,
     Clock.systemUTC()
   )
@@ -55,7 +62,7 @@ private[bucketstate] final class BucketedStore(
     new TableKeeper(load, config.spark.versionsInMemory, restored)
   private[this] val lock = new WriterLock(id, config.lockAcquireTimeoutMs, ticker)
   private[this] val committer =
-    new Committer(files, assigner, codec, Seq(family.descriptor), ticker)
+    new Committer(files, assigner, codec, ticker)
   private[this] val maintenance = new StoreMaintenance(
     files,
     RetentionRules(
@@ -110,7 +117,8 @@ private[bucketstate] final class BucketedStore(
       val lineage = checkOf(opened, version, base)
       val session =
         new Session(opened, stamp, loadMs, lineage, ids, keeper.commitOf(version), forceSnapshot)
-      val store = new BucketedStateStore(id, version, viewOf(opened.table), validator, session)
+      val store =
+        new BucketedStateStore(id, version, viewsOf(opened.table, version + 1), validator, session)
       onTaskEnd(() => store.abortIfOpen(), () => lock.release(stamp))
       store
     } catch {
@@ -136,7 +144,7 @@ private[bucketstate] final class BucketedStore(
       case _                  => ()
     }
     val end = () => keeper.endRead(table, version)
-    val store = new BucketedReadStore(id, version, viewOf(table), validator, end)
+    val store = new BucketedReadStore(id, version, viewsOf(table, version), validator, end)
     onTaskEnd(() => store.endIfOpen(), () => ())
     store
   }
@@ -156,7 +164,7 @@ private[bucketstate] final class BucketedStore(
     val recovered =
       loading(snapshots.recovery.loadFrom(Changelog(from, fromId), Changelog(to, toId)))
     val table = telling(recovered).table
-    new ReplayedState(id, table, viewOf(table), validator)
+    new ReplayedState(id, table, viewsOf(table, _), validator)
   }
 
   /** The changes of the versions `from` to `to`, as Spark's change feed wants them. */
@@ -167,13 +175,15 @@ private[bucketstate] final class BucketedStore(
       checkpointId: Option[String]
   ): ChangeRecords = {
     requireReplay(from, to)
-    columnFamily.filter(_ != family.name).foreach { _ =>
-      throw StateStoreErrors.multipleColumnFamiliesNotSupported(StoreView.Provider)
+    val name = columnFamily.getOrElse(registry.default.name)
+    val schema = registry.of(name).getOrElse {
+      throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily("readChangeFeed", name)
     }
     lock.failIfClosed("ACQUIRED", "load")
-    val feed = loading(new ChangeFeed(files, families).read(from, to, checkpointId, family.id))
-    val decoder = new ChangeDecoder(family)
-    new ChangeRecords(() => loading(feed.nextOption()).map(decoder.decode))
+    val decoder = new ChangeDecoder(schema)
+    val feed = loading(new ChangeFeed(files, families).read(from, to, checkpointId, name))
+    val changes = feed.flatMap(decoder.decode)
+    new ChangeRecords(() => loading(changes.nextOption()))
   }
 
   private def requireReplay(from: Long, to: Long): Unit = {
@@ -200,19 +210,14 @@ private[bucketstate] final class BucketedStore(
 
   /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
   private def telling(recovered: Recovered): Recovered = {
-    recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, StoreView.Provider, _))
+    recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, _))
     recovered
   }
 
   private def restored(recovered: Recovered): Unit = snapshots.restored(keeper, recovered)
 
-  private def viewOf(table: VersionedTable): FamilyView =
-    new FamilyView(
-      family,
-      table.family(family.tableSpec),
-      KeyCodecs.forSpec(keySpec, valueSchema),
-      new RecordBuffer(assigner)
-    )
+  private def viewsOf(table: VersionedTable, version: Long): FamilyViews =
+    new FamilyViews(registry, table, version, assigner)
 
   private def requireVersion(version: Long): Unit =
     if (version < 0) throw SparkInternals.unexpectedVersion(version)
@@ -221,7 +226,7 @@ private[bucketstate] final class BucketedStore(
     try open
     catch {
       case failure: Throwable =>
-        throw SparkErrors.cannotLoad(id, StoreView.Provider, failure)
+        throw SparkErrors.cannotLoad(id, failure)
     }
 
   /**
@@ -299,7 +304,7 @@ private[bucketstate] final class BucketedStore(
     private def metricsWith(figures: Map[MetricKey, Long]): StateStoreMetrics =
       SparkMetrics.of(
         id,
-        opened.table.family(family.tableSpec).keyCount,
+        FamilyViews.keyCount(opened.table),
         opened.table.memoryBytes,
         figures ++ openingFigures ++ snapshots.drainFigures(opened.table.newest) ++ Map(
           MetricKey.LazyLoads -> (opened.table.lazyLoads - lazyLoadsBefore),
@@ -312,28 +317,6 @@ private[bucketstate] final class BucketedStore(
       case (_, Some(ms))           => Map(MetricKey.TableReloads -> 1L, MetricKey.ReloadTime -> ms)
       case (Opened.Reopened(_), _) => Map(MetricKey.TableReopens -> 1L)
       case _                       => Map(MetricKey.TableHits -> 1L)
-    }
-  }
-}
-
-private[bucketstate] object BucketedStore {
-
-  /** Refuses, with Spark's own errors, what this version of the provider does not do. */
-  def requireSupported(
-      keySpec: KeyStateEncoderSpec,
-      useColumnFamilies: Boolean,
-      useMultipleValuesPerKey: Boolean
-  ): Unit = {
-    if (useColumnFamilies)
-      throw StateStoreErrors.multipleColumnFamiliesNotSupported(StoreView.Provider)
-    if (useMultipleValuesPerKey) throw StoreView.oneValuePerKey("multipleValuesPerKey")
-    keySpec match {
-      case _: NoPrefixKeyStateEncoderSpec | _: PrefixKeyScanStateEncoderSpec => ()
-      case other                                                             =>
-        throw StateStoreErrors.unsupportedOperationException(
-          s"${other.getClass.getSimpleName}",
-          StoreView.Provider
-        )
     }
   }
 }

@@ -4,13 +4,7 @@ import java.util.UUID
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint.{
-  BlockCodec,
-  ChangelogHeader,
-  ChangelogWriter,
-  FamilyDescriptor,
-  FileStore
-}
+import io.bucketstate.checkpoint.{BlockCodec, ChangelogHeader, ChangelogWriter, FileStore}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.table.VersionedTable
 
@@ -22,7 +16,6 @@ private[spark] final class Committer(
     store: FileStore,
     assigner: BucketAssigner,
     codec: BlockCodec,
-    descriptors: Seq[FamilyDescriptor],
     ticker: Ticker
 ) extends AutoCloseable {
   private[this] val writer = new ChangelogWriter()
@@ -49,7 +42,7 @@ private[spark] final class Committer(
       ids.own,
       if (ids.own.isDefined) ids.base else base.map(_.toString)
     )
-    val bytes = writer.encode(header, descriptors.zip(changes.families))
+    val bytes = writer.encode(header, changes)
     val encoded = ticker.nanos
     store.write(Changelog(changes.version, ids.own).name)(bytes.writeTo)
     Map(

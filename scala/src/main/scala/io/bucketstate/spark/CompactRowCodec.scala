@@ -225,9 +225,6 @@ final class CompactRowCodec(schema: StructType) {
 
 object CompactRowCodec {
 
-  /** As recorded in changelogs. */
-  val Name = "compact-row/1"
-
   private final val Raw: Byte = 0
   private final val Compact: Byte = 1
 

@@ -1,60 +1,46 @@
 package io.bucketstate.spark
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, UnsafeRowPair}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import io.bucketstate.checkpoint.FamilyDescriptor
-import io.bucketstate.table.{FamilySpec, FamilyState, Record, RecordBuffer}
-
-/** A column family as Spark describes it when it makes one. Immutable. */
-private[spark] final case class FamilySchema(
-    id: Int,
-    name: String,
-    keySchema: StructType,
-    valueSchema: StructType,
-    keySpec: KeyStateEncoderSpec
-) {
-  def scannable: Boolean = KeyCodecs.ordered(keySpec)
-
-  def tableSpec: FamilySpec = FamilySpec(id, name, KeyCodecs.bucketKey(keySpec), scannable)
-
-  /** What the changelog says of the family, so that a reader needs nothing else to take it apart. */
-  def descriptor: FamilyDescriptor =
-    FamilyDescriptor(id, name, KeyCodecs.name(keySpec), CompactRowCodec.Name)
-}
+import io.bucketstate.table.{FamilyState, Record, RecordBuffer}
 
 /**
  * One column family of one opened store: rows on Spark's side, records on the table's. Not
  * thread-safe; each opened store has its own.
  *
- * Every row handed out has bytes of its own, so it stays as it is whatever the store does next.
+ * Where keys have several values, `get`, `pairs` and the scans give the first one, as Spark's RocksDB
+ * provider does. Every row handed out has bytes of its own, so it stays as it is whatever the store does
+ * next.
  */
 private[spark] final class FamilyView(
     val schema: FamilySchema,
     state: FamilyState,
-    keys: KeyCodec,
     buffer: RecordBuffer
 ) {
+  val keys: KeyCodec = KeyCodecs.forSpec(schema.keySpec, schema.valueSchema, state.spec.bucketKey)
   private[this] val values = new CompactRowCodec(schema.valueSchema)
   private[this] val valueFields = schema.valueSchema.length
+  private[this] val lists =
+    if (schema.multiValued) new RowListCodec(schema.valueSchema) else null
 
   def get(key: UnsafeRow, at: Long): UnsafeRow = {
     keys.encode(key, buffer)
     val record = state.get(buffer, at)
-    if (record == null) null
-    else values.decode(record, buffer.keyLength, record.length, new UnsafeRow(valueFields))
+    if (record == null) null else value(record, buffer.keyLength)
   }
 
   def contains(key: UnsafeRow, at: Long): Boolean = {
     keys.encode(key, buffer)
-    state.get(buffer, at) != null
+    state.contains(buffer, at)
   }
 
   def put(key: UnsafeRow, value: UnsafeRow): Unit = {
     keys.encode(key, buffer)
-    val space = buffer.valueSpace(values.maxSize(value))
-    buffer.valueDone(values.encode(value, space, buffer.keyEnd))
+    if (lists == null) {
+      val space = buffer.valueSpace(values.maxSize(value))
+      buffer.valueDone(values.encode(value, space, buffer.keyEnd))
+    } else lists.encode(value, buffer)
     state.put(buffer)
   }
 
@@ -63,20 +49,59 @@ private[spark] final class FamilyView(
     state.remove(buffer)
   }
 
-  /** All pairs at a version; the pair object is reused, as Spark's contract allows, its rows are not. */
-  def pairs(at: Long): Iterator[UnsafeRowPair] = rows(state.records(at))
+  def removeRange(from: UnsafeRow, until: UnsafeRow): Unit =
+    state.removeRange(keys.encodeKey(from), keys.encodeKey(until))
 
-  def prefixed(prefix: UnsafeRow, at: Long): Iterator[UnsafeRowPair] =
-    rows(state.prefixed(keys.encodePrefix(prefix), at))
+  /** All values of a key; only where keys have several. */
+  def valuesOf(key: UnsafeRow, at: Long): Iterator[UnsafeRow] = {
+    keys.encode(key, buffer)
+    val record = state.get(buffer, at)
+    if (record == null) Iterator.empty else lists.all(record, buffer.keyLength)
+  }
 
-  private def rows(records: Iterator[Array[Byte]]): Iterator[UnsafeRowPair] = {
+  def putAll(key: UnsafeRow, all: Array[UnsafeRow]): Unit = {
+    keys.encode(key, buffer)
+    lists.encodeAll(all, buffer)
+    state.put(buffer)
+  }
+
+  def merge(key: UnsafeRow, value: UnsafeRow): Unit = {
+    keys.encode(key, buffer)
+    lists.encode(value, buffer)
+    state.merge(buffer)
+  }
+
+  def mergeAll(key: UnsafeRow, all: Array[UnsafeRow]): Unit = {
+    keys.encode(key, buffer)
+    lists.encodeAll(all, buffer)
+    state.merge(buffer)
+  }
+
+  /** All pairs at a version. */
+  def pairs(at: Long): Iterator[Array[Byte]] = state.records(at)
+
+  def prefixed(prefix: UnsafeRow, at: Long): Iterator[Array[Byte]] =
+    state.prefixed(keys.encodePrefix(prefix), at)
+
+  def ranged(from: Option[UnsafeRow], until: Option[UnsafeRow], at: Long): Iterator[Array[Byte]] =
+    state.ranged(from.map(keys.encodeKey).orNull, until.map(keys.encodeKey).orNull, at)
+
+  /** One pair of each record; the pair object is reused, as Spark's contract allows, its rows are not. */
+  def rows(records: Iterator[Array[Byte]]): Iterator[UnsafeRowPair] = {
     val pair = new UnsafeRowPair
-    records.map { record =>
-      val value =
-        values.decode(record, Record.keyEnd(record), record.length, new UnsafeRow(valueFields))
-      pair.withRows(keys.decode(record), value)
+    records.map(record => pair.withRows(keys.decode(record), value(record, Record.keyEnd(record))))
+  }
+
+  /** A pair for each value of each record. */
+  def allRows(records: Iterator[Array[Byte]]): Iterator[UnsafeRowPair] = {
+    val pair = new UnsafeRowPair
+    records.flatMap { record =>
+      val key = keys.decode(record)
+      lists.all(record, Record.keyEnd(record)).map(pair.withRows(key, _))
     }
   }
 
-  def keyCount: Long = state.keyCount
+  private def value(record: Array[Byte], from: Int): UnsafeRow =
+    if (lists == null) values.decode(record, from, record.length, new UnsafeRow(valueFields))
+    else lists.first(record, from)
 }

@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.bucket.BucketKey
+import io.bucketstate.checkpoint.FamilyEncodings
 import io.bucketstate.table.{Record, RecordBuffer}
 
 /**
@@ -21,8 +22,17 @@ private[spark] sealed trait KeyCodec {
   /** The key of a record. */
   def decode(record: Array[Byte]): UnsafeRow
 
-  /** The bytes every key with that prefix starts with; only where [[KeyCodecs.ordered]]. */
+  /** The key's bytes alone: the bound of a range. */
+  def encodeKey(key: UnsafeRow): Array[Byte]
+
+  /** The bytes every key with that prefix starts with; only where `scansPrefixes`. */
   def encodePrefix(prefix: UnsafeRow): Array[Byte]
+
+  def scansPrefixes: Boolean
+
+  def scansRanges: Boolean
+
+  def removesRanges: Boolean
 }
 
 /** Keys that are only ever looked up whole. */
@@ -38,8 +48,19 @@ private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec 
   override def decode(record: Array[Byte]): UnsafeRow =
     rows.decode(record, Record.keyStart(record), Record.keyEnd(record), new UnsafeRow(numFields))
 
+  override def encodeKey(key: UnsafeRow): Array[Byte] = {
+    val space = new Array[Byte](rows.maxSize(key))
+    JArrays.copyOf(space, rows.encode(key, space, 0))
+  }
+
   override def encodePrefix(prefix: UnsafeRow): Array[Byte] =
     throw new IllegalArgumentException("Prefix scan requires setting prefix key!")
+
+  override def scansPrefixes: Boolean = false
+
+  override def scansRanges: Boolean = false
+
+  override def removesRanges: Boolean = false
 }
 
 /** Keys whose byte order matters: encoded by Spark's own encoders, byte for byte. */
@@ -53,36 +74,42 @@ private[spark] final class SparkKeyCodec(encoder: RocksDBKeyStateEncoder, bucket
     buffer.keyDone(RecordBuffer.KeyOffset + bytes.length, bucketKey)
   }
 
-  override def decode(record: Array[Byte]): UnsafeRow =
-    encoder.decodeKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
+  /** A copy, because the encoder's projections write every row into the same bytes. */
+  override def decode(record: Array[Byte]): UnsafeRow = encoder
+    .decodeKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
+    .copy()
+
+  override def encodeKey(key: UnsafeRow): Array[Byte] = encoder.encodeKey(key)
 
   override def encodePrefix(prefix: UnsafeRow): Array[Byte] = encoder.encodePrefixKey(prefix)
+
+  override def scansPrefixes: Boolean = encoder.supportPrefixKeyScan
+
+  override def scansRanges: Boolean = encoder.supportsRangeScan
+
+  override def removesRanges: Boolean = encoder.supportsDeleteRange
 }
 
-/** Which codec and which place in the table Spark's encoder specifications lead to. */
+/** Which codec Spark's encoder specifications lead to, and what files call it. */
 private[spark] object KeyCodecs {
 
-  def forSpec(spec: KeyStateEncoderSpec, valueSchema: StructType): KeyCodec = spec match {
+  def forSpec(
+      spec: KeyStateEncoderSpec,
+      valueSchema: StructType,
+      bucketKey: BucketKey
+  ): KeyCodec = spec match {
     case NoPrefixKeyStateEncoderSpec(schema) => new CompactKeyCodec(schema)
     case other                               =>
       val rows = new UnsafeRowDataEncoder(other, valueSchema)
-      new SparkKeyCodec(other.toEncoder(rows, useColumnFamilies = false), bucketKey(other))
+      new SparkKeyCodec(other.toEncoder(rows, useColumnFamilies = false), bucketKey)
   }
 
-  def bucketKey(spec: KeyStateEncoderSpec): BucketKey = spec match {
-    case _: PrefixKeyScanStateEncoderSpec => BucketKey.LengthPrefixed
-    case _                                => BucketKey.Whole
-  }
-
-  /** Whether keys must be found in byte order. */
-  def ordered(spec: KeyStateEncoderSpec): Boolean = !spec.isInstanceOf[NoPrefixKeyStateEncoderSpec]
-
-  /** As recorded in changelogs; a family that comes back with another one cannot be read. */
+  /** As recorded in the files; a family that comes back with another one cannot be read. */
   def name(spec: KeyStateEncoderSpec): String = spec match {
-    case _: NoPrefixKeyStateEncoderSpec           => CompactRowCodec.Name
-    case PrefixKeyScanStateEncoderSpec(_, n)      => s"spark-prefix-scan/$n"
-    case RangeKeyScanStateEncoderSpec(_, columns) => columns.mkString("spark-range-scan/", ",", "")
-    case _: TimestampAsPrefixKeyStateEncoderSpec  => "spark-timestamp-prefix"
-    case _: TimestampAsPostfixKeyStateEncoderSpec => "spark-timestamp-postfix"
+    case _: NoPrefixKeyStateEncoderSpec           => FamilyEncodings.CompactRow
+    case PrefixKeyScanStateEncoderSpec(_, n)      => FamilyEncodings.prefixScan(n)
+    case RangeKeyScanStateEncoderSpec(_, columns) => FamilyEncodings.rangeScan(columns)
+    case _: TimestampAsPrefixKeyStateEncoderSpec  => FamilyEncodings.TimestampPrefix
+    case _: TimestampAsPostfixKeyStateEncoderSpec => FamilyEncodings.TimestampPostfix
   }
 }

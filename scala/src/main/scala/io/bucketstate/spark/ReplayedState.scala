@@ -12,16 +12,16 @@ import io.bucketstate.table.VersionedTable
 private[bucketstate] final class ReplayedState(
     id: StateStoreId,
     table: VersionedTable,
-    family: FamilyView,
+    viewsAt: Long => FamilyViews,
     validator: RowValidator
 ) {
   def forRead: ReadStateStore =
-    new BucketedReadStore(id, table.newest, family, validator, () => ())
+    new BucketedReadStore(id, table.newest, viewsAt(table.newest), validator, () => ())
 
   def forWrite: StateStore = {
     val version = table.newest
     table.begin(keepFrom = version)
-    new BucketedStateStore(id, version, family, validator, Session)
+    new BucketedStateStore(id, version, viewsAt(version + 1), validator, Session)
   }
 
   private object Session extends WriteSession {
@@ -34,7 +34,7 @@ private[bucketstate] final class ReplayedState(
     override def abort(): Unit = table.abort()
 
     override def metrics: StateStoreMetrics =
-      SparkMetrics.of(id, family.keyCount, table.memoryBytes, Map.empty)
+      SparkMetrics.of(id, FamilyViews.keyCount(table), table.memoryBytes, Map.empty)
 
     override val ids: CheckpointIds = CheckpointIds(None, None)
 

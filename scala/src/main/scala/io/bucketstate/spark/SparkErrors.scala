@@ -12,10 +12,10 @@ import io.bucketstate.error._
 private[spark] object SparkErrors {
 
   /** What `getStore` throws when a version cannot be loaded. */
-  def cannotLoad(storeId: StateStoreId, provider: String, failure: Throwable): Throwable =
+  def cannotLoad(storeId: StateStoreId, failure: Throwable): Throwable =
     failure match {
       case e: OutOfMemoryError     => SparkInternals.notEnoughMemory(storeId.toString, e)
-      case e: MissingException     => SparkInternals.missingChangelog(e.file, provider, e)
+      case e: MissingException     => SparkInternals.unreadableFile(e.file, e)
       case e: CorruptException     => SparkInternals.unreadableFile(e.file, e)
       case e: UnavailableException => SparkInternals.unreadableFile(e.file, e)
       case e: InvalidException     => invalid(e)

@@ -38,6 +38,14 @@ private[spark] object StoreLifecycle {
   def next(state: State, operation: Operation): State =
     allowed.getOrElse((state, operation), throw outOfOrder(state, operation))
 
-  private def outOfOrder(state: State, operation: Operation): Throwable =
-    StateStoreErrors.stateStoreOperationOutOfOrder(s"Cannot ${operation.verb} after $state")
+  /** In the words of Spark's RocksDB provider, which its users and its tests know. */
+  private def outOfOrder(state: State, operation: Operation): Throwable = {
+    val message = operation match {
+      case Commit  => s"Expected possible states ($Updating) but found $state"
+      case Abort   => s"Expected possible states ($Updating, $Aborted) but found $state"
+      case Metrics => s"Cannot get metrics in $state state"
+      case other   => s"Cannot ${other.verb} after $state"
+    }
+    StateStoreErrors.stateStoreOperationOutOfOrder(message)
+  }
 }

@@ -29,7 +29,7 @@ private[spark] final class StoreSnapshots(
     codec: BlockCodec,
     assigner: BucketAssigner,
     families: KnownFamilies,
-    schemas: Map[Int, FamilySchemas],
+    schemas: String => Option[FamilySchemas],
     ticker: Ticker,
     clock: Clock
 ) {

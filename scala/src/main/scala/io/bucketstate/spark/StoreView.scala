@@ -9,7 +9,7 @@ import io.bucketstate.spark.StoreLifecycle._
 private[spark] abstract class StoreView(
     override val id: StateStoreId,
     override val version: Long,
-    family: FamilyView,
+    protected val families: FamilyViews,
     validator: RowValidator
 ) extends ReadStateStore {
   @volatile protected var state: State = Updating
@@ -23,29 +23,28 @@ private[spark] abstract class StoreView(
   override def get(key: UnsafeRow, colFamilyName: String): UnsafeRow = {
     requireOpen()
     requireKey(key)
-    val view = familyOf(colFamilyName, "get")
-    val value = view.get(key, readAt)
-    if (value != null) validator.check(key, value)
+    val value = families.of(colFamilyName, "get").get(key, readAt)
+    if (value != null) check(key, value)
     value
   }
 
   override def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow] = {
     requireOpen()
-    if (keys == null) requireKey(null)
-    keys.foreach(requireKey)
-    val view = familyOf(colFamilyName, "multiGet")
+    verify(keys != null && keys.forall(_ != null), "Keys cannot be null")
+    val view = families.of(colFamilyName, "multiGet")
     keys.iterator.map(view.get(_, readAt))
   }
 
   override def keyExists(key: UnsafeRow, colFamilyName: String): Boolean = {
     requireOpen()
     requireKey(key)
-    familyOf(colFamilyName, "keyExists").contains(key, readAt)
+    families.of(colFamilyName, "keyExists").contains(key, readAt)
   }
 
   override def iterator(colFamilyName: String): StateStoreIterator[UnsafeRowPair] = {
     requireOpen()
-    checked(familyOf(colFamilyName, "iterator").pairs(readAt))
+    val view = families.of(colFamilyName, "iterator")
+    checked(view.rows(view.pairs(readAt)))
   }
 
   override def prefixScan(
@@ -53,44 +52,100 @@ private[spark] abstract class StoreView(
       colFamilyName: String
   ): StateStoreIterator[UnsafeRowPair] = {
     requireOpen()
-    val view = familyOf(colFamilyName, "prefixScan")
-    require(view.schema.scannable, "Prefix scan requires setting prefix key!")
+    val view = families.of(colFamilyName, "prefixScan")
+    require(view.keys.scansPrefixes, "Prefix scan requires setting prefix key!")
     requireKey(prefixKey)
-    checked(view.prefixed(prefixKey, readAt))
+    checked(view.rows(view.prefixed(prefixKey, readAt)))
   }
 
-  override def allColumnFamilyNames: Set[String] = Set(StateStore.DEFAULT_COL_FAMILY_NAME)
+  override def rangeScan(
+      startKey: Option[UnsafeRow],
+      endKey: Option[UnsafeRow],
+      colFamilyName: String
+  ): StateStoreIterator[UnsafeRowPair] = {
+    requireOpen()
+    val view = families.of(colFamilyName, "rangeScan")
+    require(view.keys.scansRanges, "Range scan requires an encoder that supports range scanning!")
+    checked(view.rows(view.ranged(startKey, endKey, readAt)))
+  }
 
-  override def valuesIterator(key: UnsafeRow, colFamilyName: String): Iterator[UnsafeRow] =
-    throw StoreView.oneValuePerKey("valuesIterator")
+  override def valuesIterator(key: UnsafeRow, colFamilyName: String): Iterator[UnsafeRow] = {
+    requireOpen()
+    requireKey(key)
+    val view = families.of(colFamilyName, "valuesIterator")
+    verify(
+      view.schema.multiValued,
+      "valuesIterator requires a encoder that supports multiple values for a single key."
+    )
+    view.valuesOf(key, readAt)
+  }
+
+  override def iteratorWithMultiValues(
+      colFamilyName: String
+  ): StateStoreIterator[UnsafeRowPair] = {
+    requireOpen()
+    val view = families.of(colFamilyName, "iteratorWithMultiValues")
+    requireValues(view)
+    checked(view.allRows(view.pairs(readAt)))
+  }
 
   override def prefixScanWithMultiValues(
       prefixKey: UnsafeRow,
       colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair] = throw StoreView.oneValuePerKey("prefixScanWithMultiValues")
+  ): StateStoreIterator[UnsafeRowPair] = {
+    requireOpen()
+    val view = families.of(colFamilyName, "prefixScanWithMultiValues")
+    verify(
+      view.keys.scansPrefixes,
+      "prefixScanWithMultiValues requires encoder supporting prefix scan!"
+    )
+    requireValues(view)
+    requireKey(prefixKey)
+    checked(view.allRows(view.prefixed(prefixKey, readAt)))
+  }
 
-  override def iteratorWithMultiValues(
+  override def rangeScanWithMultiValues(
+      startKey: Option[UnsafeRow],
+      endKey: Option[UnsafeRow],
       colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair] = throw StoreView.oneValuePerKey("iteratorWithMultiValues")
+  ): StateStoreIterator[UnsafeRowPair] = {
+    requireOpen()
+    val view = families.of(colFamilyName, "rangeScanWithMultiValues")
+    require(
+      view.keys.scansRanges,
+      "Range scan with multiple values requires an encoder that supports range scanning!"
+    )
+    requireValues(view)
+    checked(view.allRows(view.ranged(startKey, endKey, readAt)))
+  }
 
-  protected def familyOf(name: String, operation: String): FamilyView =
-    if (name == StateStore.DEFAULT_COL_FAMILY_NAME) family
-    else throw StateStoreErrors.unsupportedOperationException(operation, StoreView.OneFamily)
+  override def allColumnFamilyNames: Set[String] = families.names
 
   protected def requireKey(key: UnsafeRow): Unit =
     if (key == null) throw new IllegalStateException("Key cannot be null")
 
+  /** With the exception that Spark's RocksDB provider throws. */
+  protected def verify(condition: Boolean, message: String): Unit =
+    if (!condition) throw new IllegalStateException(message)
+
+  private def requireValues(view: FamilyView): Unit = verify(
+    view.schema.multiValued,
+    "Multi-value iterator operation requires an encoder which supports multiple values for a single key"
+  )
+
+  private def check(key: UnsafeRow, value: UnsafeRow): Unit =
+    if (families.isValidated) validator.check(key, value)
+
   private def checked(pairs: Iterator[UnsafeRowPair]): StateStoreIterator[UnsafeRowPair] =
-    new StateStoreIterator(pairs.map { pair =>
-      validator.check(pair.key, pair.value)
-      pair
-    })
+    if (!families.isValidated) new StateStoreIterator(pairs)
+    else {
+      new StateStoreIterator(pairs.map { pair =>
+        validator.check(pair.key, pair.value)
+        pair
+      })
+    }
 }
 
 private[spark] object StoreView {
   val Provider = "BucketedStateStoreProvider"
-  val OneFamily: String = s"multiple column families is disabled in $Provider"
-
-  def oneValuePerKey(operation: String): Throwable =
-    StateStoreErrors.unsupportedOperationException(operation, Provider)
 }

@@ -99,7 +99,7 @@ private[spark] final class TableKeeper(
   def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
     Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
       register(Opened.Hit(held), version)
-      BucketSource.ofState(held.families, version) -> (() => endRead(held, version))
+      BucketSource.ofState(held.familiesAt(version), version) -> (() => endRead(held, version))
     }
   }
 

@@ -91,8 +91,10 @@ private[spark] final class WriterLock(storeId: StateStoreId, timeoutMs: Long, ti
     )
 }
 
-private object WriterLock {
-  private final val Free = -1L
+private[spark] object WriterLock {
+
+  /** The stamp that nobody holds. */
+  final val Free = -1L
   private final val PollMs = 100L
 
   /** Who holds the lock, for messages only: it must not keep a dead thread in memory. */

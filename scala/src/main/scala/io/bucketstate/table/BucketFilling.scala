@@ -20,7 +20,7 @@ private[table] final class BucketFilling(
   /** Heap that the records take. */
   def bytes: Long = recordBytes
 
-  override def apply(record: Array[Byte], isRemoval: Boolean): Unit = {
+  override def apply(record: Array[Byte], op: Byte): Unit = {
     key.keyOf(record, 0, bucketKey)
     if (key.bucket != number) {
       throw new IllegalArgumentException(
@@ -28,18 +28,31 @@ private[table] final class BucketFilling(
       )
     }
     val i = bucket.indexOf(key)
-    if (i >= 0) {
-      recordBytes -= FamilyTable.arraySize(Bucket.recordOf(bucket.at(i)))
-      if (isRemoval) {
-        if (index != null) index.remove(record)
-        bucket.free(i)
-        keyCount -= 1
-      } else bucket.replace(i, record)
-    } else if (!isRemoval) {
-      bucket.insert(key.hash, record)
-      if (index != null) index.add(record)
-      keyCount += 1
-    }
-    if (!isRemoval) recordBytes += FamilyTable.arraySize(record)
+    if (i < 0) {
+      if (op != RecordOp.Remove) add(record)
+    } else if (op == RecordOp.Remove) remove(i)
+    else if (op == RecordOp.Merge) {
+      // Entries count versions from the base version, which is where the bucket is loaded at.
+      replace(i, MergeChain.onto(bucket.at(i), record, key.hash, number, version = 0))
+    } else replace(i, record)
+  }
+
+  private def add(record: Array[Byte]): Unit = {
+    bucket.insert(key.hash, record)
+    if (index != null) index.add(record)
+    keyCount += 1
+    recordBytes += FamilyTable.slotHeap(record)
+  }
+
+  private def replace(i: Int, slot: AnyRef): Unit = {
+    recordBytes += MergeChain.heap(slot, null) - MergeChain.heap(bucket.at(i), null)
+    bucket.replace(i, slot)
+  }
+
+  private def remove(i: Int): Unit = {
+    if (index != null) index.remove(Bucket.recordOf(bucket.at(i)))
+    recordBytes -= MergeChain.heap(bucket.at(i), null)
+    bucket.free(i)
+    keyCount -= 1
   }
 }

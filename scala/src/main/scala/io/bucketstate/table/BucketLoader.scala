@@ -35,8 +35,3 @@ object BucketLoader {
     override def verify(family: Int, keys: Long): Unit = ()
   }
 }
-
-/** Takes one record: the key alone if it is a removal. */
-trait RecordSink {
-  def apply(record: Array[Byte], isRemoval: Boolean): Unit
-}

@@ -18,6 +18,7 @@ package io.bucketstate.table
  * @param version version of the store this write belongs to, counted from the table's base version
  * @param bytes   the key and, unless `isRemoval`, the value: see [[Record]]
  * @param isRemoval true for a tombstone: the key does not exist at this version
+ * @param isMerge true if the value is appended to that of `older`: see [[MergeChain]]
  * @param older   what it replaced: null, a settled `Array[Byte]` record, or another `Entry`
  */
 final class Entry(
@@ -26,11 +27,16 @@ final class Entry(
     val version: Int,
     val bytes: Array[Byte],
     val isRemoval: Boolean,
+    val isMerge: Boolean,
     private[table] var older: AnyRef
 ) {
 
   /** Where the open change set lists this entry; the writer's own. */
   private[table] var position: Int = 0
+
+  /** Which [[RecordOp]] the write is. */
+  def op: Byte =
+    if (isRemoval) RecordOp.Remove else if (isMerge) RecordOp.Merge else RecordOp.Put
 
   /** False for the removal of a key that no older version holds: such a write leaves no trace. */
   def isVisibleChange: Boolean = !isRemoval || older != null

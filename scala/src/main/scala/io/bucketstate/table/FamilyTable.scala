@@ -1,9 +1,10 @@
 package io.bucketstate.table
 
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong, AtomicReferenceArray}
-import java.util.{Arrays => JArrays}
+import java.util.{Arrays => JArrays, Iterator => JIterator}
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.table.OrderedIndex.IndexedKey
 
 /**
  * [[FamilyState]] of a [[VersionedTable]]: the buckets of one column family and their open changes.
@@ -19,6 +20,7 @@ private[table] final class FamilyTable(
   import FamilyTable._
 
   private[this] val numBuckets = assigner.numBuckets
+  private[this] val multiValued = spec.multiValued
   private[this] val buckets = new AtomicReferenceArray[Bucket](numBuckets) // null: not loaded
   private[this] val touched =
     new Array[Boolean](numBuckets) // each guarded by the lock of its bucket
@@ -44,7 +46,34 @@ private[table] final class FamilyTable(
     if (there != null) visible(there.head(key), table.relative(at)) else getMissing(key, at)
   }
 
+  override def contains(key: RecordBuffer, at: Long): Boolean = {
+    val there = buckets.getAcquire(key.bucket)
+    if (there != null) holds(there.head(key), table.relative(at)) else getMissing(key, at) != null
+  }
+
   override def put(record: RecordBuffer): Unit = write(record, record.toRecord, removed = false)
+
+  override def merge(record: RecordBuffer): Unit = {
+    val bucket = this.bucket(record.bucket)
+    val i = bucket.indexOf(record)
+    if (i < 0 || !exists(bucket.at(i))) put(record)
+    else {
+      grouped = null
+      val version = table.openVersion
+      val (bytes, head) = (record.toRecord, bucket.at(i))
+      val entry =
+        new Entry(record.hash, record.bucket, version, bytes, false, isMerge = true, head)
+      recordBytes += slotHeap(entry)
+      bucket.replace(i, entry)
+      if (head.isInstanceOf[Entry] && head.asInstanceOf[Entry].version == version) {
+        entry.position = head.asInstanceOf[Entry].position
+        changes(entry.position) = entry
+      } else {
+        list(entry)
+        table.settleSome()
+      }
+    }
+  }
 
   override def remove(key: RecordBuffer): Unit = {
     val bucket = this.bucket(key.bucket)
@@ -61,26 +90,35 @@ private[table] final class FamilyTable(
     val own = head.isInstanceOf[Entry] && head.asInstanceOf[Entry].version == version
     if (own) {
       val before = head.asInstanceOf[Entry]
-      val entry = new Entry(key.hash, key.bucket, version, record, removed, before.older)
+      val older = if (multiValued) MergeChain.below(before) else before.older
+      val entry = new Entry(key.hash, key.bucket, version, record, removed, false, older)
       entry.position = before.position
       changes(before.position) = entry
-      recordBytes += arraySize(record) - arraySize(before.bytes)
+      recordBytes += slotHeap(entry) -
+        (if (multiValued) MergeChain.heap(before, older) else slotHeap(before))
       bucket.replace(i, entry)
     } else {
-      val entry = new Entry(key.hash, key.bucket, version, record, removed, head)
-      entry.position = changeCount
-      if (changeCount == changes.length) changes = JArrays.copyOf(changes, changeCount * 2)
-      changes(changeCount) = entry
-      changeCount += 1
-      recordBytes += arraySize(record) + EntrySize
-      if (i >= 0) bucket.replace(i, entry)
-      else {
+      val entry = new Entry(key.hash, key.bucket, version, record, removed, false, head)
+      list(entry)
+      recordBytes += slotHeap(entry)
+      if (i >= 0) {
+        bucket.replace(i, entry)
+        // A scan may have unlinked the key when it was gone.
+        if (index != null && !exists(head)) index.add(record)
+      } else {
         bucket.insert(key.hash, entry)
         if (index != null) index.add(record)
       }
       table.settleSome()
     }
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
+  }
+
+  private def list(entry: Entry): Unit = {
+    entry.position = changeCount
+    if (changeCount == changes.length) changes = JArrays.copyOf(changes, changeCount * 2)
+    changes(changeCount) = entry
+    changeCount += 1
   }
 
   override def records(at: Long): Iterator[Array[Byte]] =
@@ -90,22 +128,81 @@ private[table] final class FamilyTable(
     new BucketIterator(bucket, bucket + 1, table.relative(at))
 
   override def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]] = {
-    if (index == null) {
-      throw new IllegalStateException(s"column family ${spec.name} keeps no order to scan by")
-    }
-    val version = table.relative(at)
-    val lookup = new RecordBuffer(assigner)
-    if (!isResident) loadPrefix(prefix, lookup)
-    index
-      .prefixed(prefix)
-      .map { key =>
-        val space = lookup.keySpace(key.bytes.length)
-        System.arraycopy(key.bytes, 0, space, RecordBuffer.KeyOffset, key.bytes.length)
-        lookup.keyDone(RecordBuffer.KeyOffset + key.bytes.length, spec.bucketKey)
-        visible(bucket(lookup.bucket).head(lookup), version)
-      }
-      .filter(_ != null)
+    requireOrder()
+    if (!isResident) loadAll(spec.bucketKey.ofPrefix(prefix, assigner))
+    scan(index.prefixed(prefix), at)
   }
+
+  override def ranged(
+      from: Array[Byte],
+      until: Array[Byte],
+      at: Long
+  ): Iterator[Array[Byte]] = {
+    requireOrder()
+    if (!isResident) loadAll(spec.bucketKey.ofRange(from, until, assigner))
+    scan(index.ranged(from, until), at)
+  }
+
+  override def removeRange(from: Array[Byte], until: Array[Byte]): Unit = {
+    val key = new RecordBuffer(assigner)
+    ranged(from, until, table.newest + 1).foreach { record =>
+      key.keyOf(record, 0, spec.bucketKey)
+      remove(key)
+    }
+  }
+
+  private def requireOrder(): Unit = if (index == null) {
+    throw new IllegalStateException(s"column family ${spec.name} keeps no order to scan by")
+  }
+
+  /** @param only the one bucket to load, or -1 for all */
+  private def loadAll(only: Int): Unit =
+    if (only >= 0) {
+      load(only)
+      ()
+    } else (0 until numBuckets).foreach(load)
+
+  /**
+   * What the keys hold at a version. Of keys that are gone for all who can still read, the writer's scan
+   * takes out the place in the order: the next scan does not come by them again.
+   */
+  private def scan(keys: JIterator[IndexedKey], at: Long): Iterator[Array[Byte]] =
+    new Iterator[Array[Byte]] {
+      private[this] val version = table.relative(at)
+      private[this] val gone = if (at > table.newest) table.relative(table.oldest) else -1
+      private[this] val lookup = new RecordBuffer(assigner)
+      private[this] var ahead: Array[Byte] = following()
+
+      override def hasNext: Boolean = ahead != null
+
+      override def next(): Array[Byte] = {
+        if (ahead == null) throw new NoSuchElementException("end of the scan")
+        val record = ahead
+        ahead = following()
+        record
+      }
+
+      private def following(): Array[Byte] = {
+        var record: Array[Byte] = null
+        while (record == null && keys.hasNext) {
+          val key = keys.next()
+          lookup.key(key.bytes, spec.bucketKey)
+          val slot = bucket(lookup.bucket).head(lookup)
+          record = visible(slot, version)
+          if (record == null && isGone(slot)) {
+            index.unlink(key)
+            // A scan that outlives its writer must not take out what the next writer has put back.
+            if (bucket(lookup.bucket).head(lookup) ne slot) index.link(key)
+          }
+        }
+        record
+      }
+
+      private def isGone(slot: AnyRef): Boolean = slot match {
+        case entry: Entry => entry.isRemoval && entry.version <= gone
+        case _            => false
+      }
+    }
 
   override def isResident: Boolean = missing.get == 0
 
@@ -165,17 +262,6 @@ private[table] final class FamilyTable(
     }
   }
 
-  /** The buckets that keys with this prefix can be in. */
-  private def loadPrefix(prefix: Array[Byte], lookup: RecordBuffer): Unit = spec.bucketKey match {
-    case BucketKey.LengthPrefixed =>
-      val space = lookup.keySpace(prefix.length)
-      System.arraycopy(prefix, 0, space, RecordBuffer.KeyOffset, prefix.length)
-      lookup.keyDone(RecordBuffer.KeyOffset + prefix.length, spec.bucketKey)
-      load(lookup.bucket)
-      ()
-    case BucketKey.Whole => (0 until numBuckets).foreach(load)
-  }
-
   /**
    * Hands over the open version's entries and starts a new list. By bucket when they were grouped
    * before, as a commit does: settling them later then stays in one bucket's arrays for a while, and
@@ -191,6 +277,7 @@ private[table] final class FamilyTable(
 
   /** The open version's entries by bucket (a counting sort: no comparisons). */
   def groupedChanges: FamilyChanges = {
+    if (multiValued) joinChanges()
     val start = new Array[Int](numBuckets + 1)
     var i = 0
     while (i < changeCount) {
@@ -211,8 +298,25 @@ private[table] final class FamilyTable(
       next(entry.bucket) += 1
       i += 1
     }
-    grouped = new FamilyChanges(spec.id, entries, start, keys)
+    grouped = new FamilyChanges(spec.descriptor, entries, start, keys)
     grouped
+  }
+
+  /** One entry for each key that was written, also if it was appended to again and again. */
+  private def joinChanges(): Unit = {
+    var i = 0
+    while (i < changeCount) {
+      val entry = changes(i)
+      if (MergeChain.isSplit(entry)) {
+        val joined = MergeChain.joined(entry)
+        val bucket = buckets.getPlain(entry.bucket)
+        bucket.replace(bucket.indexOf(entry), joined)
+        joined.position = i
+        changes(i) = joined
+        recordBytes += slotHeap(joined) - MergeChain.heap(entry, joined.older)
+      }
+      i += 1
+    }
   }
 
   /** Nothing reads below the entry's version any more: its record takes its place. */
@@ -220,10 +324,11 @@ private[table] final class FamilyTable(
     val bucket = buckets.getPlain(entry.bucket)
     val i = bucket.indexOf(entry)
     if (i < 0) throw new IllegalStateException("a committed entry is not in its table")
-    recordBytes -= EntrySize
-    if (entry.older != null) recordBytes -= arraySize(Bucket.recordOf(entry.older))
-    val settled = if (entry.isRemoval) null else entry.bytes
-    if (settled == null) recordBytes -= arraySize(entry.bytes)
+    val settled =
+      if (entry.isRemoval) null
+      else if (entry.isMerge) MergeChain.settled(entry)
+      else entry.bytes
+    recordBytes += MergeChain.heap(settled, null) - MergeChain.heap(entry, null)
     val head = bucket.at(i)
     if (head eq entry) {
       if (settled != null) bucket.replace(i, settled)
@@ -246,8 +351,9 @@ private[table] final class FamilyTable(
       if (i < 0 || (bucket.at(i) ne entry)) {
         throw new IllegalStateException("an entry to undo is not the newest of its key")
       }
-      recordBytes -= arraySize(entry.bytes) + EntrySize
-      if (entry.older != null) bucket.replace(i, entry.older)
+      val older = if (multiValued) MergeChain.below(entry) else entry.older
+      recordBytes -= MergeChain.heap(entry, older)
+      if (older != null) bucket.replace(i, older)
       else {
         if (index != null) index.remove(entry.bytes)
         bucket.free(i)
@@ -278,10 +384,22 @@ private[table] final class FamilyTable(
     var current = slot
     while (current.isInstanceOf[Entry]) {
       val entry = current.asInstanceOf[Entry]
-      if (entry.version <= at) return if (entry.isRemoval) null else entry.bytes
+      if (entry.version <= at) {
+        return if (entry.isRemoval) null
+        else if (entry.isMerge) MergeChain.whole(entry)
+        else entry.bytes
+      }
       current = entry.older
     }
     current.asInstanceOf[Array[Byte]]
+  }
+
+  /** Whether `visible` would find something. */
+  private def holds(slot: AnyRef, at: Int): Boolean = {
+    var current = slot
+    while (current.isInstanceOf[Entry] && current.asInstanceOf[Entry].version > at)
+      current = current.asInstanceOf[Entry].older
+    exists(current)
   }
 
   private final class BucketIterator(from: Int, until: Int, at: Int) extends Iterator[Array[Byte]] {
@@ -323,5 +441,11 @@ private object FamilyTable {
   private final val SlotSize = 8L
   private final val BucketSize = 112L
 
-  def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
+  private def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
+
+  /** Of an entry without what it stands on, or of a record. */
+  def slotHeap(slot: AnyRef): Long = slot match {
+    case entry: Entry => arraySize(entry.bytes) + EntrySize
+    case record       => arraySize(record.asInstanceOf[Array[Byte]])
+  }
 }

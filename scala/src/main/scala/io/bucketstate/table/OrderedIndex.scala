@@ -1,7 +1,7 @@
 package io.bucketstate.table
 
 import java.util.concurrent.ConcurrentSkipListSet
-import java.util.{Arrays => JArrays}
+import java.util.{Arrays => JArrays, Collections, Iterator => JIterator}
 
 /**
  * The keys of a column family in byte order (unsigned, lexicographic), over the same entries as the
@@ -28,25 +28,32 @@ private[table] final class OrderedIndex {
   private def keyOf(record: Array[Byte]): IndexedKey =
     new IndexedKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
 
-  /** Keys that start with `prefix`, ascending. */
-  def prefixed(prefix: Array[Byte]): Iterator[IndexedKey] = {
-    val tail = keys.tailSet(new IndexedKey(prefix), true).iterator()
-    new Iterator[IndexedKey] {
-      private var ahead: IndexedKey = advance()
-      private def advance(): IndexedKey =
-        if (tail.hasNext) {
-          val key = tail.next()
-          if (key.startsWith(prefix)) key else null
-        } else null
-      override def hasNext: Boolean = ahead != null
-      override def next(): IndexedKey = {
-        if (ahead == null) throw new NoSuchElementException("end of the prefix")
-        val key = ahead
-        ahead = advance()
-        key
-      }
-    }
+  /** Takes out a key that a scan gave. */
+  def unlink(key: IndexedKey): Unit = {
+    keys.remove(key)
+    ()
   }
+
+  def link(key: IndexedKey): Unit = {
+    keys.add(key)
+    ()
+  }
+
+  /** Keys that start with `prefix`, ascending. */
+  def prefixed(prefix: Array[Byte]): JIterator[IndexedKey] = ranged(prefix, afterPrefix(prefix))
+
+  /** Keys not below `from` and below `until`, ascending; null is no bound. */
+  def ranged(from: Array[Byte], until: Array[Byte]): JIterator[IndexedKey] =
+    if (from != null && until != null && JArrays.compareUnsigned(from, until) >= 0) {
+      Collections.emptyIterator()
+    } else {
+      val some =
+        if (from == null && until == null) keys
+        else if (from == null) keys.headSet(new IndexedKey(until), false)
+        else if (until == null) keys.tailSet(new IndexedKey(from), true)
+        else keys.subSet(new IndexedKey(from), true, new IndexedKey(until), false)
+      some.iterator()
+    }
 }
 
 private[table] object OrderedIndex {
@@ -54,12 +61,20 @@ private[table] object OrderedIndex {
   /** Heap an indexed key takes besides its bytes: the object, the array's header, the list's nodes. */
   val KeyOverhead = 80
 
+  /** What comes first behind all that starts with `prefix`; null if nothing does. */
+  private def afterPrefix(prefix: Array[Byte]): Array[Byte] = {
+    var length = prefix.length
+    while (length > 0 && prefix(length - 1) == -1) length -= 1
+    if (length == 0) null
+    else {
+      val bound = JArrays.copyOf(prefix, length)
+      bound(length - 1) = (bound(length - 1) + 1).toByte
+      bound
+    }
+  }
+
   final class IndexedKey(val bytes: Array[Byte]) extends Comparable[IndexedKey] {
 
     override def compareTo(other: IndexedKey): Int = JArrays.compareUnsigned(bytes, other.bytes)
-
-    def startsWith(prefix: Array[Byte]): Boolean =
-      bytes.length >= prefix.length &&
-        JArrays.equals(bytes, 0, prefix.length, prefix, 0, prefix.length)
   }
 }

@@ -1,5 +1,8 @@
 package io.bucketstate.table
 
+import java.lang.Iterable
+import java.util.Arrays
+
 /**
  * Layout of a record, the one byte array that holds a key and its value:
  *
@@ -60,5 +63,33 @@ object Record {
     System.arraycopy(key, 0, record, start, key.length)
     System.arraycopy(value, 0, record, start + key.length, value.length)
     record
+  }
+
+  /** The key of both with the value of one and, behind it, that of the other. */
+  def append(record: Array[Byte], other: Array[Byte]): Array[Byte] = {
+    val from = keyEnd(other)
+    val joined = Arrays.copyOf(record, Math.addExact(record.length, other.length - from))
+    System.arraycopy(other, from, joined, record.length, other.length - from)
+    joined
+  }
+
+  /** The key that all have, with all their values one behind the other. */
+  def join(records: Iterable[Array[Byte]]): Array[Byte] = {
+    val all = records.iterator()
+    val first = all.next()
+    if (!all.hasNext) first
+    else {
+      val from = keyEnd(first)
+      var length = from
+      records.forEach(record => length = Math.addExact(length, record.length - from))
+      val joined = Arrays.copyOf(first, length)
+      var at = first.length
+      while (all.hasNext) {
+        val record = all.next()
+        System.arraycopy(record, from, joined, at, record.length - from)
+        at += record.length - from
+      }
+      joined
+    }
   }
 }

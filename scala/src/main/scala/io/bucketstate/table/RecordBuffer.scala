@@ -49,7 +49,13 @@ final class RecordBuffer(assigner: BucketAssigner) {
   /** Takes the key of the record that lies in `source` from `offset` on, to find or place it. */
   def keyOf(source: Array[Byte], offset: Int, bucketKey: BucketKey): Unit = {
     val from = Record.keyStart(source, offset)
-    val length = Record.keyEnd(source, offset) - from
+    copy(source, from, Record.keyEnd(source, offset) - from, bucketKey)
+  }
+
+  /** Takes a bare key. */
+  def key(bytes: Array[Byte], bucketKey: BucketKey): Unit = copy(bytes, 0, bytes.length, bucketKey)
+
+  private def copy(source: Array[Byte], from: Int, length: Int, bucketKey: BucketKey): Unit = {
     System.arraycopy(source, from, keySpace(length), RecordBuffer.KeyOffset, length)
     keyDone(RecordBuffer.KeyOffset + length, bucketKey)
   }
@@ -64,8 +70,11 @@ final class RecordBuffer(assigner: BucketAssigner) {
   }
 
   /** Space for a value of at most `size` bytes behind the key, which stays. */
-  def valueSpace(size: Int): Array[Byte] = {
-    val needed = keyLimit + size
+  def valueSpace(size: Int): Array[Byte] = spaceFrom(keyLimit, size)
+
+  /** Space for at most `size` bytes from `at` on; what lies before it stays. */
+  def spaceFrom(at: Int, size: Int): Array[Byte] = {
+    val needed = at + size
     if (needed > space.length) space = JArrays.copyOf(space, Math.max(needed, space.length * 2))
     space
   }

@@ -1,16 +1,5 @@
 package io.bucketstate.table
 
-import io.bucketstate.bucket.BucketKey
-
-/**
- * A column family as the table needs to know it.
- *
- * @param id        its number in the store, 0 is `default`
- * @param bucketKey which part of a key decides its bucket
- * @param ordered   whether keys must be found in byte order (prefix and range scans)
- */
-final case class FamilySpec(id: Int, name: String, bucketKey: BucketKey, ordered: Boolean)
-
 /**
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
@@ -18,19 +7,31 @@ final case class FamilySpec(id: Int, name: String, bucketKey: BucketKey, ordered
  * A bucket that is not in memory is loaded when it is touched. That may throw what the storage throws;
  * from then on the table is broken (see [[StateTable.isSound]]) and no other bucket is loaded.
  *
- * Threads: `put` and `remove` belong to the one writer; all else to any thread.
+ * Threads: `put`, `merge`, `remove` and `removeRange` belong to the one writer; all else to any thread.
  */
 trait FamilyState {
   def spec: FamilySpec
 
-  /** The record of the key in `key` at a version, or null. Allocates nothing. */
+  /**
+   * The record of the key in `key` at a version, or null. Allocates nothing, unless the key has several
+   * values that were appended one after another.
+   */
   def get(key: RecordBuffer, at: Long): Array[Byte]
+
+  /** Whether the key exists at a version. Allocates nothing. */
+  def contains(key: RecordBuffer, at: Long): Boolean
 
   /** Writes key and value of `record` at the open version; the buffer is copied. */
   def put(record: RecordBuffer): Unit
 
+  /** Appends the value of `record` to what its key has at the open version; O(appended). */
+  def merge(record: RecordBuffer): Unit
+
   /** Removes the key at the open version; does nothing if it does not exist. */
   def remove(key: RecordBuffer): Unit
+
+  /** Removes the keys of an ordered family from `from` on and below `until`. O(removed). */
+  def removeRange(from: Array[Byte], until: Array[Byte]): Unit
 
   /** All records at a version, in no order. Changes made meanwhile may or may not be seen. */
   def records(at: Long): Iterator[Array[Byte]]
@@ -40,6 +41,12 @@ trait FamilyState {
 
   /** The records whose key starts with `prefix` at a version, in byte order of their keys. */
   def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]]
+
+  /**
+   * The records whose key is not below `from` and is below `until`, either null for no such bound, at a
+   * version and in byte order of their keys. Touches no other key.
+   */
+  def ranged(from: Array[Byte], until: Array[Byte], at: Long): Iterator[Array[Byte]]
 
   /** Keys at the newest version, the writer's changes included, counted exactly. */
   def keyCount: Long
@@ -67,10 +74,23 @@ trait StateTable {
   /** The oldest version that can still be read or rolled back to. */
   def oldest: Long
 
+  /** The families at the newest version, or at the open one, in ascending order of their numbers. */
   def families: IndexedSeq[FamilyState]
 
-  /** The family of that number, made if it does not exist. */
+  /** The families at a version from `oldest` to the open one. Any thread. */
+  def familiesAt(version: Long): IndexedSeq[FamilyState]
+
+  /** The number the next new family gets. */
+  def nextFamily: Int
+
+  /**
+   * The family of that number; if it does not exist, it is added to the open version, or to the newest if
+   * none is open.
+   */
   def family(spec: FamilySpec): FamilyState
+
+  /** Takes a family away from the open version, with all its keys. O(1). */
+  def removeFamily(id: Int): Unit
 
   /** Opens `newest + 1` for writing, after giving up the versions below `keepFrom`. O(1). */
   def begin(keepFrom: Long): Unit

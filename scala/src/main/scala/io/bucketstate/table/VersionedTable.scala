@@ -25,13 +25,14 @@ final class VersionedTable(
 ) extends StateTable {
   import VersionedTable._
 
-  @volatile private[this] var tables = Vector.empty[FamilyTable]
+  @volatile private[this] var lists = FamilyHistory(base)
   private[this] val history = new ArrayDeque[Changes]()
   private[this] val settling = new ArrayDeque[Settling]()
   @volatile private[this] var newestVersion = base
   @volatile private[this] var oldestVersion = base
   @volatile private[this] var open = 0 // relative number of the open version, 0 when none is
-  private[this] var keysBefore: Array[Long] = Array.empty
+  private[this] var before: Vector[FamilyTable] = Vector.empty // those at the newest version
+  private[this] var keysBefore: Array[Long] = Array.empty // of those, while a version is open
   private[this] val loadLocks = Array.fill(assigner.numBuckets)(new Object)
   private[this] val touchLoads = new LongAdder
   private[this] val firstTouch = new AtomicReference[() => Unit]
@@ -44,20 +45,36 @@ final class VersionedTable(
 
   override def families: IndexedSeq[FamilyState] = tables
 
-  override def family(spec: FamilySpec): FamilyState = familyTable(spec)
+  override def familiesAt(version: Long): IndexedSeq[FamilyState] = lists.at(version).tables
 
-  private def familyTable(spec: FamilySpec): FamilyTable =
+  override def nextFamily: Int = lists.newest.nextNumber
+
+  override def family(spec: FamilySpec): FamilyState =
     tables.find(_.spec.id == spec.id).getOrElse {
       val table = new FamilyTable(spec, assigner, this, loader)
-      tables = tables :+ table
-      if (open > 0) keysBefore = keysBefore :+ 0L
+      lists = lists.changed(changing, lists.newest + table)
       table
     }
+
+  override def removeFamily(id: Int): Unit = {
+    requireOpen()
+    lists = lists.changed(changing, lists.newest - id)
+  }
+
+  /** Numbers below this one belonged to families that are gone. */
+  private[bucketstate] def reserveFamilies(next: Int): Unit =
+    if (next > nextFamily) lists = lists.changed(changing, lists.newest.copy(nextNumber = next))
+
+  private def tables: Vector[FamilyTable] = lists.newest.tables
+
+  /** The version that a family is added to or taken from. */
+  private def changing: Long = if (open > 0) newestVersion + 1 else newestVersion
 
   override def begin(keepFrom: Long): Unit = {
     if (open > 0) throw new IllegalStateException(s"version ${newestVersion + 1} is already open")
     giveUpBelow(Math.min(keepFrom, newestVersion))
-    keysBefore = tables.iterator.map(_.keyCount).toArray
+    before = tables
+    keysBefore = before.iterator.map(_.keyCount).toArray
     open = relative(newestVersion + 1)
   }
 
@@ -65,7 +82,7 @@ final class VersionedTable(
 
   override def openChanges: ChangeSet = {
     requireOpen()
-    new ChangeSet(newestVersion + 1, tables.iterator.map(_.groupedChanges).toIndexedSeq)
+    new ChangeSet(newestVersion + 1, tables.map(_.groupedChanges), nextFamily)
   }
 
   override def commit(): Unit = {
@@ -78,6 +95,7 @@ final class VersionedTable(
   override def abort(): Unit =
     if (open > 0) {
       undo(takeOpen())
+      lists = lists.upTo(newestVersion)
       open = 0
     }
 
@@ -92,6 +110,7 @@ final class VersionedTable(
       undo(history.removeLast())
       newestVersion -= 1
     }
+    lists = lists.upTo(version)
   }
 
   /** What a failure to load a bucket is to be thrown as; to be set before others know of the table. */
@@ -110,7 +129,7 @@ final class VersionedTable(
 
   override def lazyLoads: Long = touchLoads.sum
 
-  override def isResident: Boolean = tables.forall(_.isResident)
+  override def isResident: Boolean = lists.all.forall(_.isResident)
 
   override def isSound: Boolean = loadFailure == null
 
@@ -166,21 +185,40 @@ final class VersionedTable(
   private def giveUpBelow(version: Long): Unit =
     while (oldestVersion < version) {
       val changes = history.removeFirst()
-      changes.entries.indices.foreach { i =>
-        if (changes.entries(i).nonEmpty)
-          settling.addLast(new Settling(tables(i), changes.entries(i)))
-      }
       oldestVersion += 1
+      dropFamilies()
+      changes.tables.indices.foreach { i =>
+        if (changes.entries(i).nonEmpty && lists.holds(changes.tables(i)))
+          settling.addLast(new Settling(changes.tables(i), changes.entries(i)))
+      }
     }
 
+  /** Lets go of families that no version has any more. */
+  private def dropFamilies(): Unit = {
+    val kept = lists.from(oldestVersion)
+    if (kept ne lists) {
+      lists = kept
+      settling.removeIf(s => !kept.holds(s.table))
+      ()
+    }
+  }
+
+  /** Also of families that were taken away since: their changes may have to be undone. */
   private def takeOpen(): Changes = {
-    val taken = new Changes(tables.iterator.map(_.takeChanges()).toArray, keysBefore)
+    val all = before ++ tables.filterNot(before.contains)
+    val taken = new Changes(
+      all.toArray,
+      all.iterator.map(_.takeChanges()).toArray,
+      keysBefore.padTo(all.size, 0L)
+    )
+    before = Vector.empty
     keysBefore = Array.empty
     taken
   }
 
-  private def undo(changes: Changes): Unit =
-    changes.entries.indices.foreach(i => tables(i).undo(changes.entries(i), changes.keysBefore(i)))
+  private def undo(changes: Changes): Unit = changes.tables.indices.foreach(i =>
+    changes.tables(i).undo(changes.entries(i), changes.keysBefore(i))
+  )
 
   private def requireOpen(): Unit =
     if (open == 0) throw new IllegalStateException("no version is open")
@@ -189,7 +227,11 @@ final class VersionedTable(
 private object VersionedTable {
 
   /** What one complete version wrote, per family, and how many keys there were before it. */
-  final class Changes(val entries: Array[Array[Entry]], val keysBefore: Array[Long])
+  final class Changes(
+      val tables: Array[FamilyTable],
+      val entries: Array[Array[Entry]],
+      val keysBefore: Array[Long]
+  )
 
   /** Entries of a version nobody can go back behind, settled up to `done`. */
   final class Settling(val table: FamilyTable, val entries: Array[Entry]) {

@@ -47,7 +47,9 @@ class ChangeMergerSuite extends AnyFunSuite {
       versions.zipWithIndex.foreach { case (version, i) =>
         val families = version.map { case (id, w) => Changes.family(id, numBuckets, w) }
         val out = new ByteArrayOutputStream
-        writer.encode(Changes.header(i + 1L, numBuckets, BlockCodec.Lz4), families).writeTo(out)
+        writer
+          .encode(Changes.header(i + 1L, numBuckets, BlockCodec.Lz4), Changes.set(families))
+          .writeTo(out)
         store.put(s"${i + 1}.changelog", out.toByteArray)
       }
     }
@@ -65,7 +67,7 @@ class ChangeMergerSuite extends AnyFunSuite {
     val out = new ByteArrayOutputStream
     val family = Changes.family(0, numBuckets, Seq(Write(3, Seq(1), Some(Seq(1)))))
     Using.resource(new ChangelogWriter)(
-      _.encode(Changes.header(1, numBuckets, BlockCodec.Raw), Seq(family)).writeTo(out)
+      _.encode(Changes.header(1, numBuckets, BlockCodec.Raw), Changes.set(Seq(family))).writeTo(out)
     )
     store.put("1.changelog", out.toByteArray)
     val reader = ChangelogReader.readWhole(store, CheckpointFiles.Changelog(1))

@@ -9,6 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.error.CorruptException
+import io.bucketstate.table.RecordOp
 import io.bucketstate.testkit._
 
 class ChangelogDamageSuite extends AnyFunSuite {
@@ -19,7 +20,9 @@ class ChangelogDamageSuite extends AnyFunSuite {
       val value = if (i % 5 == 4) None else Some(text(s"value $i value $i value $i"))
       Write(i % 4, text(s"key $i"), value)
     }
-    val families = Seq(Changes.family(0, 4, writes, 10), Changes.family(2, 4, writes.take(9), 9))
+    val families = Changes.set(
+      Seq(Changes.family(0, 4, writes, 10), Changes.family(2, 4, writes.take(9), 9))
+    )
     val out = new ByteArrayOutputStream
     Using.resource(new ChangelogWriter)(
       _.encode(Changes.header(17, 4, codec), families).writeTo(out)
@@ -127,7 +130,7 @@ class ChangelogDamageSuite extends AnyFunSuite {
       ("an unknown operation", 0, 9, "found 9"),
       ("a record longer than its block", 1, -1, "the record to end within the block"),
       ("a key longer than its record", 2, 126, "the key to end within the block"),
-      ("a removal with a value", 0, ChangelogOp.Remove, "a REMOVE without a value")
+      ("a removal with a value", 0, RecordOp.Remove, "a REMOVE without a value")
     )
     for ((what, at, value, message) <- damages) {
       val changed = bytes.clone()

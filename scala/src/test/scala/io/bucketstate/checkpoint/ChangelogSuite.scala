@@ -12,15 +12,16 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
 import io.bucketstate.error.{InvalidException, MissingException}
-import io.bucketstate.table.FamilyChanges
+import io.bucketstate.table.ChangeSet
 import io.bucketstate.testkit._
 
 class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val codecs = BlockCodec.all
-  private type Families = Seq[(FamilyDescriptor, FamilyChanges)]
 
-  private def families(numBuckets: Int, sets: Seq[(Int, Seq[Write])]): Families =
-    sets.map { case (id, writes) => Changes.family(id, numBuckets, writes, 1000L + id) }
+  private def families(numBuckets: Int, sets: Seq[(Int, Seq[Write])]): ChangeSet =
+    Changes.set(sets.map { case (id, writes) =>
+      Changes.family(id, numBuckets, writes, 1000L + id)
+    })
 
   private def bytesOf(encoded: ChangelogBytes): Array[Byte] = {
     val out = new ByteArrayOutputStream
@@ -171,11 +172,9 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("what can never be written is refused") {
     Using.resource(new ChangelogWriter) { writer =>
       val long = Changes.header(1, 1, BlockCodec.Lz4).copy(hashFunction = "x" * 600)
-      assertThrows[InvalidException](writer.encode(long, Nil))
+      assertThrows[InvalidException](writer.encode(long, Changes.set(Nil)))
       val buckets = Changes.header(1, 2, BlockCodec.Lz4)
       assertThrows[InvalidException](writer.encode(buckets, families(3, Seq(0 -> Nil))))
-      val changes = families(2, Seq(0 -> Nil)).head._2
-      assertThrows[InvalidException](writer.encode(buckets, Seq(Changes.descriptor(1) -> changes)))
     }
   }
 
@@ -196,6 +195,8 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         assert(reader.header == GoldenChangelog.header)
         val counts = reader.families.map(f => f.descriptor.id -> f.keyCount).toMap
         assert(counts == GoldenChangelog.keyCounts)
+        assert(reader.families.map(_.descriptor) == GoldenChangelog.families.map(_.descriptor))
+        assert(reader.nextFamily == GoldenChangelog.nextFamily)
         assert(Changes.readAll(reader) == GoldenChangelog.expected)
         assert(reader.blocks.map(_.codec).distinct == Seq(BlockCodec.Lz4, BlockCodec.Raw))
       }
@@ -206,7 +207,7 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the example in docs/format.md is what is written") {
     val writes = Seq(Write(0, text("a"), Some(text("b"))), Write(1, text("c"), None))
-    val set = Seq(Changes.family(0, 2, writes, 1))
+    val set = Changes.set(Seq(Changes.family(0, 2, writes, 1)))
     val bytes = Using.resource(new ChangelogWriter) { writer =>
       bytesOf(writer.encode(Changes.header(7, 2, BlockCodec.Lz4), set))
     }

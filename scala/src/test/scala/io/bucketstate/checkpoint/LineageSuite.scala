@@ -22,7 +22,7 @@ class LineageSuite extends AnyFunSuite {
           checkpointId = changelog.checkpointId,
           baseId = Option(base).filter(_.nonEmpty)
         )
-      store.write(changelog.name)(writer.encode(header, Nil).writeTo)
+      store.write(changelog.name)(writer.encode(header, Changes.set(Nil)).writeTo)
     }
     store
   }

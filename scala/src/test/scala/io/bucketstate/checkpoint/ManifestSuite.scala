@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
+import io.bucketstate.table.FamilyDescriptor
 import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore}
 
 class ManifestSuite extends AnyFunSuite {
@@ -152,7 +153,8 @@ class ManifestSuite extends AnyFunSuite {
       "one of the store's" -> good.copy(numBuckets = 3),
       "which buckets it has" -> withFile(_.copy(buckets = Nil)),
       "share no bucket" -> good.copy(runs = Seq(young, old.copy(files = old.files ++ old.files))),
-      "family is described" -> good.copy(families = good.families.take(1)),
+      "is or was one of" -> good.copy(families = good.families.take(1), nextFamily = None),
+      "was given out" -> good.copy(nextFamily = Some(2)),
       "described once" -> good.copy(families = good.families ++ good.families),
       "fewer entries" -> withFile(f => f.copy(tombstones = f.entries + 1)),
       "key count" -> good.copy(families = good.families.map(_.copy(keyCount = 1000))),

@@ -29,7 +29,8 @@ class RunDamageSuite extends AnyFunSuite {
         Using.resource(new RunReaders(room.local, room.options)) { readers =>
           assert(drain(readers.scanAll(golden.runs, dropRemovals = true)) == GoldenRuns.state)
           assert(
-            drain(readers.scanAll(golden.runs.take(1), dropRemovals = false)) == GoldenRuns.newest
+            drain(readers.scanAll(golden.runs.take(1), dropRemovals = false)) ==
+              GoldenRuns.newest ++ GoldenRuns.appended
           )
         }
       }
@@ -136,9 +137,10 @@ class RunDamageSuite extends AnyFunSuite {
     catch { case _: CorruptException => None }
 
   private def isRight(lookup: Lookup, value: Option[Seq[Byte]]): Boolean = lookup match {
-    case Lookup.Absent        => false
-    case Lookup.Removed       => value.isEmpty
-    case Lookup.Found(record) => value.contains(record.drop(Record.keyEnd(record)).toSeq)
+    case Lookup.Absent           => false
+    case Lookup.Removed          => value.isEmpty
+    case Lookup.Found(record)    => value.contains(record.drop(Record.keyEnd(record)).toSeq)
+    case Lookup.Appended(record) => value.contains(record.drop(Record.keyEnd(record)).toSeq)
   }
 
   private def ranges(numbers: Seq[Int]): String = {
@@ -196,7 +198,7 @@ class RunDamageSuite extends AnyFunSuite {
             def family: Int = inner.family
             def bucket: Int = inner.bucket
             def record: Array[Byte] = inner.record
-            def isRemoval: Boolean = inner.isRemoval
+            def op: Byte = inner.op
             def close(): Unit = closed = true
           }
           def write() = room.writer(1).write(VersionSpan(1, 9), watched, oldest = false)
@@ -233,7 +235,7 @@ class RunDamageSuite extends AnyFunSuite {
           def family: Int = inner.family
           def bucket: Int = inner.bucket
           def record: Array[Byte] = inner.record
-          def isRemoval: Boolean = inner.isRemoval
+          def op: Byte = inner.op
           def close(): Unit = ()
         }
         assertThrows[IllegalStateException](

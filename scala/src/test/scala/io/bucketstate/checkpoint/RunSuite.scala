@@ -68,9 +68,10 @@ class RunSuite extends AnyFunSuite {
         }
         expected.foreach { case (p, value) =>
           readers.get(Seq(run), p._1, p._2, keyOf(p)) match {
-            case Lookup.Absent   => fail(s"$p is not found")
-            case Lookup.Removed  => assert(value.isEmpty)
-            case Lookup.Found(r) =>
+            case Lookup.Absent      => fail(s"$p is not found")
+            case Lookup.Appended(_) => fail(s"$p is appended to")
+            case Lookup.Removed     => assert(value.isEmpty)
+            case Lookup.Found(r)    =>
               assert(value.map(v => (keyOf(p) ++ v).toSeq).contains(r.drop(1).toSeq))
           }
           val absent = keyOf(p) :+ 7.toByte

@@ -8,6 +8,7 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.testkit.Changes
 
 /** The table against a map per version: random writes, aborts, roll-backs, reads at every version kept. */
 class VersionedTableSuite extends AnyFunSuite {
@@ -27,7 +28,7 @@ class VersionedTableSuite extends AnyFunSuite {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
     private val table = new VersionedTable(assigner, base)
-    private val spec = FamilySpec(0, "default", BucketKey.Whole, ordered)
+    private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered)
     private val family = table.family(spec)
     private val buffer = new RecordBuffer(assigner)
     private val models = mutable.Map[Long, Model](base -> Map.empty)
@@ -152,7 +153,7 @@ class VersionedTableSuite extends AnyFunSuite {
   test("a reader in another thread sees its version whole while the writer goes on") {
     val assigner = new BucketAssigner(4)
     val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(0, "default", BucketKey.Whole, ordered = false))
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered = false))
     val buffer = new RecordBuffer(assigner)
     def put(key: Int, value: Int): Unit = {
       val space = buffer.keySpace(4)
@@ -191,7 +192,7 @@ class VersionedTableSuite extends AnyFunSuite {
   test("memory is given back when versions settle, and counted the same as after a fresh load") {
     val assigner = new BucketAssigner(8)
     val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(0, "default", BucketKey.Whole, ordered = false))
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered = false))
     val buffer = new RecordBuffer(assigner)
     def put(key: Int): Unit = {
       val space = buffer.keySpace(4)

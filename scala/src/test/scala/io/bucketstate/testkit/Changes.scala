@@ -4,21 +4,20 @@ import java.util.UUID
 
 import org.scalacheck.Gen
 
-import io.bucketstate.checkpoint.{
-  BlockCodec,
-  ChangelogHeader,
-  ChangelogOp,
-  ChangelogReader,
-  FamilyDescriptor
-}
-import io.bucketstate.table.{Entry, FamilyChanges, Record}
+import io.bucketstate.checkpoint.{BlockCodec, ChangelogHeader, ChangelogReader}
+import io.bucketstate.table.{ChangeSet, Entry, FamilyChanges, FamilyDescriptor, Record, RecordOp}
 
-/** One write to be put into a change set; `value` None removes the key. */
+/**
+ * One write to be put into a change set; `value` None removes the key.
+ *
+ * @param appended whether the value is appended to what the key has
+ */
 final case class Write(
     bucket: Int,
     key: Seq[Byte],
     value: Option[Seq[Byte]],
-    visible: Boolean = true
+    visible: Boolean = true,
+    appended: Boolean = false
 )
 
 /** A record as read back. */
@@ -44,21 +43,29 @@ object Changes {
       numBuckets: Int,
       writes: Seq[Write],
       keyCount: Long = 0
-  ): (FamilyDescriptor, FamilyChanges) = {
+  ): FamilyChanges = {
     val sorted = writes.sortBy(_.bucket)
     val entries = sorted.map { w =>
       val record = Record.of(w.key.toArray, w.value.getOrElse(Nil).toArray)
       val older = if (w.value.isEmpty && w.visible) Array.emptyByteArray else null
-      new Entry(0, w.bucket, 1, record, w.value.isEmpty, older)
+      new Entry(0, w.bucket, 1, record, w.value.isEmpty, w.appended, older)
     }.toArray
     val start = Array.tabulate(numBuckets + 1)(b => sorted.count(_.bucket < b))
-    (descriptor(id), new FamilyChanges(id, entries, start, keyCount))
+    new FamilyChanges(descriptor(id), entries, start, keyCount)
   }
+
+  /** @param families in the order of their numbers */
+  def set(families: Seq[FamilyChanges]): ChangeSet = new ChangeSet(
+    0,
+    families.toIndexedSeq,
+    families.iterator.map(_.descriptor.id + 1).maxOption.getOrElse(0)
+  )
 
   /** What a reader must find of these writes. */
   def expected(id: Int, writes: Seq[Write]): Seq[Read] = writes.sortBy(_.bucket).collect {
-    case Write(_, key, Some(value), _) => Read(id, ChangelogOp.Put, key, value)
-    case Write(_, key, None, true)     => Read(id, ChangelogOp.Remove, key, Nil)
+    case Write(_, key, Some(value), _, true)  => Read(id, RecordOp.Merge, key, value)
+    case Write(_, key, Some(value), _, false) => Read(id, RecordOp.Put, key, value)
+    case Write(_, key, None, true, _)         => Read(id, RecordOp.Remove, key, Nil)
   }
 
   def readAll(reader: ChangelogReader): Seq[Read] = {
@@ -87,7 +94,8 @@ object Changes {
     key <- bytes(200)
     value <- Gen.option(bytes(maxValue))
     visible <- Gen.frequency(4 -> true, 1 -> false)
-  } yield Write(bucket, key, value, visible)
+    appended <- Gen.frequency(3 -> false, 1 -> true)
+  } yield Write(bucket, key, value, visible, appended && value.isDefined)
 
   /** The number of buckets, and the writes of families 0, 3, 6... */
   val changeSets: Gen[(Int, Seq[(Int, Seq[Write])])] = for {

@@ -5,17 +5,13 @@ import java.nio.file.{Files, Path, Paths}
 import scala.util.Using
 
 import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint.{
-  BlockCodec,
-  ChangelogHeader,
-  ChangelogOp,
-  ChangelogWriter,
-  NioFileStore
-}
+import io.bucketstate.checkpoint.{BlockCodec, ChangelogHeader, ChangelogWriter, NioFileStore}
+import io.bucketstate.table.{ChangeSet, FamilyChanges, RecordOp}
 
 /**
- * The changelog that is kept as a golden file of its format version: two families, puts and removes,
- * blocks that shrank and blocks that did not, and all that a header can hold.
+ * The changelog that is kept as a golden file of its format version: two families of all that were ever
+ * made, puts, removes and merges, blocks that shrank and blocks that did not, and all that a header can
+ * hold.
  */
 object GoldenChangelog {
   val folder: Path = Paths.get("tests/golden/v1")
@@ -42,14 +38,27 @@ object GoldenChangelog {
       Write(1, Nil, Some(text("a key may be empty"))),
       Write(1, text("so may a value"), Some(Nil)),
       Write(5, text("ключ"), None),
-      Write(5, text("a removal of nothing leaves no trace"), None, visible = false)
+      Write(5, text("a removal of nothing leaves no trace"), None, visible = false),
+      Write(6, text("a list"), Some(text("appended to it")), appended = true)
     )
   )
+
+  /** More than there are: some were removed. */
+  val nextFamily = 5
+
+  def families: Seq[FamilyChanges] = writes.map { case (id, w) =>
+    val changes = Changes.family(id, numBuckets, w, keyCounts(id))
+    val descriptor =
+      if (id == 0) changes.descriptor
+      else changes.descriptor.copy(valueEncoding = "compact-rows/1", isInternal = true)
+    new FamilyChanges(descriptor, changes.entries, changes.bucketStart, changes.keyCount)
+  }
 
   /** One line per record, as in the text beside the golden file: family, operation, key, value. */
   def lines(reads: Seq[Read]): Seq[String] = reads.map { r =>
     def hex(b: Seq[Byte]) = if (b.isEmpty) "-" else b.map(x => f"$x%02x").mkString
-    val op = if (r.op == ChangelogOp.Put) "put" else "remove"
+    val op =
+      Map(RecordOp.Put -> "put", RecordOp.Remove -> "remove", RecordOp.Merge -> "merge")(r.op)
     s"${r.family} $op ${hex(r.key)} ${hex(r.value)}"
   }
 
@@ -59,10 +68,10 @@ object GoldenChangelog {
 
   /** Writes the file; was run once for each format version, and is not to be run for it again. */
   def main(args: Array[String]): Unit = {
-    val families = writes.map { case (id, w) => Changes.family(id, numBuckets, w, keyCounts(id)) }
+    val changes = new ChangeSet(file.version, families.toIndexedSeq, nextFamily)
     Using.resources(new ChangelogWriter(blockBytes = 1024), new NioFileStore(folder)) {
       (writer, store) =>
-        store.write(file.name)(writer.encode(header, families).writeTo)
+        store.write(file.name)(writer.encode(header, changes).writeTo)
         val text = lines(expected).mkString("", "\n", "\n")
         Files.writeString(folder.resolve(s"${file.name}.txt"), text)
         ()

@@ -9,7 +9,8 @@ import io.bucketstate.checkpoint._
 
 /**
  * The manifest and the runs that are kept as golden files of their format versions: two runs, two
- * families, puts and tombstones, a run in two files, and all that a manifest can hold.
+ * families of all that were ever made, puts, tombstones and a merge, a run in two files, and all that a
+ * manifest can hold.
  */
 object GoldenRuns {
   val folder: Path = Paths.get("tests/golden/v1")
@@ -31,7 +32,13 @@ object GoldenRuns {
     Runs.place(2, 7, Array()) -> None
   )
 
-  val state: Runs.Content = Runs.merged(Seq(newest, oldest), dropRemovals = true)
+  private val listKey = Runs.place(0, 1, "key-9".getBytes("UTF-8"))
+
+  /** Of the newest run too. */
+  val appended: Runs.Content = Runs.nothing + (listKey -> Some(text(", and more")))
+
+  val state: Runs.Content = Runs.merged(Seq(newest, oldest), dropRemovals = true) +
+    (listKey -> Some(oldest(listKey).get ++ appended(listKey).get))
 
   /** One line per key of the merged state: family, bucket, key, value. */
   def lines: Seq[String] = state.toSeq.map { case ((family, bucket, key), value) =>
@@ -47,18 +54,30 @@ object GoldenRuns {
         val writer =
           new RunWriter(store, new LocalRuns(store, work), options, 1000, () => ids.next())
         val old = writer.write(VersionSpan(1, 7), Runs.cursor(oldest), oldest = true)
-        val young = writer.write(VersionSpan(8, 9), Runs.cursor(newest), oldest = false)
+        val young =
+          writer.write(VersionSpan(8, 9), Runs.cursor(newest ++ appended, appended.keySet), false)
         val schema = Some("""{"type":"struct","fields":[]}""")
         val families = Seq(
           ManifestFamily(Changes.descriptor(0), 60, schema, schema),
-          ManifestFamily(Changes.descriptor(2), 0)
+          ManifestFamily(Changes.descriptor(2).copy(isInternal = true), 0)
         )
         val runs =
           Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)
         val base = Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6")
         new Manifests(store)
           .write(
-            Manifest("state/0/3", 9, 8, "xxh64", families, runs, None, file.checkpointId, base)
+            Manifest(
+              "state/0/3",
+              9,
+              8,
+              "xxh64",
+              families,
+              runs,
+              None,
+              file.checkpointId,
+              base,
+              Some(5)
+            )
           )
         Files.writeString(folder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
         ()

@@ -18,7 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String
 final class ProviderHarness(
     val folder: Path,
     keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
-    hadoop: Configuration => Unit = _ => ()
+    hadoop: Configuration => Unit = _ => (),
+    families: Boolean = false
 ) {
   import ProviderHarness._
 
@@ -38,7 +39,7 @@ final class ProviderHarness(
       KeySchema,
       ValueSchema,
       keySpec,
-      useColumnFamilies = false,
+      useColumnFamilies = families,
       StateStoreConf(conf),
       hadoopConf,
       useMultipleValuesPerKey = false,

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import io.bucketstate.checkpoint._
-import io.bucketstate.table.Record
+import io.bucketstate.table.{Record, RecordOp}
 
 /** Runs for tests: their content as a sorted map, made at random, and read back from a cursor. */
 object Runs {
@@ -40,7 +40,8 @@ object Runs {
       at -> (if (random.nextInt(4) == 0) None else Some(value))
     }
 
-  def cursor(content: Content): RecordCursor = new RecordCursor {
+  /** @param appended keys whose value is appended to what older runs have */
+  def cursor(content: Content, appended: Set[Place] = Set.empty): RecordCursor = new RecordCursor {
     private val all = content.iterator
     private var now: (Place, Option[Seq[Byte]]) = _
     def advance(): Boolean = {
@@ -51,7 +52,10 @@ object Runs {
     def family: Int = now._1._1
     def bucket: Int = now._1._2
     def record: Array[Byte] = Record.of(keyOf(now._1), now._2.getOrElse(Nil).toArray)
-    def isRemoval: Boolean = now._2.isEmpty
+    def op: Byte =
+      if (now._2.isEmpty) RecordOp.Remove
+      else if (appended(now._1)) RecordOp.Merge
+      else RecordOp.Put
     def close(): Unit = ()
   }
 

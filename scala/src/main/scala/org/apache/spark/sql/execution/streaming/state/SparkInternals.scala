@@ -25,11 +25,7 @@ object SparkInternals {
   def unexpectedVersion(version: Long): Throwable =
     QueryExecutionErrors.unexpectedStateStoreVersion(version)
 
-  /** Spark's error for a file of state that a version needs and that is not there. */
-  def missingChangelog(file: String, provider: String, cause: Throwable): Throwable =
-    QueryExecutionErrors.failedToReadDeltaFileNotExistsError(new Path(file), provider, cause)
-
-  /** Spark's error for a file of state that cannot be read. */
+  /** Spark's error for a file of state that cannot be read, or is not there. */
   def unreadableFile(file: String, cause: Throwable): Throwable =
     QueryExecutionErrors.failedToReadStreamingStateFileError(new Path(file), cause)
 

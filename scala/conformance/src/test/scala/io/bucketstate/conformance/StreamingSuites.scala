@@ -1,0 +1,13 @@
+package io.bucketstate.conformance
+
+import org.apache.spark.sql.streaming._
+
+class BucketedAggregationSuite extends StreamingAggregationSuite with OnBucketstate
+class BucketedDeduplicationSuite extends StreamingDeduplicationSuite with OnBucketstate
+class BucketedDeduplicationWithinWatermarkSuite
+    extends StreamingDeduplicationWithinWatermarkSuite
+    with OnBucketstate
+class BucketedSessionWindowSuite extends StreamingSessionWindowSuite with OnBucketstate
+class BucketedInnerJoinWithVcfSuite extends StreamingInnerJoinWithVCFSuite with OnBucketstate
+class BucketedInnerJoinWithoutVcfSuite extends StreamingInnerJoinWithoutVCFSuite with OnBucketstate
+class BucketedInnerJoinV4Suite extends StreamingInnerJoinV4Suite with OnBucketstate
