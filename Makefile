@@ -16,7 +16,7 @@ PY_ROOMS := python/src python/bench examples tests
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench bench-stateful sweep generate docs clean
+.PHONY: help demo test test-scala test-python lint format package bench bench-stateful sweep conformance generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -73,6 +73,9 @@ bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside apply
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
+conformance: .stamps/tools ## run suites of Spark's own tests on this provider (a first selection)
+	scripts/sbt conformance/test
+
 generate: .stamps/venv ## export the Scala registry of settings and metrics to Python and the docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
 	$(PY) -m bucketstate.reference > docs/configuration.md
@@ -82,7 +85,7 @@ docs: .stamps/venv ## build the documentation into artifacts/site
 	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target project/target project/project
+	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.

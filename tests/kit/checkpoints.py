@@ -77,8 +77,8 @@ def changelog(
         entries += struct.pack("<BI", used, crc32c(stored))
         out += stored
         blocks += 1
-    footer = struct.pack("<II", 1, 0) + _string("default") + _string(key_encoding)
-    footer += _string("compact-row/1") + struct.pack("<QI", keys, blocks) + entries
+    footer = struct.pack("<IIB", 1, 0, 0) + _string("default") + _string(key_encoding)
+    footer += _string("compact-row/1") + struct.pack("<QII", keys, 1, blocks) + entries
     trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
     return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
 

@@ -32,10 +32,15 @@ def test_the_changelog() -> None:
     found = []
     for family in changelog.families:
         records = read_changes(changelog, family.id)
-        for key, value, put in zip(
-            records.keys.to_list(), records.values.to_list(), records.puts.tolist(), strict=True
+        for key, value, put, merge in zip(
+            records.keys.to_list(),
+            records.values.to_list(),
+            records.puts.tolist(),
+            records.merges.tolist(),
+            strict=True,
         ):
-            found.append([str(family.id), "put" if put else "remove", shown(key), shown(value)])
+            change = "merge" if merge else "put" if put else "remove"
+            found.append([str(family.id), change, shown(key), shown(value)])
     assert sorted(found) == sorted(told(CHANGELOG))
 
 

@@ -36,7 +36,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Family:
-    """A column family; `keys` is how many keys it holds at this version, exactly."""
+    """A column family; `keys` is how many keys it holds at this version, exactly.
+
+    `internal` families are those that an operator keeps for itself.
+    """
 
     id: int
     name: str
@@ -45,6 +48,7 @@ class Family:
     keys: int
     key_schema: str | None = None
     value_schema: str | None = None
+    internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,10 +203,10 @@ def _trailer(data: bytes, size: int, header_crc: int, path: str) -> tuple[int, i
 
 
 def _footer(reader: Reader) -> tuple[tuple[Family, ...], tuple[Block, ...]]:
-    families = tuple(
-        Family(reader.u32(), reader.string(), reader.string(), reader.string(), reader.u64())
-        for _ in range(reader.count(18))
-    )
+    families = tuple(_family(reader) for _ in range(reader.count(19)))
+    next_family = reader.u32()
+    if any(family.id >= next_family for family in families):
+        raise ValueError(f"the next new column family would get id {next_family}, which is taken")
     blocks = tuple(
         Block(
             family=reader.u32(),
@@ -219,6 +223,12 @@ def _footer(reader: Reader) -> tuple[tuple[Family, ...], tuple[Block, ...]]:
     )
     reader.finish()
     return families, blocks
+
+
+def _family(reader: Reader) -> Family:
+    number, internal = reader.u32(), reader.u8()
+    name, keys, values = reader.string(), reader.string(), reader.string()
+    return Family(number, name, keys, values, reader.u64(), internal=internal == 1)
 
 
 def _check(changelog: Changelog, start: int, end: int) -> None:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.damage import REMEDY
-from bucketstate.checkpoint.keys import COMPACT, key_decoder, row_decoder
+from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, row_decoder
 from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Slices
 from bucketstate.checkpoint.values import arrow_type
-from bucketstate.errors import DamagedFileError, NewerFormatError
+from bucketstate.errors import DamagedFileError, NewerFormatError, NoSuchStateError
 
 ROWS = 65_536
 """Rows of a record batch, at most."""
@@ -39,7 +39,8 @@ class StateSchema:
 class RecordDecoder:
     """Decodes a family's records by Spark's schema of it.
 
-    Raises NewerFormatError for an encoding that is not known, DamagedFileError for bytes that do
+    Raises NoSuchStateError for values that are lists of rows, NewerFormatError for an encoding that
+    is not known, DamagedFileError for bytes that do
     not have the layout of the schema.
     """
 
@@ -47,6 +48,11 @@ class RecordDecoder:
         self._where = where
         self._schema = schema
         self.columns = StateSchema.of(schema)
+        if family.value_encoding == LISTS:
+            raise NoSuchStateError(
+                f"{where} has lists of rows as values, which have no columns here: read it with "
+                "spark.read.format('statestore')."
+            )
         if family.value_encoding != COMPACT:
             raise self._unknown("value", family.value_encoding)
         self._values = row_decoder(schema.value)

@@ -14,6 +14,7 @@ from bucketstate.checkpoint.slices import Mask, Slices, gather
 from bucketstate.checkpoint.values import arrow_type, assembled, decode, of_numbers, struct
 
 COMPACT = "compact-row/1"
+LISTS = "compact-rows/1"
 PREFIX_SCAN = "spark-prefix-scan/"
 
 Decoder = Callable[[Slices], pa.StructArray]

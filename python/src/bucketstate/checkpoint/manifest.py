@@ -78,6 +78,7 @@ class Manifest:
     hash_function: str
     families: tuple[Family, ...]
     runs: tuple[Run, ...]
+    next_family: int
 
     def covers(self, own: Header) -> bool:
         """Whether it holds what the changelog of its version leads to.
@@ -141,6 +142,7 @@ def _verified(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> Manifest:
+    families = tuple(_family(f) for f in raw["families"])
     return Manifest(
         name=name,
         path=path,
@@ -152,8 +154,11 @@ def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> 
         commit_id=_text(raw, "commitId", optional=True) or None,
         num_buckets=_number(raw, "numBuckets"),
         hash_function=_text(raw, "hashFunction"),
-        families=tuple(_family(f) for f in raw["families"]),
+        families=families,
         runs=tuple(_run(r) for r in raw["runs"]),
+        next_family=_number(raw, "nextFamily")
+        if "nextFamily" in raw
+        else max((f.id for f in families), default=-1) + 1,
     )
 
 
@@ -166,6 +171,7 @@ def _family(raw: dict[str, Any]) -> Family:
         keys=_number(raw, "keyCount"),
         key_schema=_text(raw, "keySchema", optional=True) or None,
         value_schema=_text(raw, "valueSchema", optional=True) or None,
+        internal=raw.get("internal") is True,
     )
 
 
@@ -233,7 +239,10 @@ def _broken(m: Manifest) -> str | None:
             f.buckets and _distinct([b.family for b in f.buckets]) for f in files
         ),
         "the files of a run share no bucket of a family": all(_apart(r) for r in m.runs),
-        "every bucket's family is described": {b.family for b in spans} <= set(known),
+        "every bucket's family is or was one of the store's": all(
+            b.family < m.next_family for b in spans
+        ),
+        "every family has a number that was given out": all(n < m.next_family for n in known),
         "every family is described once": _distinct(known),
         "no file has fewer entries than tombstones, or none": all(
             f.entries >= 1 and 0 <= f.tombstones <= f.entries for f in files

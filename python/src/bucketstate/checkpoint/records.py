@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bucketstate.checkpoint.slices import Bytes, Mask, Positions, Slices, buffer_of, gather
 
-PUT, REMOVE = 1, 2
+PUT, REMOVE, MERGE = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class Records:
-    """Changes of keys. `puts` says which have a value; a removal's is empty."""
+    """Changes of keys.
+
+    `puts` says which have a value; a removal's is empty. `merges` says which of those are to be
+    appended to what the key had.
+    """
 
     keys: Slices
     values: Slices
     puts: Mask
+    merges: Mask
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, part: slice) -> Records:
-        return Records(self.keys[part], self.values[part], self.puts[part])
+        return Records(self.keys[part], self.values[part], self.puts[part], self.merges[part])
 
     def where(self, mask: Mask) -> Records:
-        return Records(self.keys.where(mask), self.values.where(mask), self.puts[mask])
+        return Records(
+            self.keys.where(mask), self.values.where(mask), self.puts[mask], self.merges[mask]
+        )
 
     @classmethod
     def concat(cls, parts: Sequence[Records]) -> Records:
@@ -35,7 +42,14 @@ class Records:
             Slices.concat([p.keys for p in parts]),
             Slices.concat([p.values for p in parts]),
             np.concatenate([p.puts for p in parts] or [np.empty(0, np.bool_)]),
+            np.concatenate([p.merges for p in parts] or [np.empty(0, np.bool_)]),
         )
+
+    @classmethod
+    def of(cls, state: Mapping[bytes, bytes]) -> Records:
+        """Keys with their values."""
+        there = np.ones(len(state), np.bool_)
+        return cls(Slices.joined(list(state)), Slices.joined(list(state.values())), there, ~there)
 
 
 def parse(blocks: Sequence[tuple[bytes, int]]) -> Records:
@@ -79,16 +93,21 @@ def _starts(raw: bytes, count: int) -> list[int]:
 
 def _parsed(buffer: Bytes, starts: Positions, end: int) -> Records:
     ops = gather(buffer, starts, "u1")
-    if not np.isin(ops, (PUT, REMOVE)).all():
-        raise ValueError("a record is neither a PUT nor a REMOVE")
-    puts = ops == PUT
+    if not np.isin(ops, (PUT, REMOVE, MERGE)).all():
+        raise ValueError("a record is neither a PUT nor a REMOVE nor a MERGE")
+    puts = ops != REMOVE
     _, bodies = varints(buffer, starts + 1)
     key_lengths, keys = varints(buffer, bodies)
     ends = np.append(starts[1:], end)
     values = keys + key_lengths
     if (values > ends).any() or (values[~puts] != ends[~puts]).any():
         raise ValueError("a record's key does not fit it")
-    return Records(Slices(buffer, keys, key_lengths), Slices(buffer, values, ends - values), puts)
+    return Records(
+        Slices(buffer, keys, key_lengths),
+        Slices(buffer, values, ends - values),
+        puts,
+        ops == MERGE,
+    )
 
 
 def varints(buffer: Bytes, at: Positions) -> tuple[Positions, Positions]:

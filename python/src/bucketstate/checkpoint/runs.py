@@ -22,7 +22,7 @@ from bucketstate.errors import MissingFileError
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
-_PUT, _TOMBSTONE = 1, 2
+_PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _COPY_BYTES = 4 * 1024 * 1024
 _ROWS = 8192
 """Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
@@ -155,15 +155,16 @@ def _records(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
     if (keys.lengths < _PREFIX).any():
         raise ValueError("a key has less than 4 bytes")
     tags = gather(values.buffer, values.starts, "u1")
-    puts = tags == _PUT
-    if not (puts | (tags == _TOMBSTONE)).all():
-        raise ValueError("a tag is neither PUT nor TOMBSTONE")
+    if not np.isin(tags, (_PUT, _TOMBSTONE, _MERGE)).all():
+        raise ValueError("a tag is neither PUT nor TOMBSTONE nor MERGE")
+    puts = tags != _TOMBSTONE
     if (values.lengths[~puts] != 1).any():
         raise ValueError("a tombstone has a value")
     records = Records(
         Slices(keys.buffer, keys.starts + _PREFIX, keys.lengths - _PREFIX),
         Slices(values.buffer, values.starts + 1, values.lengths - 1),
         puts,
+        tags == _MERGE,
     )
     return records, gather(keys.buffer, keys.starts, ">u4").astype(np.int64)
 

@@ -93,6 +93,9 @@ def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iter
     for run in plan.base.runs if plan.base else ():
         parts.append(_of_run(run, family.id, runs, first, last))
     parts = [part for part in parts if len(part)]
+    if any(part.merges.any() for part in parts):
+        yield _appended(parts)
+        return
     # A file has each key once.
     alone = len(parts) == 1 and len(plan.changelogs) <= 1
     wins = [part.puts for part in parts] if alone else _newest([p.keys for p in parts])
@@ -100,6 +103,25 @@ def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iter
         live = won & part.puts
         if live.any():
             yield part if live.all() else part.where(live)
+
+
+def _appended(newest_first: Sequence[Records]) -> Records:
+    """The state where values were appended to: key by key, the oldest change first."""
+    state: dict[bytes, bytes] = {}
+    for part in reversed(newest_first):
+        changes = zip(
+            part.keys.to_list(),
+            part.values.to_list(),
+            part.puts.tolist(),
+            part.merges.tolist(),
+            strict=True,
+        )
+        for key, value, put, merge in reversed(list(changes)):
+            if not put:
+                state.pop(key, None)
+            else:
+                state[key] = state.get(key, b"") + value if merge else value
+    return Records.of(state)
 
 
 def _newest(parts: Sequence[Slices]) -> list[Mask]:
