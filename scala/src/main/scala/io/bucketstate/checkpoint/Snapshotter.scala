@@ -20,11 +20,13 @@ import io.bucketstate.error.{
  * @param file     its changelog
  * @param commitId of the attempt meant, where known: another one's file is not taken for it
  * @param memory   the state at that version as memory has it, if it is all there
+ * @param release  called when `memory` is not needed any more; again is no error
  */
 final case class SnapshotTarget(
     file: Changelog,
     commitId: Option[UUID],
-    memory: Option[BucketSource] = None
+    memory: Option[BucketSource] = None,
+    release: () => Unit = () => ()
 )
 
 /**
@@ -118,6 +120,8 @@ final class Snapshotter(
         CompactionPlan(incomingBytes, older.map(_.bytes), live, maxRuns)
       }
     val living = newestLog.families.iterator.map(_.descriptor.id).toSet
+    // While it is held nothing settles, which costs memory: most snapshots do without it.
+    if (plan != CompactionPlan.Rewrite) target.release()
     def incoming = new ChangeMerger(
       changelogs.zip(lineage.changelogs).map { case (reader, file) =>
         val path = s"${store.location}/${file.name}"

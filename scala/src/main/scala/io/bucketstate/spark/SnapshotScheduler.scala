@@ -9,8 +9,8 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint._
 import io.bucketstate.config.MetricKey
 
-/** A snapshot that is due; `release` is called once it was taken or given up. */
-private[spark] final class DueSnapshot(val target: SnapshotTarget, val release: () => Unit) {
+/** A snapshot that is due; its target is released once it was taken or given up. */
+private[spark] final class DueSnapshot(val target: SnapshotTarget) {
   private[this] val claimed = new AtomicBoolean
 
   /** True for the first who asks: that one takes the snapshot, or gives it up. */
@@ -162,7 +162,7 @@ private[spark] final class SnapshotScheduler(
   }
 
   private def end(snapshot: DueSnapshot): Unit =
-    try snapshot.release()
+    try snapshot.target.release()
     finally
       synchronized {
         running = false

@@ -95,9 +95,7 @@ private[spark] final class StoreSnapshots(
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
   def due(by: TableKeeper, version: Changelog): Option[DueSnapshot] =
     Option.when(scheduler.opened(version.version)) {
-      val (memory, release) = by.capture(version.version).unzip
-      val target = SnapshotTarget(version, by.commitOf(version.version), memory)
-      new DueSnapshot(target, release.getOrElse(() => ()))
+      new DueSnapshot(targetOf(by, version))
     }
 
   def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
@@ -108,9 +106,15 @@ private[spark] final class StoreSnapshots(
 
   /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
   def force(by: TableKeeper, version: Changelog): Unit = {
+    val target = targetOf(by, version)
+    try scheduler.force(target)
+    finally target.release()
+  }
+
+  private def targetOf(by: TableKeeper, version: Changelog): SnapshotTarget = {
     val (memory, release) = by.capture(version.version).unzip
-    try scheduler.force(SnapshotTarget(version, by.commitOf(version.version), memory))
-    finally release.foreach(_())
+    val commitId = by.commitOf(version.version)
+    SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
   }
 
   /** Figures since the last call, and of now. */

@@ -1,6 +1,7 @@
 package io.bucketstate.spark
 
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.collection.mutable
 
@@ -99,7 +100,9 @@ private[spark] final class TableKeeper(
   def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
     Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
       register(Opened.Hit(held), version)
-      BucketSource.ofState(held.familiesAt(version), version) -> (() => endRead(held, version))
+      val ended = new AtomicBoolean
+      val release = () => if (ended.compareAndSet(false, true)) endRead(held, version)
+      BucketSource.ofState(held.familiesAt(version), version) -> release
     }
   }
 
