@@ -44,6 +44,7 @@ def changelog(
     codec: str = "lz4",
     commit: uuid.UUID | None = None,
     key_encoding: str = "compact-row/1",
+    value_encoding: str = "compact-row/1",
     buckets_per_block: int = 4,
     format_version: int = 1,
 ) -> bytes:
@@ -56,7 +57,7 @@ def changelog(
     out = head + struct.pack("<I", header_crc)
     of_bucket: dict[int, list[bytes]] = {}
     for op, key, value in changes:
-        body = varint(len(key)) + key + (value if op == PUT else b"")
+        body = varint(len(key)) + key + (b"" if op == REMOVE else value)
         of_bucket.setdefault(bucket_of(key, buckets), []).append(
             bytes([op]) + varint(len(body)) + body
         )
@@ -78,7 +79,7 @@ def changelog(
         out += stored
         blocks += 1
     footer = struct.pack("<IIB", 1, 0, 0) + _string("default") + _string(key_encoding)
-    footer += _string("compact-row/1") + struct.pack("<QII", keys, 1, blocks) + entries
+    footer += _string(value_encoding) + struct.pack("<QII", keys, 1, blocks) + entries
     trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
     return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
 

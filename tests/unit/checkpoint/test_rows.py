@@ -12,11 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.keys import key_decoder, row_decoder
+from bucketstate.checkpoint.buckets import buckets_of
+from bucketstate.checkpoint.keys import key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.slices import Slices
 from bucketstate.checkpoint.values import arrow_type
 from bucketstate.errors import CheckpointError
-from tests.kit.rows import compact_row, raw_row, unsafe_row
+from tests.kit.checkpoints import bucket_of
+from tests.kit.rows import compact_row, raw_row, unsafe_row, varint
 from tests.kit.spark_values import expected, rows, schemas
 
 if TYPE_CHECKING:
@@ -188,6 +190,34 @@ def test_keys_of_every_encoding(
     found = data.draw(st.lists(st.tuples(*fields), max_size=6))
     decoded = key_decoder(encoding, schema)(slices([encode(row) for row in found]))
     assert decoded.equals(as_arrow(schema, found))
+
+
+@EXAMPLES
+@given(data=st.data())
+def test_lists_of_rows(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    lists = data.draw(st.lists(rows(schema), max_size=5))
+    encoded = []
+    for found in lists:
+        packed = [compact_row(schema, row) for row in found]
+        encoded.append(b"".join(varint(len(row)) + row for row in packed))
+    decoded = list_decoder(schema)(slices(encoded))
+    decoded.validate(full=True)
+    assert len(decoded) == len(lists)
+    for values, found in zip(decoded, lists, strict=True):
+        assert values.values.equals(as_arrow(schema, found))
+
+
+@pytest.mark.parametrize("damaged", [b"\x05ab", b"\x80", b"\xff\xff\xff\xff\xff\x01"])
+def test_bytes_that_are_no_list_of_rows_are_refused(damaged: bytes) -> None:
+    with pytest.raises((IndexError, ValueError)):
+        list_decoder(KEY)(Slices.joined([damaged]))
+
+
+def test_all_timestamps_of_a_key_share_a_bucket() -> None:
+    keys = [timestamped(("a", 0.5, stamp), at_end=True) for stamp in range(20)]
+    found = buckets_of(slices(keys), "spark-timestamp-postfix", 64)
+    assert set(found.tolist()) == {bucket_of(keys[0][:-8], 64)}
 
 
 def test_an_encoding_that_is_not_known() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from bucketstate.checkpoint.keys import PREFIX_SCAN
+from bucketstate.checkpoint.keys import PREFIX_SCAN, TIMESTAMP_POSTFIX
 from bucketstate.checkpoint.slices import Slices, gather
 
 
@@ -16,6 +16,9 @@ def buckets_of(keys: Slices, encoding: str, num_buckets: int) -> npt.NDArray[np.
         # All keys of a prefix share a bucket.
         lengths = gather(keys.buffer, keys.starts, "<i4").astype(np.int64) + 4
         keys = Slices(keys.buffer, keys.starts, np.minimum(lengths, keys.lengths))
+    elif encoding == TIMESTAMP_POSTFIX:
+        # All timestamps of a key share a bucket.
+        keys = Slices(keys.buffer, keys.starts, np.maximum(0, keys.lengths - 8))
     digest = xxhash.xxh64_intdigest
     hashes = np.fromiter(map(digest, keys.to_list()), np.uint64, len(keys))
     return ((hashes >> np.uint64(32)) % np.uint64(num_buckets)).astype(np.int64)

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.damage import REMEDY
-from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, row_decoder
+from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Slices
 from bucketstate.checkpoint.values import arrow_type
-from bucketstate.errors import DamagedFileError, NewerFormatError, NoSuchStateError
+from bucketstate.errors import DamagedFileError, NewerFormatError
 
 ROWS = 65_536
 """Rows of a record batch, at most."""
@@ -23,39 +23,38 @@ ROWS = 65_536
 
 @dataclass(frozen=True)
 class StateSchema:
-    """The columns a family's records are read as: structs `key` and `value`."""
+    """The columns a family's records are read as: structs `key` and `value`.
+
+    Where keys have several values, `value` is a list of structs.
+    """
 
     key: pa.StructType
-    value: pa.StructType
+    value: pa.StructType | pa.ListType
 
     def with_partition(self) -> pa.Schema:
         return pa.schema([("key", self.key), ("value", self.value), ("partition_id", pa.int32())])
 
     @classmethod
-    def of(cls, schema: FamilySchema) -> StateSchema:
-        return cls(arrow_type(schema.key), arrow_type(schema.value))
+    def of(cls, schema: FamilySchema, *, lists: bool = False) -> StateSchema:
+        value = arrow_type(schema.value)
+        return cls(arrow_type(schema.key), pa.list_(value) if lists else value)
 
 
 class RecordDecoder:
     """Decodes a family's records by Spark's schema of it.
 
-    Raises NoSuchStateError for values that are lists of rows, NewerFormatError for an encoding that
-    is not known, DamagedFileError for bytes that do
+    Raises NewerFormatError for an encoding that is not known, DamagedFileError for bytes that do
     not have the layout of the schema.
     """
 
     def __init__(self, family: Family, schema: FamilySchema, where: str) -> None:
         self._where = where
         self._schema = schema
-        self.columns = StateSchema.of(schema)
-        if family.value_encoding == LISTS:
-            raise NoSuchStateError(
-                f"{where} has lists of rows as values, which have no columns here: read it with "
-                "spark.read.format('statestore')."
-            )
-        if family.value_encoding != COMPACT:
+        lists = family.value_encoding == LISTS
+        self.columns = StateSchema.of(schema, lists=lists)
+        if not lists and family.value_encoding != COMPACT:
             raise self._unknown("value", family.value_encoding)
-        self._values = row_decoder(schema.value)
+        self._values = list_decoder(schema.value) if lists else row_decoder(schema.value)
         try:
             self._keys = key_decoder(family.key_encoding, schema.key)
         except ValueError as error:
@@ -67,13 +66,13 @@ class RecordDecoder:
         except (IndexError, ValueError, pa.ArrowInvalid) as error:
             raise self._mismatch("key", self._schema.key.simpleString(), error) from error
 
-    def values(self, values: Slices) -> pa.StructArray:
+    def values(self, values: Slices) -> pa.StructArray | pa.ListArray:
         try:
             return self._values(values)
         except (IndexError, ValueError, pa.ArrowInvalid) as error:
             raise self._mismatch("value", self._schema.value.simpleString(), error) from error
 
-    def optional_values(self, records: Records) -> pa.StructArray:
+    def optional_values(self, records: Records) -> pa.StructArray | pa.ListArray:
         """Values, with nulls where keys were removed."""
         if records.puts.all():
             return self.values(records.values)

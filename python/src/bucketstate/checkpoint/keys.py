@@ -10,12 +10,14 @@ import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.layout import encoded_rows, unsafe_rows, width
-from bucketstate.checkpoint.slices import Mask, Slices, gather
+from bucketstate.checkpoint.records import varints
+from bucketstate.checkpoint.slices import Mask, Slices, gather, offsets_of
 from bucketstate.checkpoint.values import arrow_type, assembled, decode, of_numbers, struct
 
 COMPACT = "compact-row/1"
 LISTS = "compact-rows/1"
 PREFIX_SCAN = "spark-prefix-scan/"
+TIMESTAMP_POSTFIX = "spark-timestamp-postfix"
 
 Decoder = Callable[[Slices], pa.StructArray]
 
@@ -29,6 +31,38 @@ def row_decoder(schema: T.StructType) -> Decoder:
     return lambda rows: struct(rows, encoded_rows(rows, kinds), schema)
 
 
+def list_decoder(schema: T.StructType) -> Callable[[Slices], pa.ListArray]:
+    """For lists of rows that are stored as `compact-rows/1`: each row behind its length."""
+    decode_rows = row_decoder(schema)
+
+    def read(lists: Slices) -> pa.ListArray:
+        lists.check()
+        at, ends = lists.starts.copy(), lists.starts + lists.lengths
+        counts = np.zeros(len(lists), np.int64)
+        starts, lengths, owners = [], [], []
+        more = np.flatnonzero(at < ends)
+        # In rounds: the first row of each list, then the second of those that have one.
+        while more.size:
+            length, start = varints(lists.buffer, at[more])
+            at[more] = start + length
+            if (at[more] > ends[more]).any():
+                raise ValueError("a row of a list ends behind the list")
+            starts.append(start)
+            lengths.append(length)
+            owners.append(more)
+            counts[more] += 1
+            more = more[at[more] < ends[more]]
+        rows = Slices.joined([])
+        if starts:
+            order = np.argsort(np.concatenate(owners), kind="stable")
+            rows = Slices(
+                lists.buffer, np.concatenate(starts)[order], np.concatenate(lengths)[order]
+            )
+        return pa.ListArray.from_arrays(pa.array(offsets_of(counts), pa.int32()), decode_rows(rows))
+
+    return read
+
+
 def key_decoder(encoding: str, schema: T.StructType) -> Decoder:
     """For keys of that encoding; ValueError if it is not known."""
     if encoding == COMPACT:
@@ -39,7 +73,7 @@ def key_decoder(encoding: str, schema: T.StructType) -> Decoder:
         return _range_scan(schema, [int(n) for n in found[1].split(",")])
     if encoding == "spark-timestamp-prefix":
         return _timestamped(schema, at_end=False)
-    if encoding == "spark-timestamp-postfix":
+    if encoding == TIMESTAMP_POSTFIX:
         return _timestamped(schema, at_end=True)
     raise ValueError(f"there is no key encoding '{encoding}'")
 

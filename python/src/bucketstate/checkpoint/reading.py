@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.decoding import ROWS, RecordDecoder, StateSchema, chunked
 from bucketstate.checkpoint.differences import difference_schema, differences
+from bucketstate.checkpoint.keys import LISTS
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.query import FamilySchema
+from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.skew import SCHEMA as BUCKETS
 from bucketstate.checkpoint.skew import keys_per_bucket
 from bucketstate.checkpoint.state import read_changes, read_state
@@ -37,16 +40,16 @@ class Reading:
     memory: int
 
     def state(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
-        columns = StateSchema.of(self.schema).with_partition()
+        columns = self._columns(parts).with_partition()
         return pa.RecordBatchReader.from_batches(columns, self._state(parts, columns))
 
     def changes(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
         kinds = [("batch_id", pa.int64()), ("change_type", pa.string())]
-        columns = pa.schema([*kinds, *StateSchema.of(self.schema).with_partition()])
+        columns = pa.schema([*kinds, *self._columns(parts).with_partition()])
         return pa.RecordBatchReader.from_batches(columns, self._changes(parts, columns))
 
     def differences(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
-        columns = difference_schema(StateSchema.of(self.schema))
+        columns = difference_schema(self._columns(parts))
         return pa.RecordBatchReader.from_batches(columns, self._differences(parts))
 
     def keys_per_bucket(self, parts: Sequence[Part]) -> pa.Table:
@@ -85,7 +88,7 @@ class Reading:
                 for records in chunked([read_changes(changelog, family.id)]):
                     arrays = [
                         pa.array([batch] * len(records), pa.int64()),
-                        pa.array(["update" if put else "delete" for put in records.puts.tolist()]),
+                        _kinds(records),
                         decoder.keys(records.keys),
                         decoder.optional_values(records),
                     ]
@@ -101,10 +104,23 @@ class Reading:
                 decoder = RecordDecoder(family, self.schema, where)
                 yield from differences(part.store, [before, after], decoder, self.memory, ROWS)
 
+    def _columns(self, parts: Sequence[Part]) -> StateSchema:
+        """Whether keys have several values is said by the files alone."""
+        found = (self._planned(part.store, part.target)[1] for part in parts)
+        family = next((f for f in found if f is not None), None)
+        lists = family is not None and family.value_encoding == LISTS
+        return StateSchema.of(self.schema, lists=lists)
+
     def _planned(self, store: Store, target: Attempt) -> tuple[Plan, Family | None]:
         plan = store.plan(target)
         # The empty store has no families yet.
         return plan, plan.family(self.family) if plan.families else None
+
+
+def _kinds(records: Records) -> pa.StringArray:
+    """What Spark's change feed calls them."""
+    kinds = np.where(records.merges, "append", np.where(records.puts, "update", "delete"))
+    return pa.array(kinds.tolist(), pa.string())
 
 
 def _batch(arrays: list[pa.Array], part: Part, columns: pa.Schema) -> pa.RecordBatch:
