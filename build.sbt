@@ -72,6 +72,11 @@ lazy val conformance = (project in file("scala/conformance"))
     Test / fork := true,
     Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx4g", "-Xss4m", "-XX:+UseParallelGC"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / testOptions += Tests.Argument(
+      TestFrameworks.ScalaTest,
+      "-u",
+      ((ThisBuild / baseDirectory).value / "artifacts" / "conformance").getPath
+    ),
     Test / baseDirectory := (ThisBuild / baseDirectory).value,
     // Checkpoints of older Sparks that tests restart from: they have to be folders.
     Test / resourceGenerators += Def.task {

@@ -60,6 +60,16 @@ object MetricKey {
       Sum,
       "damaged snapshots that were passed over since the last report"
     )
+  val InternalKeys: MetricKey =
+    MetricKey(
+      "bucketedInternalKeys",
+      Sum,
+      "keys that operators keep for themselves, which are not counted as rows of the state"
+    )
+
+  /** Under the name that Spark's own providers use. */
+  val ForcedSnapshots: MetricKey =
+    MetricKey("forceSnapshotCount", Sum, "snapshots that Spark asked for in commits")
 
   val all: Seq[MetricKey] = Seq(
     ChangelogBytes,
@@ -79,6 +89,8 @@ object MetricKey {
     RunBytes,
     CompactionBytes,
     LazyLoads,
-    Repairs
+    Repairs,
+    InternalKeys,
+    ForcedSnapshots
   )
 }

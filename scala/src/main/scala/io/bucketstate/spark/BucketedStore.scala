@@ -308,7 +308,9 @@ private[bucketstate] final class BucketedStore(
         opened.table.memoryBytes,
         figures ++ openingFigures ++ snapshots.drainFigures(opened.table.newest) ++ Map(
           MetricKey.LazyLoads -> (opened.table.lazyLoads - lazyLoadsBefore),
-          MetricKey.RetentionFailures -> maintenance.failures
+          MetricKey.RetentionFailures -> maintenance.failures,
+          MetricKey.InternalKeys -> FamilyViews.internalKeyCount(opened.table),
+          MetricKey.ForcedSnapshots -> (if (forceSnapshot) 1L else 0L)
         ),
         snapshots.newestVersion
       )

@@ -63,9 +63,6 @@ private[spark] final class FamilyViews(
   /** Whether rows are held against the schema: only where there is one schema. */
   def isValidated: Boolean = !registry.multiple
 
-  /** Keys at the newest version, those of internal families left out. */
-  def keyCount: Long = FamilyViews.keyCount(table)
-
   /** Adds a family to the open version unless it is there. */
   def create(schema: FamilySchema): Unit = {
     requireName("create_col_family", schema.name, schema.isInternal)
@@ -154,6 +151,11 @@ private[spark] object FamilyViews {
   /** A run's key has so much room for it. */
   private final val MaxNumber = 0xffff
 
+  /** Keys at the newest version, those of internal families left out. */
   def keyCount(table: VersionedTable): Long =
     table.families.iterator.filterNot(_.spec.descriptor.isInternal).map(_.keyCount).sum
+
+  /** Those that `keyCount` leaves out. */
+  def internalKeyCount(table: VersionedTable): Long =
+    table.families.iterator.filter(_.spec.descriptor.isInternal).map(_.keyCount).sum
 }
