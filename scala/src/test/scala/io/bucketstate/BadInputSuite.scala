@@ -2,7 +2,9 @@ package io.bucketstate
 
 import java.nio.file.Files
 
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection}
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -65,6 +67,34 @@ class BadInputSuite extends AnyFunSuite {
       val empty = intercept[Exception](provider.getStore(1, None, loadEmpty = true))
       assert(condition(empty) == "STATE_STORE_UNSUPPORTED_OPERATION")
       provider.close()
+    }
+  }
+
+  test("rows of another schema are refused where they were restored, unless Spark's check is off") {
+    withHarness { harness =>
+      // Its second field is a number, not the place of some bytes.
+      val foreign = UnsafeProjection
+        .create(new StructType().add("v1", LongType).add("v2", LongType))
+        .apply(new GenericInternalRow(Array[Any](1L, 5L)))
+      val writer = harness.provider()
+      val store = writer.getStore(0)
+      store.put(key(1, "a"), foreign)
+      assert(store.get(key(1, "a")) == foreign, "a query is not held against its own rows")
+      store.commit()
+      writer.close()
+      val strict = harness.provider()
+      val reads = Seq[ReadStateStore => Any](_.get(key(1, "a")), _.iterator().next())
+      for (read <- reads) {
+        val reader = strict.getReadStore(1)
+        val error = intercept[SparkThrowable](read(reader))
+        assert(error.getCondition == "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE")
+        reader.abort()
+      }
+      strict.close()
+      val off = "spark.sql.streaming.stateStore.formatValidation.enabled" -> "false"
+      val lenient = harness.provider(off)
+      assert(lenient.getReadStore(1).get(key(1, "a")) == foreign)
+      lenient.close()
     }
   }
 

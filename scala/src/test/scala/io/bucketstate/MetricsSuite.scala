@@ -51,6 +51,27 @@ class MetricsSuite extends AnyFunSuite {
     }
   }
 
+  test("a store that is written to tells its keys, and keeps its figures for the end") {
+    withHarness { harness =>
+      val provider = harness.provider()
+      val store = provider.getStore(0)
+      (1 to 3).foreach(n => store.put(key(n.toLong, "k"), value(0, "")))
+      store.remove(key(2, "k"))
+      assert(store.metrics.numKeys == 2)
+      store.commit()
+      assert(store.metrics.numKeys == 2)
+      assert(store.metrics.customMetrics.exists { case (metric, n) =>
+        metric.name == "bucketedChangedKeys" && n == 2
+      })
+      val next = provider.getStore(1)
+      next.remove(key(1, "k"))
+      assert(next.metrics.numKeys == 1)
+      next.abort()
+      assert(next.metrics.numKeys == 2)
+      provider.close()
+    }
+  }
+
   test("a load is reported also when the task's read store made it") {
     withHarness { harness =>
       val first = harness.provider()

@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint
 
 import java.util.Properties
+import java.util.concurrent.atomic.AtomicInteger
 
 import org.rocksdb._
 
@@ -19,6 +20,7 @@ final class SstOptions(
   import SstOptions._
 
   RocksDB.loadLibrary()
+  live.incrementAndGet()
 
   private[this] var opened = 0
   private[this] var closed = false
@@ -76,10 +78,17 @@ final class SstOptions(
   private def freeIfUnused(): Unit =
     if (closed && opened == 0) {
       Seq[AutoCloseable](point, scan, options, env, family, db, bloom, cache).foreach(_.close())
+      live.decrementAndGet()
+      ()
     }
 }
 
 object SstOptions {
+  private val live = new AtomicInteger
+
+  /** How many in this process hold native memory. */
+  def liveCount: Int = live.get
+
   val BlockBytes: Int = 16 * 1024
   val CacheBytes: Long = 8L * 1024 * 1024
 

@@ -18,6 +18,9 @@ private[spark] trait WriteSession {
   /** The figures of a store that ended without a commit. */
   def metrics: StateStoreMetrics
 
+  /** Keys and memory as they are now, for a store that has not ended. */
+  def current: StateStoreMetrics
+
   /** Names the version that is being made, and the one it builds on. */
   def ids: CheckpointIds
 
@@ -157,10 +160,9 @@ private[spark] final class BucketedStateStore(
 
   override def hasCommitted: Boolean = state eq Committed
 
-  override def metrics: StateStoreMetrics = {
-    StoreLifecycle.next(state, Metrics)
-    figures
-  }
+  /** Before the end, how things stand; after it, what was done. */
+  override def metrics: StateStoreMetrics =
+    if (state eq Updating) session.current else figures
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo = {
     if (!hasCommitted) {

@@ -79,7 +79,11 @@ private[bucketstate] final class BucketedStore(
   /** Milliseconds a read store took to load what its task's write store then finds in memory, or -1. */
   private[this] val loadedByReader = new AtomicLong(-1L)
 
+  /** Spark stopped in this process, and there is nothing to maintain any more. */
+  @volatile private[this] var ended = false
+
   files.createFolder()
+  SessionEnd.tell(this)
 
   /**
    * @param checkpointId which attempt at `version` to build on. Not looked at when ids are turned off,
@@ -191,7 +195,7 @@ private[bucketstate] final class BucketedStore(
     if (to < from) throw SparkInternals.unexpectedVersion(to)
   }
 
-  def maintain(): Unit = {
+  def maintain(): Unit = if (!ended) {
     lock.failIfClosed("MAINTENANCE", "maintenance")
     // While a part of the table lies in files only, they are needed, whatever the plan says.
     if (!keeper.isLoading) maintenance.run(newestBuiltOn)
@@ -199,10 +203,17 @@ private[bucketstate] final class BucketedStore(
 
   /** Waits for a task that still writes, within the lock's time limit. */
   def close(): Unit = if (lock.close()) {
+    SessionEnd.forget(this)
     keeper.forget()
     snapshots.close()
     committer.close()
     files.close()
+  }
+
+  /** Closes the store; the next session's maintenance may still find it, and is not in the wrong. */
+  def sessionEnded(): Unit = {
+    ended = true
+    close()
   }
 
   private def load(version: Long, checkpointId: Option[String]): Recovered =
@@ -211,6 +222,7 @@ private[bucketstate] final class BucketedStore(
   /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
   private def telling(recovered: Recovered): Recovered = {
     recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, _))
+    if (recovered.table.newest > 0) validator.expectRestored()
     recovered
   }
 
@@ -294,6 +306,15 @@ private[bucketstate] final class BucketedStore(
     override def abort(): Unit = keeper.aborted(opened.table)
 
     override def metrics: StateStoreMetrics = metricsWith(Map.empty)
+
+    // What happened since the last report is left for the report at the end.
+    override def current: StateStoreMetrics = SparkMetrics.of(
+      id,
+      FamilyViews.keyCount(opened.table),
+      opened.table.memoryBytes,
+      Map.empty,
+      snapshots.newestVersion
+    )
 
     override def verify(): Unit = lock.verify(stamp)
 

@@ -36,6 +36,8 @@ private[bucketstate] final class ReplayedState(
     override def metrics: StateStoreMetrics =
       SparkMetrics.of(id, FamilyViews.keyCount(table), table.memoryBytes, Map.empty)
 
+    override def current: StateStoreMetrics = metrics
+
     override val ids: CheckpointIds = CheckpointIds(None, None)
 
     override def verify(): Unit = ()

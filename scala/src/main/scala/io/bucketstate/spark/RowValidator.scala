@@ -9,9 +9,10 @@ import org.apache.spark.sql.execution.streaming.state.{
 import org.apache.spark.sql.types.StructType
 
 /**
- * Spark's format validation (`formatValidation.enabled`): the first row read back is held against the
- * schema, which catches a checkpoint written by a query whose rows mean something else. Once per
- * provider, as Spark's own do. Thread-safe: two threads may both check, which does no harm.
+ * Spark's format validation (`formatValidation.enabled`): the first row read after a state was loaded is
+ * held against the schema, which catches a checkpoint written by a query whose rows mean something else.
+ * Rows that were never in a file are the query's own, and are not checked, as in
+ * `HDFSBackedStateStoreProvider`. Thread-safe: two threads may both check, which does no harm.
  */
 private[spark] final class RowValidator(
     storeId: StateStoreId,
@@ -19,7 +20,10 @@ private[spark] final class RowValidator(
     valueSchema: StructType,
     conf: StateStoreConf
 ) {
-  @volatile private[this] var done = !conf.formatValidationEnabled
+  @volatile private[this] var done = true
+
+  /** A state was loaded from files. */
+  def expectRestored(): Unit = done = !conf.formatValidationEnabled
 
   def check(key: UnsafeRow, value: UnsafeRow): Unit = if (!done) {
     StateStoreProvider.validateStateRowFormat(key, keySchema, value, valueSchema, storeId, conf)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreErrors
 /**
  * The life of one opened store, as a table of allowed transitions: the same states, operations and
  * error class (`STATE_STORE_OPERATION_OUT_OF_ORDER`) as Spark's RocksDB provider has, so that callers
- * see no difference.
+ * see no difference. Only metrics may be asked for at any time, as of `HDFSBackedStateStoreProvider`.
  */
 private[spark] object StoreLifecycle {
 
@@ -20,18 +20,14 @@ private[spark] object StoreLifecycle {
   case object Commit extends Operation("commit")
   case object Abort extends Operation("abort")
   case object Release extends Operation("release")
-  case object Metrics extends Operation("get metrics")
 
   private val allowed: Map[(State, Operation), State] = Map(
     (Updating, Update) -> Updating,
     (Updating, Commit) -> Committed,
     (Updating, Abort) -> Aborted,
     (Updating, Release) -> Released,
-    (Committed, Metrics) -> Committed,
     (Aborted, Abort) -> Aborted,
-    (Aborted, Metrics) -> Aborted,
-    (Released, Release) -> Released,
-    (Released, Metrics) -> Released
+    (Released, Release) -> Released
   )
 
   /** The state an operation leads to, or Spark's error when it is not allowed. */
@@ -41,10 +37,9 @@ private[spark] object StoreLifecycle {
   /** In the words of Spark's RocksDB provider, which its users and its tests know. */
   private def outOfOrder(state: State, operation: Operation): Throwable = {
     val message = operation match {
-      case Commit  => s"Expected possible states ($Updating) but found $state"
-      case Abort   => s"Expected possible states ($Updating, $Aborted) but found $state"
-      case Metrics => s"Cannot get metrics in $state state"
-      case other   => s"Cannot ${other.verb} after $state"
+      case Commit => s"Expected possible states ($Updating) but found $state"
+      case Abort  => s"Expected possible states ($Updating, $Aborted) but found $state"
+      case other  => s"Cannot ${other.verb} after $state"
     }
     StateStoreErrors.stateStoreOperationOutOfOrder(message)
   }

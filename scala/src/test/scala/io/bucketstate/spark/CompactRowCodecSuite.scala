@@ -136,6 +136,15 @@ class CompactRowCodecSuite extends AnyFunSuite {
     assert(encode(codec, row, 0).length == 22)
   }
 
+  test("who reads no columns gets rows without columns") {
+    val written = new StructType().add("a", NullType)
+    val row = UnsafeProjection.create(written).apply(new GenericInternalRow(Array[Any](null)))
+    val bytes = encode(new CompactRowCodec(written), row, 0)
+    val back =
+      new CompactRowCodec(new StructType).decode(bytes, 0, bytes.length, new UnsafeRow(0))
+    assert(back.numFields == 0 && back.getSizeInBytes == 0)
+  }
+
   test("bytes of another schema are an error, not a crash or a wrong row") {
     val written = new StructType().add("a", LongType).add("b", StringType)
     val expected = new StructType().add("a", StringType).add("b", LongType).add("c", StringType)

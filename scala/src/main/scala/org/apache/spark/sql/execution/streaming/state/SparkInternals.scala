@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.util.{NextIterator, Utils}
-import org.apache.spark.{SparkConf, SparkEnv}
+import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 
 /**
  * The few members private to Spark that a state store provider needs. Everything else of this project
@@ -60,6 +60,9 @@ object SparkInternals {
   /** The query's run, by which the coordinator knows a provider; None outside of a query. */
   def runId(hadoopConf: Configuration): Option[UUID] =
     Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
+
+  /** The driver's, if this is its process. */
+  def activeContext: Option[SparkContext] = SparkContext.getActive
 
   /** A new folder in Spark's local folders. */
   def newLocalFolder(): File = {

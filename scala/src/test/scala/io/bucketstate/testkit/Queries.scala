@@ -1,0 +1,48 @@
+package io.bucketstate.testkit
+
+import java.nio.file.Path
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{DataFrame, SparkSession}
+
+/** Streaming queries in real local sessions, on this project's provider. */
+trait Queries {
+
+  /** A session of its own with frequent maintenance and small snapshots, and an empty folder. */
+  def withSession(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
+    ProviderHarness.withFolder { folder =>
+      val builder = SparkSession
+        .builder()
+        .master("local[2,4]") // a task may fail three times
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.streaming.stateStore.providerClass", ProviderHarness.ProviderClass)
+        .config("spark.sql.streaming.stateStore.maintenanceInterval", "200ms")
+        .config("spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions", "2")
+      settings.foreach { case (key, value) => builder.config(key, value) }
+      val spark = builder.getOrCreate()
+      try body(spark, folder)
+      finally spark.stop()
+    }
+
+  /** Into a table in memory of the query's name, which a restart empties unless all is put out again. */
+  def start(
+      rows: DataFrame,
+      name: String,
+      folder: Path,
+      mode: String = "complete"
+  ): StreamingQuery = rows.writeStream
+    .format("memory")
+    .queryName(name)
+    .outputMode(mode)
+    .option("checkpointLocation", folder.resolve(name).toUri.toString)
+    .start()
+
+  def addAndWait[A](input: MemoryStream[A], query: StreamingQuery, values: Seq[A]): Unit = {
+    input.addData(values)
+    query.processAllAvailable()
+  }
+}
