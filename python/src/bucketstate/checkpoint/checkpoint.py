@@ -232,8 +232,8 @@ class Checkpoint:
         """What turned one version into a later one: the writes of the batches between them.
 
         One row for each key and batch, as in the change feed of Spark's `statestore` source:
-        `batch_id`, `change_type` (`update` or `delete`), `key`, `value`, `partition_id`. Batches
-        come in order within a partition.
+        `batch_id`, `change_type` (`update`, `delete`, or `append` for values behind those that a
+        key had), `key`, `value`, `partition_id`. Batches come in order within a partition.
 
         Raises MissingFileError if retention has removed a changelog of those batches; `diff`
         compares the states instead.

@@ -1,0 +1,137 @@
+"""A stateful query on executors of their own, of which one is killed or one is slow.
+
+Arguments: a folder, the master, and what happens: `killed` or `slow`. Prints one line of JSON: the
+counts, how often state was loaded, how long the longest batch took, which attempts ended it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from bucketstate import configure
+from tests.integration.apps.counting import builder_options, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    from pyspark.sql import DataFrame
+
+BATCHES, ROWS = 8, 50
+SLOW_BATCH, KILLING_BATCH = 3, 5
+SLOW_SECONDS = 40
+
+
+def executors() -> list[int]:
+    """Processes of this application's executors: descendants of this process."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"CoarseGrainedExecutorBackend" in command and is_ours(int(process.name)):
+            found.append(int(process.name))
+    return found
+
+
+def is_ours(process: int) -> bool:
+    while process > 1:
+        if process == os.getpid():
+            return True
+        try:
+            process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
+def with_attempts(rows: DataFrame, *, slow: bool) -> DataFrame:
+    """Adds the attempt that made a row; the first attempt of one batch holds its store for long."""
+
+    def added(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        context = TaskContext.get()
+        assert context is not None
+        for batch in batches:
+            waited_for = (batch["total"] == (SLOW_BATCH + 1) * ROWS // 10).any()
+            if slow and waited_for and context.attemptNumber() == 0 and context.partitionId() == 0:
+                time.sleep(SLOW_SECONDS)
+            yield batch.assign(attempt=context.attemptNumber())
+
+    return rows.mapInPandas(added, "digit long, total long, attempt long")
+
+
+def session(master: str) -> SparkSession:
+    settings = builder_options() | {
+        "spark.master": master,
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "200ms",
+        "spark.speculation.quantile": "0.3",
+        "spark.speculation.multiplier": "1.5",
+        "spark.speculation.minTaskRuntime": "1s",
+        # So that the slow partition's first attempt is not the only one that may have its state.
+        "spark.locality.wait": "0s",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
+    }
+    builder = configure(SparkSession.builder)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def main() -> None:
+    root, master, event = folder(), sys.argv[2], sys.argv[3]
+    spark = session(master)
+    for number in range(BATCHES):
+        rows = spark.range(number * ROWS, (number + 1) * ROWS).coalesce(1)
+        rows.write.parquet(str(root / "input" / f"{number:02d}"))
+    numbers = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
+    source = numbers.parquet(str(root / "input" / "*"))
+    counts = source.groupBy((F.col("id") % 10).alias("digit")).agg(F.count("*").alias("total"))
+    latest: dict[int, int] = {}
+    attempts: dict[int, int] = {}
+    killed: list[int] = []
+
+    def keep(batch: DataFrame, number: int) -> None:
+        for row in batch.collect():
+            latest[row["digit"]] = row["total"]
+            attempts[number] = max(attempts.get(number, 0), row["attempt"])
+        if event == "killed" and number == KILLING_BATCH and not killed:
+            killed.append(executors()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    shown = with_attempts(counts, slow=event == "slow")
+    writer = shown.writeStream.outputMode("update").foreachBatch(keep).trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(root / "checkpoint")).start()
+    query.awaitTermination()
+    progress = [json.loads(p.json) for p in query.recentProgress]
+    operators = [o for p in progress for o in p["stateOperators"]]
+    answer = {
+        "counts": latest,
+        "killed": len(killed),
+        "attempts": attempts,
+        "loads": sum(o["customMetrics"]["bucketedTableReloads"] for o in operators),
+        "slowest": max(p["durationMs"]["triggerExecution"] for p in progress),
+    }
+    print("ANSWER " + json.dumps(answer))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
