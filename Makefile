@@ -13,6 +13,9 @@ JARS := python/src/bucketstate/jars
 JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
 PY_ROOMS := python/src python/bench examples tests
+# Of Spark's suites, those that take seconds.
+QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
+  *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinV4Suite
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
@@ -36,7 +39,7 @@ test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local
 	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
 
 test-scala: .stamps/tools ## run the Scala unit tests only
-	@scripts/sbt core/test
+	@scripts/sbt core/test "conformance/testOnly $(QUICK_SUITES)"
 
 test-python: .stamps/venv $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)
@@ -73,8 +76,11 @@ bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside apply
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
-conformance: .stamps/tools ## run suites of Spark's own tests on this provider (a first selection)
-	scripts/sbt conformance/test
+conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more)
+	@rm -rf artifacts/conformance
+	@status=0; scripts/sbt conformance/test || status=$$?; \
+	scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report artifacts/conformance docs/conformance.md" || status=$$?; \
+	exit $$status
 
 generate: .stamps/venv ## export the Scala registry of settings and metrics to Python and the docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"

@@ -1,6 +1,6 @@
 package io.bucketstate.conformance
 
-import java.util.concurrent.atomic.AtomicLong
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
 
@@ -9,6 +9,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.test.SharedSparkSession
+import org.scalactic.source.Position
+import org.scalatest.Tag
 
 import io.bucketstate.BucketedStateStoreProvider
 
@@ -20,16 +22,34 @@ import io.bucketstate.BucketedStateStoreProvider
 trait OnBucketstate extends SharedSparkSession {
   import OnBucketstate._
 
-  private val used = new Tally
+  // Lazy: Spark's suites name their tests while they are constructed.
+  private lazy val used = new Tally
+  private lazy val leftOut = Exclusions.of(getClass.getSimpleName)
 
-  /** Spark's way to leave out tests: those about another provider, see [[Exclusions]]. */
-  override protected def excluded: Seq[String] = Exclusions.of(getClass.getSimpleName).map(_.test)
-
+  /**
+   * Spark's `StateStore.stop` holds the lock that a maintenance thread may be waiting for, and then waits
+   * five minutes for that thread: not here.
+   */
   override protected def sparkConf: SparkConf =
-    super.sparkConf.set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, Provider)
+    super.sparkConf
+      .set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, Provider)
+      .set(SQLConf.STATE_STORE_MAINTENANCE_SHUTDOWN_TIMEOUT.key, "2s")
+      .set(SQLConf.STATE_STORE_MAINTENANCE_FORCE_SHUTDOWN_TIMEOUT.key, "1s")
 
   override protected def withSQLConf[T](pairs: (String, String)*)(f: => T): T =
     super.withSQLConf(pairs.map { case (key, value) => key -> replaced(key, value) }: _*)(f)
+
+  /** Leaves out tests about another provider, see [[Exclusions]]. */
+  override protected def test(testName: String, testTags: Tag*)(testFun: => Any)(implicit
+      pos: Position
+  ): Unit =
+    if (leftOut(testName)) ignore(s"$testName (excluded)", testTags: _*)(testFun)
+    else {
+      super.test(testName, testTags: _*) {
+        used.test = testName
+        testFun
+      }
+    }
 
   override def beforeAll(): Unit = {
     super.beforeAll()
@@ -37,8 +57,10 @@ trait OnBucketstate extends SharedSparkSession {
   }
 
   override def afterAll(): Unit =
-    try assert(used.foreign.get == 0, "a query of this suite kept its state in another provider")
-    finally super.afterAll()
+    try {
+      val foreign = used.foreign.asScala.toSeq.sorted
+      assert(foreign.isEmpty, "queries of these tests kept their state in another provider")
+    } finally super.afterAll()
 }
 
 object OnBucketstate {
@@ -50,9 +72,10 @@ object OnBucketstate {
   def replaced(key: String, value: String): String =
     if (key == SQLConf.STATE_STORE_PROVIDER_CLASS.key && sparksOwn(value)) Provider else value
 
-  /** Counts what stateful operators report by the provider their metrics give away. */
+  /** Notes the tests in which a stateful operator reports metrics of another provider. */
   private final class Tally extends StreamingQueryListener {
-    val foreign: AtomicLong = new AtomicLong
+    @volatile var test: String = ""
+    val foreign: java.util.Set[String] = ConcurrentHashMap.newKeySet[String]()
 
     override def onQueryStarted(event: QueryStartedEvent): Unit = ()
 
@@ -60,8 +83,9 @@ object OnBucketstate {
       event.progress.stateOperators.foreach { operator =>
         val names = operator.customMetrics.keySet.asScala
         if (names.exists(_.startsWith("rocksdb")) || names("loadedMapCacheHitCount")) {
-          foreign.incrementAndGet()
+          foreign.add(test)
         }
+        ()
       }
 
     override def onQueryTerminated(event: QueryTerminatedEvent): Unit = ()

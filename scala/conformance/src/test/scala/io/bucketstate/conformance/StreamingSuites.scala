@@ -36,7 +36,4 @@ class BucketedFlatMapGroupsWithStateDistributionSuite
 class BucketedQueryOptimizationCorrectnessSuite
     extends StreamingQueryOptimizationCorrectnessSuite
     with OnBucketstate
-class BucketedQueryHashPartitionSuite
-    extends StreamingQueryHashPartitionVerifySuite
-    with OnBucketstate
 class BucketedTriggerAvailableNowSuite extends TriggerAvailableNowSuite with OnBucketstate
