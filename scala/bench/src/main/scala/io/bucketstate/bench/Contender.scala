@@ -15,7 +15,11 @@ final case class Contender(
 ) {
 
   /** A new provider for a checkpoint in a folder. */
-  def provider(options: BenchOptions, folder: Path): StateStoreProvider = {
+  def provider(
+      options: BenchOptions,
+      folder: Path,
+      keySpec: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(Workload.keySchema)
+  ): StateStoreProvider = {
     val sqlConf = new SQLConf
     val own = settings + (SQLConf.STATE_STORE_PROVIDER_CLASS.key -> className)
     (own ++ options.settings).foreach { case (key, value) => sqlConf.setConfString(key, value) }
@@ -36,7 +40,7 @@ final case class Contender(
       StateStoreProviderId(StateStoreId(root, operatorId = 0, partitionId = 0), UUID.randomUUID()),
       Workload.keySchema,
       Workload.valueSchema,
-      NoPrefixKeyStateEncoderSpec(Workload.keySchema),
+      keySpec,
       useColumnFamilies = false,
       new StateStoreConf(sqlConf),
       hadoopConf,

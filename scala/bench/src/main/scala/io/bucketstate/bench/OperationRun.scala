@@ -1,0 +1,141 @@
+package io.bucketstate.bench
+
+import org.apache.spark.sql.execution.streaming.state._
+
+/** How fast a provider does one thing. */
+final case class OperationResult(
+    provider: String,
+    keys: Int,
+    operation: String,
+    perSecond: Double,
+    loadOfOthers: Double
+)
+
+/**
+ * Single operations on a committed state: each is done in a store of its own, which is then aborted, so
+ * that the next one finds the same state. Only the operation itself is timed.
+ */
+final class OperationRun(
+    contender: Contender,
+    keys: Int,
+    options: BenchOptions,
+    folder: WorkFolder
+) {
+  import OperationRun._
+
+  private val rows = new OperationRows(keys, options.seed)
+
+  def run(): Seq[OperationResult] =
+    withState(NoPrefixKeyStateEncoderSpec(Workload.keySchema))(points) ++
+      withState(PrefixKeyScanStateEncoderSpec(Workload.keySchema, 1))(prefixes) ++
+      // HDFSBackedStateStoreProvider has no order to scan by.
+      (if (contender == Contender.hdfs) Nil
+       else withState(RangeKeyScanStateEncoderSpec(Workload.keySchema, Seq(0)))(ranges))
+
+  private def points(state: State): Seq[OperationResult] = {
+    val some = rows.sample(options.updates, keys).map(rows.key)
+    val value = rows.value(0)
+    val evictions = Seq(0, 10, 100).map { percent =>
+      state.measured(s"evict $percent %", keys) { store =>
+        val limit = keys.toLong * percent / 100
+        var removed = 0L
+        val all = store.iterator()
+        while (all.hasNext) {
+          val pair = all.next()
+          if (pair.value.getLong(0) < limit) {
+            store.remove(pair.key)
+            removed += 1
+          }
+        }
+        require(removed == limit, s"$removed of $keys keys were removed instead of $limit")
+      }
+    }
+    Seq(
+      state.measured("get", some.length)(store => some.foreach(store.get(_))),
+      state.measured("put", some.length)(store => some.foreach(store.put(_, value))),
+      state.measured("remove", some.length)(store => some.foreach(store.remove(_)))
+    ) ++ evictions
+  }
+
+  private def prefixes(state: State): Seq[OperationResult] = {
+    val some = rows.sample(options.updates, rows.groups).map(rows.prefix)
+    Seq(state.measured(s"prefix scan of ${OperationRows.PerGroup}", some.length) { store =>
+      some.foreach(prefix => require(drained(store.prefixScan(prefix)) == OperationRows.PerGroup))
+    })
+  }
+
+  private def ranges(state: State): Seq[OperationResult] = {
+    val starts = rows.sample(options.updates, rows.groups - Span)
+    val some = starts.map(g => (Some(rows.bound(g)), Some(rows.bound(g + Span))))
+    val expected = Span * OperationRows.PerGroup
+    val none = Some(rows.bound(rows.groups + 1))
+    Seq(
+      state.measured(s"range scan of $expected", some.length) { store =>
+        some.foreach { case (from, until) =>
+          require(drained(store.rangeScan(from, until)) == expected)
+        }
+      },
+      state.measured("range scan of nothing", some.length) { store =>
+        some.foreach(_ => require(drained(store.rangeScan(none, None)) == 0))
+      }
+    )
+  }
+
+  private def drained(scan: StateStoreIterator[UnsafeRowPair]): Int = {
+    var n = 0
+    while (scan.hasNext) {
+      scan.next()
+      n += 1
+    }
+    scan.close()
+    n
+  }
+
+  private def withState(
+      spec: KeyStateEncoderSpec
+  )(measure: State => Seq[OperationResult]): Seq[OperationResult] = {
+    val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")
+    val provider = contender.provider(options, checkpoint, spec)
+    try {
+      val store = provider.getStore(0)
+      (0 until keys).foreach(i => store.put(rows.key(i), rows.value(i)))
+      store.commit()
+      measure(new State(provider))
+    } finally {
+      provider.close()
+      folder.delete(checkpoint)
+    }
+  }
+
+  private final class State(provider: StateStoreProvider) {
+
+    /** @param count how often `work` does what is named */
+    def measured(operation: String, count: Int)(work: StateStore => Unit): OperationResult = {
+      Host.loadOfOthers()
+      val seconds = Median.of(Seq.fill(WarmUps + options.rounds)(once(work)).drop(WarmUps))
+      val result = OperationResult(
+        contender.name,
+        keys,
+        operation,
+        count / seconds,
+        Host.loadOfOthers()
+      )
+      Host.progress(f"${contender.name}: $operation, ${result.perSecond}%,.0f per second")
+      result
+    }
+
+    private def once(work: StateStore => Unit): Double = {
+      val store = provider.getStore(1)
+      val start = Host.nanos()
+      work(store)
+      val seconds = (Host.nanos() - start) / 1e9
+      store.abort()
+      seconds
+    }
+  }
+}
+
+private object OperationRun {
+  final val Span = 10
+  final val WarmUps = 2
+}
