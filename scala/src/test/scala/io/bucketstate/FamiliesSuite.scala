@@ -405,13 +405,31 @@ class FamiliesSuite extends AnyFunSuite {
     }
   }
 
-  test("rows handed out stay as they are while the scan goes on") {
+  test("scans of one family side by side leave each other's rows alone") {
     withFamilies { (_, store) =>
-      families.filter(_.kind == Last).foreach { family =>
+      families.foreach { family =>
+        names.foreach(name =>
+          times.foreach(t => store.put(keyRow((name, t)), valueRow(t.toByte.toInt), family.name))
+        )
+        val (outer, inner) = (store.iterator(family.name), store.iterator(family.name))
+        outer.zip(inner.drop(3)).foreach { case (one, other) =>
+          assert(valueOf(one.value) == keyOf(one.key)._2.toByte.toInt)
+          assert(valueOf(other.value) == keyOf(other.key)._2.toByte.toInt)
+          assert(keyOf(one.key) != keyOf(other.key))
+          assert(store.get(one.key, family.name) == one.value)
+        }
+      }
+    }
+  }
+
+  test("several values of keys stay as they are while the scan goes on, and so does what get gave") {
+    withFamilies { (_, store) =>
+      families.filter(f => f.kind == Last && f.lists).foreach { family =>
         times.foreach(t => store.put(keyRow(("a", t)), valueRow(t.toByte.toInt), family.name))
-        val held = store.prefixScan(row(toName, "a"), family.name).map(p => (p.key, p.value)).toSeq
-        assert(held.map(p => keyOf(p._1)) == times.map(("a", _)))
-        assert(held.map(p => valueOf(p._2)) == times.map(_.toByte.toInt))
+        val scan = store.prefixScanWithMultiValues(row(toName, "a"), family.name)
+        assert(scan.map(_.value).toSeq.map(valueOf) == times.map(_.toByte.toInt))
+        val got = times.map(t => store.get(keyRow(("a", t)), family.name))
+        assert(got.map(valueOf) == times.map(_.toByte.toInt))
       }
     }
   }

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint
 
 import io.bucketstate.bucket.BucketKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{FamilyDescriptor, FamilySpec}
+import io.bucketstate.table.{FamilyDescriptor, FamilySpec, Scans}
 
 /**
  * The names of encodings as files hold them, and what they mean for where a family's keys lie: so that a
@@ -35,15 +35,15 @@ object FamilyEncodings {
       case CompactRows => true
       case other       => throw unknown(file, descriptor, s"values encoded as '$other'")
     }
-    val (bucketKey, ordered) = descriptor.keyEncoding match {
-      case CompactRow                    => (BucketKey.Whole, false)
-      case key if key.startsWith(Prefix) => (BucketKey.LengthPrefixed, true)
-      case key if key.startsWith(Range)  => (BucketKey.Whole, true)
-      case TimestampPrefix               => (BucketKey.Whole, true)
-      case TimestampPostfix              => (BucketKey.BeforeTimestamp, true)
+    val (bucketKey, scans) = descriptor.keyEncoding match {
+      case CompactRow                    => (BucketKey.Whole, Scans.Nothing)
+      case key if key.startsWith(Prefix) => (BucketKey.LengthPrefixed, Scans.Prefixes)
+      case key if key.startsWith(Range)  => (BucketKey.Whole, Scans.Ranges)
+      case TimestampPrefix               => (BucketKey.Whole, Scans.Ranges)
+      case TimestampPostfix              => (BucketKey.BeforeTimestamp, Scans.Ranges)
       case other => throw unknown(file, descriptor, s"keys encoded as '$other'")
     }
-    FamilySpec(descriptor, bucketKey, ordered, multiValued)
+    FamilySpec(descriptor, bucketKey, scans, multiValued)
   }
 
   private def unknown(file: String, descriptor: FamilyDescriptor, what: String) =

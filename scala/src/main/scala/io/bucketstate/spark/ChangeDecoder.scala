@@ -24,7 +24,7 @@ private[spark] final class ChangeDecoder(family: FamilySchema) {
   def decode(change: Change): Iterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] = {
     val batch = change.version - 1
     val record = change.record
-    val key = keys.decode(record)
+    val key = keys.decode(record, new RowSpace(keys.numFields))
     val from = Record.keyEnd(record)
     change.op match {
       case RecordOp.Remove => Iterator.single((RecordType.DELETE_RECORD, key, null, batch))

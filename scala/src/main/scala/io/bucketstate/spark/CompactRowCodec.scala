@@ -135,21 +135,42 @@ final class CompactRowCodec(schema: StructType) {
    * The row encoded in `source` from `offset` until `end`, in bytes of its own (or, if raw, in
    * `source`, which is never changed). `row` is pointed to it and returned.
    */
-  def decode(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): UnsafeRow = {
+  def decode(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): UnsafeRow =
+    decode(source, offset, end, row, null)
+
+  /** The same in the bytes of `space`, which the next row will take. */
+  def decode(source: Array[Byte], offset: Int, end: Int, space: RowSpace): UnsafeRow =
+    decode(source, offset, end, space.row, space)
+
+  private def decode(
+      source: Array[Byte],
+      offset: Int,
+      end: Int,
+      row: UnsafeRow,
+      space: RowSpace
+  ): UnsafeRow = {
     if (end - offset >= 1 && source(offset) == Raw) {
       row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + offset + 1, end - offset - 1)
     } else {
       if (end - offset < minimumSize || source(offset) != Compact) throw mismatch()
       // Who asks for no columns gets none: Spark's tools read keys that way.
       if (numFields == 0) row.pointTo(Array.emptyByteArray, 0)
-      else decodeCompact(source, offset, end, row)
+      else decodeCompact(source, offset, end, row, space)
     }
     row
   }
 
-  private def decodeCompact(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): Unit = {
+  private def decodeCompact(
+      source: Array[Byte],
+      offset: Int,
+      end: Int,
+      row: UnsafeRow,
+      space: RowSpace
+  ): Unit = {
     val nulls = offset + 1
-    val bytes = new Array[Byte](decodedSize(source, offset + minimumSize, end))
+    val size = decodedSize(source, offset + minimumSize, end)
+    val bytes = if (space == null) new Array[Byte](size) else space.bytes(size)
+    zero(bytes, 0, bitSetBytes)
     var b = 0
     while (b < nullBytes) {
       bytes(b) = source(nulls + b)
@@ -162,24 +183,28 @@ final class CompactRowCodec(schema: StructType) {
     while (i < numFields) {
       val out = BYTE_ARRAY_OFFSET.toLong + bitSetBytes + 8L * i
       val width = widths(i)
+      // Every word is written whole: the bytes may be those of another row.
       if (width == 8) Platform.putLong(bytes, out, Platform.getLong(source, in))
-      else if (width == 4) Platform.putInt(bytes, out, Platform.getInt(source, in))
-      else if (width == 1) Platform.putByte(bytes, out, Platform.getByte(source, in))
-      else if (width == 2) Platform.putShort(bytes, out, Platform.getShort(source, in))
+      else if (width == 4) Platform.putLong(bytes, out, Platform.getInt(source, in) & 0xffffffffL)
+      else if (width == 1) Platform.putLong(bytes, out, Platform.getByte(source, in) & 0xffL)
+      else if (width == 2) Platform.putLong(bytes, out, Platform.getShort(source, in) & 0xffffL)
       else {
         val length = varint(source, variable, end)
         variable += Record.varintSize(length)
-        if (!isNull(source, nulls, i)) {
+        if (isNull(source, nulls, i)) Platform.putLong(bytes, out, 0L)
+        else {
           Platform.putLong(bytes, out, (next.toLong << 32) | length)
+          val padded = paddedTo8(length)
+          if (padded > length) zero(bytes, next + padded - 8, 8)
           System.arraycopy(source, variable, bytes, next, length)
           variable += length
-          next += paddedTo8(length)
+          next += padded
         }
       }
       in += width
       i += 1
     }
-    row.pointTo(bytes, bytes.length)
+    row.pointTo(bytes, size)
   }
 
   private def decodedSize(source: Array[Byte], variableStart: Int, end: Int): Int = {
@@ -211,6 +236,14 @@ final class CompactRowCodec(schema: StructType) {
     }
     if (i >= end) throw mismatch()
     n | (source(i) << shift)
+  }
+
+  private def zero(bytes: Array[Byte], from: Int, length: Int): Unit = {
+    var at = from
+    while (at < from + length) {
+      Platform.putLong(bytes, BYTE_ARRAY_OFFSET.toLong + at, 0L)
+      at += 8
+    }
   }
 
   private def isNull(bytes: Array[Byte], nulls: Int, field: Int): Boolean =

@@ -3,15 +3,14 @@ package io.bucketstate.spark
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import io.bucketstate.table.{FamilyState, Record, RecordBuffer}
+import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan}
 
 /**
  * One column family of one opened store: rows on Spark's side, records on the table's. Not
  * thread-safe; each opened store has its own.
  *
  * Where keys have several values, `get`, `pairs` and the scans give the first one, as Spark's RocksDB
- * provider does. Every row handed out has bytes of its own, so it stays as it is whatever the store does
- * next.
+ * provider does. A row that `get` gives has bytes of its own; one of a scan is good until the next.
  */
 private[spark] final class FamilyView(
     val schema: FamilySchema,
@@ -78,25 +77,35 @@ private[spark] final class FamilyView(
   }
 
   /** All pairs at a version. */
-  def pairs(at: Long): Iterator[Array[Byte]] = state.records(at)
+  def pairs(at: Long): RecordScan = state.records(at)
 
-  def prefixed(prefix: UnsafeRow, at: Long): Iterator[Array[Byte]] =
+  def prefixed(prefix: UnsafeRow, at: Long): RecordScan =
     state.prefixed(keys.encodePrefix(prefix), at)
 
-  def ranged(from: Option[UnsafeRow], until: Option[UnsafeRow], at: Long): Iterator[Array[Byte]] =
+  def ranged(from: Option[UnsafeRow], until: Option[UnsafeRow], at: Long): RecordScan =
     state.ranged(from.map(keys.encodeKey).orNull, until.map(keys.encodeKey).orNull, at)
 
-  /** One pair of each record; the pair object is reused, as Spark's contract allows, its rows are not. */
-  def rows(records: Iterator[Array[Byte]]): Iterator[UnsafeRowPair] = {
-    val pair = new UnsafeRowPair
-    records.map(record => pair.withRows(keys.decode(record), value(record, Record.keyEnd(record))))
-  }
+  /** One pair of each record. */
+  def rows(records: RecordScan): Iterator[UnsafeRowPair] =
+    if (lists == null) {
+      val space = new RowSpace(valueFields)
+      new RowPairs(records, keys) {
+        override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
+          values.decode(record, from, record.length, space)
+      }
+    } else {
+      new RowPairs(records, keys) {
+        override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
+          lists.first(record, from)
+      }
+    }
 
   /** A pair for each value of each record. */
-  def allRows(records: Iterator[Array[Byte]]): Iterator[UnsafeRowPair] = {
+  def allRows(records: RecordScan): Iterator[UnsafeRowPair] = {
     val pair = new UnsafeRowPair
+    val space = new RowSpace(keys.numFields)
     records.flatMap { record =>
-      val key = keys.decode(record)
+      val key = keys.decode(record, space)
       lists.all(record, Record.keyEnd(record)).map(pair.withRows(key, _))
     }
   }

@@ -19,8 +19,11 @@ private[spark] sealed trait KeyCodec {
   /** Puts the encoded key into `buffer`, ready to be looked up or written. */
   def encode(key: UnsafeRow, buffer: RecordBuffer): Unit
 
-  /** The key of a record. */
-  def decode(record: Array[Byte]): UnsafeRow
+  /** The key of a record, in `space`. */
+  def decode(record: Array[Byte], space: RowSpace): UnsafeRow
+
+  /** Fields of a key. */
+  def numFields: Int
 
   /** The key's bytes alone: the bound of a range. */
   def encodeKey(key: UnsafeRow): Array[Byte]
@@ -38,15 +41,16 @@ private[spark] sealed trait KeyCodec {
 /** Keys that are only ever looked up whole. */
 private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec {
   private[this] val rows = new CompactRowCodec(schema)
-  private[this] val numFields = schema.length
+
+  override def numFields: Int = schema.length
 
   override def encode(key: UnsafeRow, buffer: RecordBuffer): Unit = {
     val space = buffer.keySpace(rows.maxSize(key))
     buffer.keyDone(rows.encode(key, space, RecordBuffer.KeyOffset), BucketKey.Whole)
   }
 
-  override def decode(record: Array[Byte]): UnsafeRow =
-    rows.decode(record, Record.keyStart(record), Record.keyEnd(record), new UnsafeRow(numFields))
+  override def decode(record: Array[Byte], space: RowSpace): UnsafeRow =
+    rows.decode(record, Record.keyStart(record), Record.keyEnd(record), space)
 
   override def encodeKey(key: UnsafeRow): Array[Byte] = {
     val space = new Array[Byte](rows.maxSize(key))
@@ -64,8 +68,11 @@ private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec 
 }
 
 /** Keys whose byte order matters: encoded by Spark's own encoders, byte for byte. */
-private[spark] final class SparkKeyCodec(encoder: RocksDBKeyStateEncoder, bucketKey: BucketKey)
-    extends KeyCodec {
+private[spark] final class SparkKeyCodec(
+    encoder: RocksDBKeyStateEncoder,
+    bucketKey: BucketKey,
+    override val numFields: Int
+) extends KeyCodec {
 
   override def encode(key: UnsafeRow, buffer: RecordBuffer): Unit = {
     val bytes = encoder.encodeKey(key)
@@ -74,10 +81,11 @@ private[spark] final class SparkKeyCodec(encoder: RocksDBKeyStateEncoder, bucket
     buffer.keyDone(RecordBuffer.KeyOffset + bytes.length, bucketKey)
   }
 
-  /** A copy, because the encoder's projections write every row into the same bytes. */
-  override def decode(record: Array[Byte]): UnsafeRow = encoder
-    .decodeKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
-    .copy()
+  /** A copy, because the encoder writes the rows of all who ask it into the same bytes. */
+  override def decode(record: Array[Byte], space: RowSpace): UnsafeRow = {
+    val key = JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record))
+    space.hold(encoder.decodeKey(key))
+  }
 
   override def encodeKey(key: UnsafeRow): Array[Byte] = encoder.encodeKey(key)
 
@@ -101,7 +109,8 @@ private[spark] object KeyCodecs {
     case NoPrefixKeyStateEncoderSpec(schema) => new CompactKeyCodec(schema)
     case other                               =>
       val rows = new UnsafeRowDataEncoder(other, valueSchema)
-      new SparkKeyCodec(other.toEncoder(rows, useColumnFamilies = false), bucketKey)
+      val encoder = other.toEncoder(rows, useColumnFamilies = false)
+      new SparkKeyCodec(encoder, bucketKey, other.keySchema.length)
   }
 
   /** As recorded in the files; a family that comes back with another one cannot be read. */

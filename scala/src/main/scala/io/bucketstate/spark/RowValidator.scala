@@ -25,6 +25,9 @@ private[spark] final class RowValidator(
   /** A state was loaded from files. */
   def expectRestored(): Unit = done = !conf.formatValidationEnabled
 
+  /** Whether `check` has nothing to do: no other row is checked until a state is loaded. */
+  def isDone: Boolean = done
+
   def check(key: UnsafeRow, value: UnsafeRow): Unit = if (!done) {
     StateStoreProvider.validateStateRowFormat(key, keySchema, value, valueSchema, storeId, conf)
     done = true

@@ -137,7 +137,7 @@ private[spark] abstract class StoreView(
     if (families.isValidated) validator.check(key, value)
 
   private def checked(pairs: Iterator[UnsafeRowPair]): StateStoreIterator[UnsafeRowPair] =
-    if (!families.isValidated) new StateStoreIterator(pairs)
+    if (!families.isValidated || validator.isDone) new StateStoreIterator(pairs)
     else {
       new StateStoreIterator(pairs.map { pair =>
         validator.check(pair.key, pair.value)

@@ -12,11 +12,16 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  * freed slot keeps a marker, so that no key ever moves while readers probe; markers go when the bucket
  * is rebuilt into new arrays, and readers of the old arrays go on with those.
  *
+ * In a family that is scanned a slot holds a [[Cell]], which is in the family's index, too; the bucket
+ * keeps the two together.
+ *
  * The hashes lie beside the slots, so probing touches a record only when 32 bits of hash agree, and a
  * rebuild touches no record at all. Only one bucket is ever rebuilt at a time: that is how growth
  * costs no pause.
+ *
+ * @param index of the family, null if it has none
  */
-private[table] final class Bucket {
+private[table] final class Bucket(index: FamilyIndex) {
   import Bucket._
 
   @volatile private[this] var arrays: SlotArrays = EmptyArrays
@@ -32,7 +37,7 @@ private[table] final class Bucket {
     while (true) {
       val h = a.hashes.getAcquire(i)
       if (h == hash) {
-        val slot = a.slots.getAcquire(i)
+        val slot = Slots.content(a.slots.getAcquire(i))
         if (slot != null && key.sameKey(recordOf(slot))) return slot
       } else if (h == Empty) {
         return null
@@ -52,7 +57,7 @@ private[table] final class Bucket {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (key.sameKey(recordOf(a.slots.getPlain(i)))) return i
+        if (key.sameKey(recordOf(Slots.content(a.slots.getPlain(i))))) return i
       } else if (h == Empty) {
         return -1
       }
@@ -71,7 +76,7 @@ private[table] final class Bucket {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (chainHolds(a.slots.getPlain(i), entry)) return i
+        if (chainHolds(Slots.content(a.slots.getPlain(i)), entry)) return i
       } else if (h == Empty) {
         return -1
       }
@@ -81,10 +86,17 @@ private[table] final class Bucket {
     -1
   }
 
-  def at(index: Int): AnyRef = arrays.slots.getPlain(index)
+  /** What the slot leads to. Writer only. */
+  def at(slot: Int): AnyRef = Slots.content(arrays.slots.getPlain(slot))
 
   /** Puts something newer (or equivalent) into the slot of the same key. Writer only. */
-  def replace(index: Int, value: AnyRef): Unit = arrays.slots.setRelease(index, value)
+  def replace(slot: Int, value: AnyRef): Unit =
+    if (index == null) arrays.slots.setRelease(slot, value) else cellAt(slot).content = value
+
+  /** The key of a slot is there again; a scan may have passed it when it was gone. */
+  def relink(slot: Int): Unit = if (index != null) index.relink(cellAt(slot))
+
+  private def cellAt(slot: Int): Cell = arrays.slots.getPlain(slot).asInstanceOf[Cell]
 
   /** Adds a key that `indexOf` did not find. Writer only. */
   def insert(rawHash: Int, value: AnyRef): Unit = {
@@ -99,14 +111,20 @@ private[table] final class Bucket {
     }
     if (a.hashes.getPlain(i) == Empty) used += 1
     live += 1
-    a.slots.setRelease(i, value)
+    if (index == null) a.slots.setRelease(i, value)
+    else {
+      val cell = new Cell(value)
+      a.slots.setRelease(i, cell)
+      index.add(cell)
+    }
     a.hashes.setRelease(i, hash)
   }
 
   /** Frees a slot whose key no reader can reach any more. Writer only. */
-  def free(index: Int): Unit = {
-    arrays.hashes.setRelease(index, Deleted)
-    arrays.slots.setRelease(index, null)
+  def free(slot: Int): Unit = {
+    if (index != null) index.remove(cellAt(slot))
+    arrays.hashes.setRelease(slot, Deleted)
+    arrays.slots.setRelease(slot, null)
     live -= 1
   }
 

@@ -7,13 +7,13 @@ private[table] final class BucketFilling(
     number: Int,
     bucketKey: BucketKey,
     assigner: BucketAssigner,
-    index: OrderedIndex
+    index: FamilyIndex
 ) extends RecordSink {
   private[this] val key = new RecordBuffer(assigner)
   private[this] var recordBytes = 0L
   private[this] var keyCount = 0L
 
-  val bucket: Bucket = new Bucket
+  val bucket: Bucket = new Bucket(index)
 
   def keys: Long = keyCount
 
@@ -39,7 +39,6 @@ private[table] final class BucketFilling(
 
   private def add(record: Array[Byte]): Unit = {
     bucket.insert(key.hash, record)
-    if (index != null) index.add(record)
     keyCount += 1
     recordBytes += FamilyTable.slotHeap(record)
   }
@@ -50,7 +49,6 @@ private[table] final class BucketFilling(
   }
 
   private def remove(i: Int): Unit = {
-    if (index != null) index.remove(Bucket.recordOf(bucket.at(i)))
     recordBytes -= MergeChain.heap(bucket.at(i), null)
     bucket.free(i)
     keyCount -= 1

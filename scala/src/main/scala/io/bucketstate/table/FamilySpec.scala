@@ -23,16 +23,31 @@ final case class FamilyDescriptor(
  *
  * @param descriptor  the table looks at number and name only, and keeps the rest for the files
  * @param bucketKey   which part of a key decides its bucket
- * @param ordered     whether keys must be found in byte order (prefix and range scans)
+ * @param scans       how keys must be found that are not known whole
  * @param multiValued whether values can be appended to what a key has
  */
 final case class FamilySpec(
     descriptor: FamilyDescriptor,
     bucketKey: BucketKey,
-    ordered: Boolean,
+    scans: Scans,
     multiValued: Boolean = false
 ) {
   def id: Int = descriptor.id
 
   def name: String = descriptor.name
+}
+
+/** Which scans a column family serves besides that of everything. */
+sealed trait Scans
+
+object Scans {
+
+  /** None. */
+  case object Nothing extends Scans
+
+  /** Of the keys whose first part, the one that decides their bucket, is given; in no order. */
+  case object Prefixes extends Scans
+
+  /** In the byte order of the keys, by any prefix and between any two. */
+  case object Ranges extends Scans
 }

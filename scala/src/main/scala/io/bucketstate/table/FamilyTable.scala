@@ -4,7 +4,6 @@ import java.util.concurrent.atomic.{AtomicInteger, AtomicLong, AtomicReferenceAr
 import java.util.{Arrays => JArrays, Iterator => JIterator}
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.table.OrderedIndex.IndexedKey
 
 /**
  * [[FamilyState]] of a [[VersionedTable]]: the buckets of one column family and their open changes.
@@ -18,6 +17,7 @@ private[table] final class FamilyTable(
     loader: BucketLoader
 ) extends FamilyState {
   import FamilyTable._
+  import Slots._
 
   private[this] val numBuckets = assigner.numBuckets
   private[this] val multiValued = spec.multiValued
@@ -27,7 +27,11 @@ private[table] final class FamilyTable(
   private[this] val missing = new AtomicInteger(numBuckets) // of those
   private[this] val loadedKeys = new AtomicLong
   private[this] val loadedBytes = new AtomicLong
-  private[this] val index = if (spec.ordered) new OrderedIndex else null
+  private[this] val index: FamilyIndex = spec.scans match {
+    case Scans.Nothing  => null
+    case Scans.Prefixes => new PrefixIndex(spec.bucketKey, assigner)
+    case Scans.Ranges   => new OrderedIndex
+  }
   private[this] var changes = new Array[Entry](16)
   private[this] var changeCount = 0
   private[this] var grouped: FamilyChanges = _ // the open changes by bucket, until the next write
@@ -35,7 +39,7 @@ private[table] final class FamilyTable(
   private[this] var recordBytes = 0L
 
   if (keys == 0) {
-    (0 until numBuckets).foreach(buckets.setPlain(_, new Bucket))
+    (0 until numBuckets).foreach(buckets.setPlain(_, new Bucket(index)))
     missing.set(0)
   }
 
@@ -103,12 +107,8 @@ private[table] final class FamilyTable(
       recordBytes += slotHeap(entry)
       if (i >= 0) {
         bucket.replace(i, entry)
-        // A scan may have unlinked the key when it was gone.
-        if (index != null && !exists(head)) index.add(record)
-      } else {
-        bucket.insert(key.hash, entry)
-        if (index != null) index.add(record)
-      }
+        if (!exists(head)) bucket.relink(i)
+      } else bucket.insert(key.hash, entry)
       table.settleSome()
     }
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
@@ -121,14 +121,14 @@ private[table] final class FamilyTable(
     changeCount += 1
   }
 
-  override def records(at: Long): Iterator[Array[Byte]] =
-    new BucketIterator(0, numBuckets, table.relative(at))
+  override def records(at: Long): RecordScan =
+    new BucketIterator(bucket(_), 0, numBuckets, index != null, table.relative(at))
 
-  override def recordsOf(bucket: Int, at: Long): Iterator[Array[Byte]] =
-    new BucketIterator(bucket, bucket + 1, table.relative(at))
+  override def recordsOf(bucket: Int, at: Long): RecordScan =
+    new BucketIterator(this.bucket(_), bucket, bucket + 1, index != null, table.relative(at))
 
-  override def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]] = {
-    requireOrder()
+  override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
+    requireIndex()
     if (!isResident) loadAll(spec.bucketKey.ofPrefix(prefix, assigner))
     scan(index.prefixed(prefix), at)
   }
@@ -137,8 +137,8 @@ private[table] final class FamilyTable(
       from: Array[Byte],
       until: Array[Byte],
       at: Long
-  ): Iterator[Array[Byte]] = {
-    requireOrder()
+  ): RecordScan = {
+    requireIndex()
     if (!isResident) loadAll(spec.bucketKey.ofRange(from, until, assigner))
     scan(index.ranged(from, until), at)
   }
@@ -151,8 +151,8 @@ private[table] final class FamilyTable(
     }
   }
 
-  private def requireOrder(): Unit = if (index == null) {
-    throw new IllegalStateException(s"column family ${spec.name} keeps no order to scan by")
+  private def requireIndex(): Unit = if (index == null) {
+    throw new IllegalStateException(s"column family ${spec.name} has no index to scan by")
   }
 
   /** @param only the one bucket to load, or -1 for all */
@@ -162,47 +162,10 @@ private[table] final class FamilyTable(
       ()
     } else (0 until numBuckets).foreach(load)
 
-  /**
-   * What the keys hold at a version. Of keys that are gone for all who can still read, the writer's scan
-   * takes out the place in the order: the next scan does not come by them again.
-   */
-  private def scan(keys: JIterator[IndexedKey], at: Long): Iterator[Array[Byte]] =
-    new Iterator[Array[Byte]] {
-      private[this] val version = table.relative(at)
-      private[this] val gone = if (at > table.newest) table.relative(table.oldest) else -1
-      private[this] val lookup = new RecordBuffer(assigner)
-      private[this] var ahead: Array[Byte] = following()
-
-      override def hasNext: Boolean = ahead != null
-
-      override def next(): Array[Byte] = {
-        if (ahead == null) throw new NoSuchElementException("end of the scan")
-        val record = ahead
-        ahead = following()
-        record
-      }
-
-      private def following(): Array[Byte] = {
-        var record: Array[Byte] = null
-        while (record == null && keys.hasNext) {
-          val key = keys.next()
-          lookup.key(key.bytes, spec.bucketKey)
-          val slot = bucket(lookup.bucket).head(lookup)
-          record = visible(slot, version)
-          if (record == null && isGone(slot)) {
-            index.unlink(key)
-            // A scan that outlives its writer must not take out what the next writer has put back.
-            if (bucket(lookup.bucket).head(lookup) ne slot) index.link(key)
-          }
-        }
-        record
-      }
-
-      private def isGone(slot: AnyRef): Boolean = slot match {
-        case entry: Entry => entry.isRemoval && entry.version <= gone
-        case _            => false
-      }
-    }
+  private def scan(cells: JIterator[Cell], at: Long): RecordScan = {
+    val gone = if (at > table.newest) table.relative(table.oldest) else -1
+    new CellScan(index, cells, table.relative(at), gone)
+  }
 
   override def isResident: Boolean = missing.get == 0
 
@@ -332,10 +295,7 @@ private[table] final class FamilyTable(
     val head = bucket.at(i)
     if (head eq entry) {
       if (settled != null) bucket.replace(i, settled)
-      else {
-        if (index != null) index.remove(entry.bytes)
-        bucket.free(i)
-      }
+      else bucket.free(i)
     } else {
       var newer = head.asInstanceOf[Entry]
       while (newer.older ne entry) newer = newer.older.asInstanceOf[Entry]
@@ -354,10 +314,7 @@ private[table] final class FamilyTable(
       val older = if (multiValued) MergeChain.below(entry) else entry.older
       recordBytes -= MergeChain.heap(entry, older)
       if (older != null) bucket.replace(i, older)
-      else {
-        if (index != null) index.remove(entry.bytes)
-        bucket.free(i)
-      }
+      else bucket.free(i)
     }
     keys = keysBefore
   }
@@ -370,67 +327,8 @@ private[table] final class FamilyTable(
       if (bucket != null) slots += bucket.capacity * SlotSize + BucketSize
       b += 1
     }
-    val indexed = if (index == null) 0L else keys * OrderedIndex.KeyOverhead
+    val indexed = if (index == null) 0L else index.heap(keys)
     recordBytes + loadedBytes.get + slots + indexed + changes.length * 4L
-  }
-
-  private def exists(slot: AnyRef): Boolean = slot match {
-    case null         => false
-    case entry: Entry => !entry.isRemoval
-    case _            => true
-  }
-
-  private def visible(slot: AnyRef, at: Int): Array[Byte] = {
-    var current = slot
-    while (current.isInstanceOf[Entry]) {
-      val entry = current.asInstanceOf[Entry]
-      if (entry.version <= at) {
-        return if (entry.isRemoval) null
-        else if (entry.isMerge) MergeChain.whole(entry)
-        else entry.bytes
-      }
-      current = entry.older
-    }
-    current.asInstanceOf[Array[Byte]]
-  }
-
-  /** Whether `visible` would find something. */
-  private def holds(slot: AnyRef, at: Int): Boolean = {
-    var current = slot
-    while (current.isInstanceOf[Entry] && current.asInstanceOf[Entry].version > at)
-      current = current.asInstanceOf[Entry].older
-    exists(current)
-  }
-
-  private final class BucketIterator(from: Int, until: Int, at: Int) extends Iterator[Array[Byte]] {
-    private[this] var following = from
-    private[this] var arrays: Bucket.SlotArrays = _
-    private[this] var slot = 0
-    private[this] var ahead: Array[Byte] = _
-    advance()
-
-    override def hasNext: Boolean = ahead != null
-
-    override def next(): Array[Byte] = {
-      if (ahead == null) throw new NoSuchElementException("end of the column family")
-      val record = ahead
-      advance()
-      record
-    }
-
-    private def advance(): Unit = {
-      ahead = null
-      while (ahead == null)
-        if (arrays == null || slot == arrays.capacity) {
-          if (following == until) return
-          arrays = bucket(following).capture()
-          following += 1
-          slot = 0
-        } else {
-          ahead = visible(arrays.slots.getAcquire(slot), at)
-          slot += 1
-        }
-    }
   }
 }
 

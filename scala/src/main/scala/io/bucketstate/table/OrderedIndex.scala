@@ -1,65 +1,57 @@
 package io.bucketstate.table
 
-import java.util.concurrent.ConcurrentSkipListSet
+import java.util.concurrent.ConcurrentSkipListMap
 import java.util.{Arrays => JArrays, Collections, Iterator => JIterator}
 
-/**
- * The keys of a column family in byte order (unsigned, lexicographic), over the same entries as the
- * buckets: it says which keys may exist, the buckets say what they hold at a version.
- *
- * Only families with a prefix or range encoder have one. Threads: one writer, any readers; scans are
- * weakly consistent, which is what a scan during changes needs.
- */
-private[table] final class OrderedIndex {
+/** Keys in byte order (unsigned, lexicographic). */
+private[table] final class OrderedIndex extends FamilyIndex {
   import OrderedIndex._
 
-  private val keys = new ConcurrentSkipListSet[IndexedKey]()
+  // To themselves: where a key came back, the value is its new cell, the key may be the old one.
+  private val cells = new ConcurrentSkipListMap[Cell, Cell]()
 
-  def add(record: Array[Byte]): Unit = {
-    keys.add(keyOf(record))
+  override def add(cell: Cell): Unit = {
+    cells.put(cell, cell)
     ()
   }
 
-  def remove(record: Array[Byte]): Unit = {
-    keys.remove(keyOf(record))
+  override def remove(cell: Cell): Unit = {
+    cells.remove(cell, cell)
     ()
   }
 
-  private def keyOf(record: Array[Byte]): IndexedKey =
-    new IndexedKey(JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record)))
+  override def relink(cell: Cell): Unit = add(cell)
 
-  /** Takes out a key that a scan gave. */
-  def unlink(key: IndexedKey): Unit = {
-    keys.remove(key)
+  /** A scan that outlives its writer must not take out what the next writer has put back. */
+  override def unlink(cell: Cell, seen: AnyRef): Unit = {
+    remove(cell)
+    if (cell.content ne seen) cells.putIfAbsent(cell, cell)
     ()
   }
 
-  def link(key: IndexedKey): Unit = {
-    keys.add(key)
-    ()
-  }
+  override def prefixed(prefix: Array[Byte]): JIterator[Cell] = ranged(prefix, afterPrefix(prefix))
 
-  /** Keys that start with `prefix`, ascending. */
-  def prefixed(prefix: Array[Byte]): JIterator[IndexedKey] = ranged(prefix, afterPrefix(prefix))
-
-  /** Keys not below `from` and below `until`, ascending; null is no bound. */
-  def ranged(from: Array[Byte], until: Array[Byte]): JIterator[IndexedKey] =
+  override def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell] =
     if (from != null && until != null && JArrays.compareUnsigned(from, until) >= 0) {
       Collections.emptyIterator()
     } else {
       val some =
-        if (from == null && until == null) keys
-        else if (from == null) keys.headSet(new IndexedKey(until), false)
-        else if (until == null) keys.tailSet(new IndexedKey(from), true)
-        else keys.subSet(new IndexedKey(from), true, new IndexedKey(until), false)
-      some.iterator()
+        if (from == null && until == null) cells
+        else if (from == null) cells.headMap(bound(until), false)
+        else if (until == null) cells.tailMap(bound(from), true)
+        else cells.subMap(bound(from), true, bound(until), false)
+      some.values.iterator()
     }
+
+  override def heap(keys: Long): Long = keys * KeyHeap
 }
 
-private[table] object OrderedIndex {
+private object OrderedIndex {
 
-  /** Heap an indexed key takes besides its bytes: the object, the array's header, the list's nodes. */
-  val KeyOverhead = 80
+  /** Of the cell and the list's nodes. */
+  private final val KeyHeap = 64L
+
+  private def bound(key: Array[Byte]): Cell = new Cell(Record.of(key, Array.emptyByteArray))
 
   /** What comes first behind all that starts with `prefix`; null if nothing does. */
   private def afterPrefix(prefix: Array[Byte]): Array[Byte] = {
@@ -71,10 +63,5 @@ private[table] object OrderedIndex {
       bound(length - 1) = (bound(length - 1) + 1).toByte
       bound
     }
-  }
-
-  final class IndexedKey(val bytes: Array[Byte]) extends Comparable[IndexedKey] {
-
-    override def compareTo(other: IndexedKey): Int = JArrays.compareUnsigned(bytes, other.bytes)
   }
 }

@@ -30,23 +30,26 @@ trait FamilyState {
   /** Removes the key at the open version; does nothing if it does not exist. */
   def remove(key: RecordBuffer): Unit
 
-  /** Removes the keys of an ordered family from `from` on and below `until`. O(removed). */
+  /** Removes the keys of a family that serves ranges from `from` on and below `until`. O(removed). */
   def removeRange(from: Array[Byte], until: Array[Byte]): Unit
 
   /** All records at a version, in no order. Changes made meanwhile may or may not be seen. */
-  def records(at: Long): Iterator[Array[Byte]]
+  def records(at: Long): RecordScan
 
   /** The records of one bucket at a version, in no order. */
-  def recordsOf(bucket: Int, at: Long): Iterator[Array[Byte]]
+  def recordsOf(bucket: Int, at: Long): RecordScan
 
-  /** The records whose key starts with `prefix` at a version, in byte order of their keys. */
-  def prefixed(prefix: Array[Byte], at: Long): Iterator[Array[Byte]]
+  /**
+   * The records whose key starts with `prefix` at a version: in byte order of their keys where the family
+   * serves ranges, else in no order.
+   */
+  def prefixed(prefix: Array[Byte], at: Long): RecordScan
 
   /**
    * The records whose key is not below `from` and is below `until`, either null for no such bound, at a
    * version and in byte order of their keys. Touches no other key.
    */
-  def ranged(from: Array[Byte], until: Array[Byte], at: Long): Iterator[Array[Byte]]
+  def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan
 
   /** Keys at the newest version, the writer's changes included, counted exactly. */
   def keyCount: Long

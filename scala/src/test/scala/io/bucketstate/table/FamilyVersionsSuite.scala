@@ -17,7 +17,7 @@ class FamilyVersionsSuite extends AnyFunSuite {
   private val buffer = new RecordBuffer(assigner)
 
   private def spec(id: Int, name: String) =
-    FamilySpec(FamilyDescriptor(id, name, "k", "v"), BucketKey.Whole, ordered = false)
+    FamilySpec(FamilyDescriptor(id, name, "k", "v"), BucketKey.Whole, Scans.Nothing)
 
   private def put(family: FamilyState, key: Int, value: Int): Unit = {
     buffer.key(Array(key.toByte), BucketKey.Whole)

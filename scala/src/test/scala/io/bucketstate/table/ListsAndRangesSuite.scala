@@ -21,7 +21,7 @@ class ListsAndRangesSuite extends AnyFunSuite {
   private final class Table(bucketKey: BucketKey, numBuckets: Int = 5) {
     private val assigner = new BucketAssigner(numBuckets)
     private val spec =
-      FamilySpec(Changes.descriptor(0), bucketKey, ordered = true, multiValued = true)
+      FamilySpec(Changes.descriptor(0), bucketKey, Scans.Ranges, multiValued = true)
     private val buffer = new RecordBuffer(assigner)
     val versioned: VersionedTable = new VersionedTable(assigner, base = 10)
     val family: FamilyState = versioned.family(spec)

@@ -15,20 +15,25 @@ class VersionedTableSuite extends AnyFunSuite {
 
   private type Model = Map[String, String]
 
+  private val PrefixLength = "key-0".length
+
   for {
     buckets <- Seq(1, 4, 64)
-    ordered <- Seq(false, true)
+    scans <- Seq(Scans.Nothing, Scans.Prefixes, Scans.Ranges)
     seed <- 1 to 3
   }
-    test(s"random histories: $buckets buckets, ordered=$ordered, seed $seed") {
-      new History(buckets, ordered, new Random(seed.toLong)).run(6000)
+    test(s"random histories: $buckets buckets, scans of $scans, seed $seed") {
+      new History(buckets, scans, new Random(seed.toLong)).run(6000)
     }
 
-  private final class History(numBuckets: Int, ordered: Boolean, random: Random) {
+  private final class History(numBuckets: Int, scans: Scans, random: Random) {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
     private val table = new VersionedTable(assigner, base)
-    private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered)
+    // Where prefixes are looked up, a key has the length of its prefix in front.
+    private val grouped = scans == Scans.Prefixes
+    private val bucketKey = if (grouped) BucketKey.LengthPrefixed else BucketKey.Whole
+    private val spec = FamilySpec(Changes.descriptor(0), bucketKey, scans)
     private val family = table.family(spec)
     private val buffer = new RecordBuffer(assigner)
     private val models = mutable.Map[Long, Model](base -> Map.empty)
@@ -56,8 +61,13 @@ class VersionedTableSuite extends AnyFunSuite {
 
     private def someKey(): String = "key-" + random.nextInt(300)
 
-    private def find(key: String): Unit = {
+    private def encoded(key: String): Array[Byte] = {
       val bytes = key.getBytes(UTF_8)
+      if (grouped) Array[Byte](PrefixLength.toByte, 0, 0, 0) ++ bytes else bytes
+    }
+
+    private def find(key: String): Unit = {
+      val bytes = encoded(key)
       System.arraycopy(
         bytes,
         0,
@@ -65,7 +75,7 @@ class VersionedTableSuite extends AnyFunSuite {
         RecordBuffer.KeyOffset,
         bytes.length
       )
-      buffer.keyDone(RecordBuffer.KeyOffset + bytes.length, BucketKey.Whole)
+      buffer.keyDone(RecordBuffer.KeyOffset + bytes.length, bucketKey)
     }
 
     private def begin(): Unit = {
@@ -136,63 +146,76 @@ class VersionedTableSuite extends AnyFunSuite {
     private def checkAll(version: Long): Unit = {
       val found = family.records(version).map(r => keyOf(r) -> valueOf(r)).toSeq
       assert(found.toMap == models(version) && found.size == models(version).size)
-      if (ordered) {
+      if (scans != Scans.Nothing) {
         val prefix = "key-" + random.nextInt(10)
-        val scanned = family.prefixed(prefix.getBytes(UTF_8), version).map(keyOf).toSeq
-        assert(scanned == models(version).keys.filter(_.startsWith(prefix)).toSeq.sorted)
+        val scanned = family.prefixed(encoded(prefix), version).map(keyOf).toSeq
+        val expected = models(version).keys.filter(_.startsWith(prefix)).toSeq.sorted
+        assert((if (grouped) scanned.sorted else scanned) == expected)
       }
     }
 
-    private def keyOf(record: Array[Byte]): String =
-      new String(record.slice(Record.keyStart(record), Record.keyEnd(record)), UTF_8)
+    private def keyOf(record: Array[Byte]): String = {
+      val start = Record.keyStart(record) + (if (grouped) 4 else 0)
+      new String(record.slice(start, Record.keyEnd(record)), UTF_8)
+    }
 
     private def valueOf(record: Array[Byte]): String =
       new String(record.drop(Record.keyEnd(record)), UTF_8)
   }
 
-  test("a reader in another thread sees its version whole while the writer goes on") {
-    val assigner = new BucketAssigner(4)
-    val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered = false))
-    val buffer = new RecordBuffer(assigner)
-    def put(key: Int, value: Int): Unit = {
-      val space = buffer.keySpace(4)
-      space(RecordBuffer.KeyOffset) = (key >> 8).toByte
-      space(RecordBuffer.KeyOffset + 1) = key.toByte
-      buffer.keyDone(RecordBuffer.KeyOffset + 2, BucketKey.Whole)
-      val room = buffer.valueSpace(1)
-      room(buffer.keyEnd) = value.toByte
-      buffer.valueDone(buffer.keyEnd + 1)
-      family.put(buffer)
-    }
-    table.begin(0L)
-    (0 until 500).foreach(put(_, 1))
-    table.commit()
-    @volatile var stop = false
-    @volatile var wrong: Option[String] = None
-    val reader = new Thread(() =>
-      while (!stop) {
-        val seen = family.records(1L).map(r => r(r.length - 1).toInt).toSeq
-        if (seen != Seq.fill(500)(1)) wrong = Some(s"${seen.size} records, ${seen.distinct}")
+  for (scans <- Seq(Scans.Nothing, Scans.Prefixes, Scans.Ranges))
+    test(s"a reader in another thread sees its version whole while the writer goes on, $scans") {
+      val assigner = new BucketAssigner(4)
+      val table = new VersionedTable(assigner, 0L)
+      val bucketKey = if (scans == Scans.Prefixes) BucketKey.LengthPrefixed else BucketKey.Whole
+      val family = table.family(FamilySpec(Changes.descriptor(0), bucketKey, scans))
+      val buffer = new RecordBuffer(assigner)
+      def prefix(high: Int): Array[Byte] = Array[Byte](1, 0, 0, 0, high.toByte)
+      def put(key: Int, value: Int): Unit = {
+        buffer.key(prefix(key >> 8) :+ key.toByte, bucketKey)
+        val room = buffer.valueSpace(1)
+        room(buffer.keyEnd) = value.toByte
+        buffer.valueDone(buffer.keyEnd + 1)
+        family.put(buffer)
       }
-    )
-    reader.start()
-    // Version 1 stays readable; the writer changes, removes, adds (so buckets are rebuilt) above it.
-    for (round <- 2 to 60) {
-      table.begin(1L)
-      (0 until 500).foreach(put(_, round))
-      (500 until 500 + round * 40).foreach(put(_, round))
-      if (round % 5 == 0) table.abort() else table.commit()
+      def remove(key: Int): Unit = {
+        buffer.key(prefix(key >> 8) :+ key.toByte, bucketKey)
+        family.remove(buffer)
+      }
+      def scanned: Iterator[Array[Byte]] = scans match {
+        case Scans.Nothing  => family.records(1L)
+        case Scans.Prefixes => (0 to 1).iterator.flatMap(high => family.prefixed(prefix(high), 1L))
+        case Scans.Ranges   => family.ranged(null, null, 1L)
+      }
+      table.begin(0L)
+      (0 until 500).foreach(put(_, 1))
+      table.commit()
+      @volatile var stop = false
+      @volatile var wrong: Option[String] = None
+      val reader = new Thread(() =>
+        while (!stop) {
+          val seen = scanned.map(r => r(r.length - 1).toInt).toSeq
+          if (seen != Seq.fill(500)(1)) wrong = Some(s"${seen.size} records, ${seen.distinct}")
+        }
+      )
+      reader.start()
+      // Version 1 stays readable; the writer changes, removes, adds (so buckets are rebuilt) above it.
+      for (round <- 2 to 60) {
+        table.begin(1L)
+        (0 until 500).foreach(put(_, round))
+        (500 until 500 + round * 40).foreach(put(_, round))
+        (round until 500 by 7).foreach(remove)
+        if (round % 5 == 0) table.abort() else table.commit()
+      }
+      stop = true
+      reader.join()
+      assert(wrong.isEmpty)
     }
-    stop = true
-    reader.join()
-    assert(wrong.isEmpty)
-  }
 
   test("memory is given back when versions settle, and counted the same as after a fresh load") {
     val assigner = new BucketAssigner(8)
     val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, ordered = false))
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
     val buffer = new RecordBuffer(assigner)
     def put(key: Int): Unit = {
       val space = buffer.keySpace(4)

@@ -1,5 +1,6 @@
 package io.bucketstate.bench
 
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 
 /** How fast a provider does one thing. */
@@ -36,25 +37,36 @@ final class OperationRun(
     val some = rows.sample(options.updates, keys).map(rows.key)
     val value = rows.value(0)
     val evictions = Seq(0, 10, 100).map { percent =>
-      state.measured(s"evict $percent %", keys) { store =>
-        val limit = keys.toLong * percent / 100
-        var removed = 0L
-        val all = store.iterator()
-        while (all.hasNext) {
-          val pair = all.next()
-          if (pair.value.getLong(0) < limit) {
-            store.remove(pair.key)
-            removed += 1
-          }
-        }
-        require(removed == limit, s"$removed of $keys keys were removed instead of $limit")
-      }
-    }
+      evicted(state, s"evict $percent %", percent, _.key)
+    } :+ evicted(state, "evict 0 %, by value", 0, _.value)
     Seq(
       state.measured("get", some.length)(store => some.foreach(store.get(_))),
       state.measured("put", some.length)(store => some.foreach(store.put(_, value))),
       state.measured("remove", some.length)(store => some.foreach(store.remove(_)))
     ) ++ evictions
+  }
+
+  /** As a watermark does it: by a column of the key (windows), or of the value (sessions, timeouts). */
+  private def evicted(
+      state: State,
+      name: String,
+      percent: Int,
+      row: UnsafeRowPair => UnsafeRow
+  ): OperationResult = {
+    val limit = rows.groups.toLong * percent / 100
+    val expected = limit * OperationRows.PerGroup
+    state.measured(name, keys) { store =>
+      var removed = 0L
+      val all = store.iterator()
+      while (all.hasNext) {
+        val pair = all.next()
+        if (row(pair).getLong(0) < limit) {
+          store.remove(pair.key)
+          removed += 1
+        }
+      }
+      require(removed == expected, s"$removed of $keys keys were removed instead of $expected")
+    }
   }
 
   private def prefixes(state: State): Seq[OperationResult] = {
@@ -84,7 +96,7 @@ final class OperationRun(
   private def drained(scan: StateStoreIterator[UnsafeRowPair]): Int = {
     var n = 0
     while (scan.hasNext) {
-      scan.next()
+      require(scan.next().value != null)
       n += 1
     }
     scan.close()
@@ -97,9 +109,14 @@ final class OperationRun(
     val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")
     val provider = contender.provider(options, checkpoint, spec)
     try {
-      val store = provider.getStore(0)
-      (0 until keys).foreach(i => store.put(rows.key(i), rows.value(i)))
-      store.commit()
+      // As states come to be: batch by batch.
+      (0 until Batches).foreach { version =>
+        val store = provider.getStore(version.toLong)
+        val from = (keys.toLong * version / Batches).toInt
+        val until = (keys.toLong * (version + 1) / Batches).toInt
+        (from until until).foreach(i => store.put(rows.key(i), rows.value(i)))
+        store.commit()
+      }
       measure(new State(provider))
     } finally {
       provider.close()
@@ -125,7 +142,7 @@ final class OperationRun(
     }
 
     private def once(work: StateStore => Unit): Double = {
-      val store = provider.getStore(1)
+      val store = provider.getStore(Batches.toLong)
       val start = Host.nanos()
       work(store)
       val seconds = (Host.nanos() - start) / 1e9
@@ -137,5 +154,6 @@ final class OperationRun(
 
 private object OperationRun {
   final val Span = 10
-  final val WarmUps = 2
+  final val Batches = 20
+  final val WarmUps = 6
 }

@@ -1,0 +1,31 @@
+package io.bucketstate.table
+
+import java.util.Arrays
+
+/**
+ * The place of a key in a family that is scanned: its bucket and the family's index both lead here, so
+ * that a scan looks nothing up. Cells compare by the bytes of their keys (unsigned, lexicographic); two are equal only if
+ * they are the same one.
+ *
+ * Threads: one writer sets the content, any may read it; the key never changes.
+ *
+ * @param first what is known of the key: a settled record or an [[Entry]]
+ */
+private[table] final class Cell(first: AnyRef) extends Comparable[Cell] {
+  @volatile var content: AnyRef = first
+
+  /** Where a [[PrefixIndex]] keeps it; the writer's own. */
+  var place: Int = 0
+
+  override def compareTo(other: Cell): Int = {
+    val (mine, its) = (Bucket.recordOf(content), Bucket.recordOf(other.content))
+    Arrays.compareUnsigned(
+      mine,
+      Record.keyStart(mine),
+      Record.keyEnd(mine),
+      its,
+      Record.keyStart(its),
+      Record.keyEnd(its)
+    )
+  }
+}

@@ -1,0 +1,40 @@
+package io.bucketstate.table
+
+import java.util.{Iterator => JIterator}
+
+/**
+ * The records of some cells at a version, in the order of the cells. Of keys that are gone for all who
+ * can still read, the writer's scan tells the index: the next scan need not come by them again.
+ *
+ * @param at   the version, counted from the table's base
+ * @param gone removals up to this version are what nobody can look behind; -1 for readers
+ */
+private[table] final class CellScan(
+    index: FamilyIndex,
+    following: JIterator[Cell],
+    at: Int,
+    gone: Int
+) extends RecordScan(at) {
+  private[this] val cells = new Array[Cell](RecordScan.Size)
+  private[this] val contents = new Array[AnyRef](RecordScan.Size)
+
+  override protected def gather(into: Array[AnyRef]): Int = {
+    var n = 0
+    while (n < into.length && following.hasNext) {
+      cells(n) = following.next()
+      n += 1
+    }
+    var i = 0
+    while (i < n) {
+      contents(i) = cells(i).content
+      into(i) = contents(i)
+      i += 1
+    }
+    n
+  }
+
+  override protected def hidden(i: Int): Unit = contents(i) match {
+    case entry: Entry if entry.isRemoval && entry.version <= gone => index.unlink(cells(i), entry)
+    case _                                                        => ()
+  }
+}

@@ -1,0 +1,34 @@
+package io.bucketstate.table
+
+import java.util.{Iterator => JIterator}
+
+/**
+ * Finds keys of a family by a part of them. It holds the very cells that the buckets hold: it says which
+ * keys may exist, the cells say what they hold at a version.
+ *
+ * Threads: one writer (while buckets are loaded, one for each bucket), any readers. Scans are weakly
+ * consistent, which is what a scan during changes needs.
+ */
+private[table] trait FamilyIndex {
+
+  /** A new key. */
+  def add(cell: Cell): Unit
+
+  /** A key that nobody can read any more. Leaves alone another cell of the same key. */
+  def remove(cell: Cell): Unit
+
+  /** A key that is there again, and was perhaps passed over by [[unlink]] while it was not. */
+  def relink(cell: Cell): Unit
+
+  /** A scan found a key gone for all who can still read; `seen` is what its cell held. Any thread. */
+  def unlink(cell: Cell, seen: AnyRef): Unit
+
+  /** Cells of keys that start with `prefix`. */
+  def prefixed(prefix: Array[Byte]): JIterator[Cell]
+
+  /** Cells of keys not below `from` and below `until`, ascending; null is no bound. */
+  def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell]
+
+  /** Heap it takes for so many keys, an estimate. */
+  def heap(keys: Long): Long
+}

@@ -1,0 +1,97 @@
+package io.bucketstate.table
+
+/**
+ * An iterator over records that looks at some of them at a time. Records lie anywhere in memory, and a
+ * processor waits for many of them in the time it waits for one, if it need not know the first to ask
+ * for the second: hence short loops that do one thing to all of them. For one thread.
+ *
+ * @param at the version, counted from the table's base
+ */
+abstract class RecordScan private[table] (at: Int) extends Iterator[Array[Byte]] {
+  import RecordScan._
+
+  private[this] val slots = new Array[AnyRef](Size)
+  private[this] val records = new Array[Array[Byte]](Size)
+  private[this] var found = 0
+  private[this] var taken = 0
+  private[this] var touched = 0
+  private[this] var readsValues = false
+
+  /** Says that it is not only keys that are read. */
+  def readValues(): Unit = readsValues = true
+
+  /** Puts what the next slots hold into the front of an array; tells how many, 0 only at the end. */
+  protected def gather(into: Array[AnyRef]): Int
+
+  /** The i-th of the slots that were gathered last has no record at the version. */
+  protected def hidden(i: Int): Unit
+
+  override def hasNext: Boolean = taken < found || refill()
+
+  override def next(): Array[Byte] = {
+    if (!hasNext) throw new NoSuchElementException("end of the records")
+    val record = records(taken)
+    taken += 1
+    record
+  }
+
+  private def refill(): Boolean = {
+    taken = 0
+    found = 0
+    var gathered = gather(slots)
+    while (gathered > 0 && found == 0) {
+      touchSlots(gathered)
+      resolve(gathered)
+      if (found == 0) gathered = gather(slots)
+    }
+    if (readsValues) touchValues()
+    found > 0
+  }
+
+  private def resolve(gathered: Int): Unit = {
+    var i = 0
+    while (i < gathered) {
+      val record = Slots.visible(slots(i), at)
+      if (record == null) hidden(i)
+      else {
+        records(found) = record
+        found += 1
+      }
+      i += 1
+    }
+  }
+
+  /** Brings the first bytes of what the slots hold into the processor's cache. */
+  private def touchSlots(gathered: Int): Unit = {
+    var sum = touched
+    var i = 0
+    while (i < gathered) {
+      if (slots(i).isInstanceOf[Entry]) sum += 1
+      i += 1
+    }
+    touched = sum
+  }
+
+  /** Brings the records whole into the processor's cache, as far as they are short. */
+  private def touchValues(): Unit = {
+    var sum = touched
+    var i = 0
+    while (i < found) {
+      val record = records(i)
+      val end = Math.min(record.length, MostTouched)
+      var at = CacheLine - 1
+      while (at < end) {
+        sum += record(at)
+        at += CacheLine
+      }
+      i += 1
+    }
+    touched = sum
+  }
+}
+
+private[table] object RecordScan {
+  final val Size = 64
+  private final val CacheLine = 64
+  private final val MostTouched = 512
+}
