@@ -6,6 +6,28 @@ import java.util.UUID
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StructType
+
+/**
+ * What a store holds.
+ *
+ * @param multiValued whether keys have lists of values, which needs column families
+ */
+final case class StoreSchema(
+    key: StructType,
+    value: StructType,
+    keySpec: KeyStateEncoderSpec,
+    multiValued: Boolean = false
+)
+
+object StoreSchema {
+
+  /** That of [[Workload]]'s rows. */
+  def of(keySpec: KeyStateEncoderSpec): StoreSchema =
+    StoreSchema(Workload.keySchema, Workload.valueSchema, keySpec)
+
+  val plain: StoreSchema = of(NoPrefixKeyStateEncoderSpec(Workload.keySchema))
+}
 
 /** One of the providers that run side by side: named on the command line, loaded by class name. */
 final case class Contender(
@@ -18,7 +40,7 @@ final case class Contender(
   def provider(
       options: BenchOptions,
       folder: Path,
-      keySpec: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(Workload.keySchema)
+      schema: StoreSchema = StoreSchema.plain
   ): StateStoreProvider = {
     val sqlConf = new SQLConf
     val own = settings + (SQLConf.STATE_STORE_PROVIDER_CLASS.key -> className)
@@ -38,13 +60,13 @@ final case class Contender(
     val root = if (counted) s"${CountedFileSystem.scheme}://$folder" else folder.toUri.toString
     StateStoreProvider.createAndInit(
       StateStoreProviderId(StateStoreId(root, operatorId = 0, partitionId = 0), UUID.randomUUID()),
-      Workload.keySchema,
-      Workload.valueSchema,
-      keySpec,
-      useColumnFamilies = false,
+      schema.key,
+      schema.value,
+      schema.keySpec,
+      useColumnFamilies = schema.multiValued,
       new StateStoreConf(sqlConf),
       hadoopConf,
-      useMultipleValuesPerKey = false,
+      useMultipleValuesPerKey = schema.multiValued,
       None
     )
   }

@@ -107,7 +107,7 @@ final class OperationRun(
       spec: KeyStateEncoderSpec
   )(measure: State => Seq[OperationResult]): Seq[OperationResult] = {
     val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")
-    val provider = contender.provider(options, checkpoint, spec)
+    val provider = contender.provider(options, checkpoint, StoreSchema.of(spec))
     try {
       // As states come to be: batch by batch.
       (0 until Batches).foreach { version =>
