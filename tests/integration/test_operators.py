@@ -152,7 +152,11 @@ def test_stream_stream_join(
     wanted = [row for row in expected(spark, tmp_path, joined(kind)) if ended(row)]
     assert in_order(found) == wanted
     assert len(found) > 20
-    assert Checkpoint(str(tmp_path / "checkpoint")).verify().ok
+    checkpoint = Checkpoint(str(tmp_path / "checkpoint"))
+    assert checkpoint.verify().ok
+    if (kind, state_format) == ("inner", 4):
+        left = checkpoint.to_arrow(column_family="left-keyWithTsToValues")["value"].to_pylist()
+        assert [[value["v"] for value in values] for values in left] == [[2], [2]]
 
 
 def ended(row: tuple[Any, ...]) -> bool:

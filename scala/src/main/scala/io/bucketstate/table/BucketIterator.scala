@@ -13,7 +13,7 @@ private[table] final class BucketIterator(
     until: Int,
     ordered: Boolean,
     at: Int
-) extends RecordScan(at) {
+) extends RecordScan(at, BucketIterator.Ahead) {
   private[this] var following = from
   private[this] var arrays: Bucket.SlotArrays = _
   private[this] var slot = 0
@@ -49,4 +49,8 @@ private[table] final class BucketIterator(
     slot = i
     n
   }
+}
+
+private object BucketIterator {
+  private final val Ahead = 64
 }

@@ -14,9 +14,9 @@ private[table] final class CellScan(
     following: JIterator[Cell],
     at: Int,
     gone: Int
-) extends RecordScan(at) {
-  private[this] val cells = new Array[Cell](RecordScan.Size)
-  private[this] val contents = new Array[AnyRef](RecordScan.Size)
+) extends RecordScan(at, CellScan.Ahead) {
+  private[this] val cells = new Array[Cell](CellScan.Ahead)
+  private[this] val contents = new Array[AnyRef](CellScan.Ahead)
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
@@ -37,4 +37,10 @@ private[table] final class CellScan(
     case entry: Entry if entry.isRemoval && entry.version <= gone => index.unlink(cells(i), entry)
     case _                                                        => ()
   }
+}
+
+private object CellScan {
+
+  /** Most scans of a prefix are short, and pay for the room. */
+  private final val Ahead = 16
 }

@@ -5,13 +5,14 @@ package io.bucketstate.table
  * processor waits for many of them in the time it waits for one, if it need not know the first to ask
  * for the second: hence short loops that do one thing to all of them. For one thread.
  *
- * @param at the version, counted from the table's base
+ * @param at    the version, counted from the table's base
+ * @param ahead slots that are looked at together
  */
-abstract class RecordScan private[table] (at: Int) extends Iterator[Array[Byte]] {
+abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[Array[Byte]] {
   import RecordScan._
 
-  private[this] val slots = new Array[AnyRef](Size)
-  private[this] val records = new Array[Array[Byte]](Size)
+  private[this] val slots = new Array[AnyRef](ahead)
+  private[this] val records = new Array[Array[Byte]](ahead)
   private[this] var found = 0
   private[this] var taken = 0
   private[this] var touched = 0
@@ -90,8 +91,7 @@ abstract class RecordScan private[table] (at: Int) extends Iterator[Array[Byte]]
   }
 }
 
-private[table] object RecordScan {
-  final val Size = 64
+private object RecordScan {
   private final val CacheLine = 64
   private final val MostTouched = 512
 }
