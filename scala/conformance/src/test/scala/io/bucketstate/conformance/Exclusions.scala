@@ -120,20 +120,26 @@ object Exclusions {
       oldCheckpoint
     ),
     Exclusion(
-      Seq(
-        "BucketedAggregationDistributionSuite",
-        "BucketedDeduplicationDistributionSuite",
-        "BucketedSessionWindowDistributionSuite",
-        "BucketedFlatMapGroupsWithStateDistributionSuite"
-      ),
-      Seq(
-        s"SPARK-38204: streaming aggregation $distribution prior to 3.3",
-        s"SPARK-38204: streaming deduplication $distribution prior to 3.3",
-        s"SPARK-38204: session window aggregation $distribution 3.2",
-        s"SPARK-38204: flatMapGroupsWithState $distribution 3.2.x - with initial state",
-        s"SPARK-38204: flatMapGroupsWithState $distribution 3.2.x - without initial state",
-        s"SPARK-38204: flatMapGroupsWithState $distribution prior to 3.2"
-      ),
+      Seq("BucketedAggregationDistributionSuite"),
+      Seq(s"SPARK-38204: streaming aggregation $distribution prior to 3.3"),
+      oldCheckpoint
+    ),
+    Exclusion(
+      Seq("BucketedDeduplicationDistributionSuite"),
+      Seq(s"SPARK-38204: streaming deduplication $distribution prior to 3.3"),
+      oldCheckpoint
+    ),
+    Exclusion(
+      Seq("BucketedSessionWindowDistributionSuite"),
+      Seq(s"SPARK-38204: session window aggregation $distribution 3.2"),
+      oldCheckpoint
+    ),
+    Exclusion(
+      Seq("BucketedFlatMapGroupsWithStateDistributionSuite"),
+      Seq("3.2.x - with initial state", "3.2.x - without initial state", "prior to 3.2").map {
+        version =>
+          s"SPARK-38204: flatMapGroupsWithState $distribution $version"
+      },
       oldCheckpoint
     )
   )

@@ -38,7 +38,7 @@ object Report {
     val leftOut = skipped.count(t => (t \ "@name").text.endsWith(" (excluded)"))
     Row(
       name.split('.').last,
-      Class.forName(name).getSuperclass.getSimpleName,
+      sparks(name.split('.').last),
       run.size - failed,
       failed,
       leftOut,
@@ -47,35 +47,42 @@ object Report {
   }
 
   private def page(rows: Seq[Row]): String = {
-    val table = rows.map { r =>
-      s"| ${r.spark} | ${r.passed} | ${r.failed} | ${r.leftOut} | ${r.ignored} |"
+    val lines = rows.map(row => line(row.spark, Seq(row))) :+ line("all", rows)
+    val reasons = Exclusions.all.groupBy(_.reason).toSeq.sortBy(_._1).map { case (reason, all) =>
+      val tests = for {
+        exclusion <- all
+        test <- exclusion.tests
+      } yield s"  - $test (${exclusion.suites.map(sparks).distinct.mkString(", ")})"
+      s"- $reason\n\n${tests.mkString("\n")}\n"
     }
-    val reasons = Exclusions.all.map { exclusion =>
-      val tests = exclusion.tests.map(test => s"  - $test")
-      (s"- ${exclusion.reason} (${exclusion.suites.map(sparks).mkString(", ")})" +: tests)
-        .mkString("\n")
-    }
-    s"""# Spark's own tests on this provider
-       |
-       |`make conformance` runs these suites of Spark 4.2's tests (the artifacts `spark-sql`, `spark-core` and
-       |`spark-catalyst` with the classifier `tests`) with this provider in place of Spark's own two, wherever a
-       |test names one, and writes this page. `make test` runs a quick part of them.
-       |
-       || suite | passed | failed | left out | ignored by Spark |
-       ||---|---|---|---|---|
-       |${table.mkString("\n")}
-       || all | ${rows.map(_.passed).sum} | ${rows.map(_.failed).sum} | ${rows
-        .map(_.leftOut)
-        .sum} | ${rows.map(_.ignored).sum} |
-       |
-       |## Left out
-       |
-       |Tests that are about another provider, each with its reason:
-       |
-       |${reasons.mkString("\n")}
-       |""".stripMargin
+    Seq(Introduction, Head + lines.mkString("\n"), LeftOut, reasons.mkString("\n")).mkString("\n\n")
   }
 
-  private def sparks(suite: String): String =
-    Class.forName(s"${getClass.getPackageName}.$suite").getSuperclass.getSimpleName
+  private def line(name: String, rows: Seq[Row]): String = {
+    val numbers = Seq[Row => Int](_.passed, _.failed, _.leftOut, _.ignored).map(rows.map(_).sum)
+    s"| $name | ${numbers.mkString(" | ")} |"
+  }
+
+  /** The suite of Spark's that one of ours runs. */
+  private def sparks(suite: String): String = {
+    val name = Class.forName(s"${getClass.getPackageName}.$suite").getSuperclass.getSimpleName
+    if (suite.endsWith("Format2Suite")) s"$name, checkpoint format 2" else name
+  }
+
+  private val Introduction =
+    """# Spark's own tests on this provider
+      |
+      |`make conformance` runs these suites of Spark 4.2's tests (the artifacts `spark-sql`, `spark-core` and
+      |`spark-catalyst` with the classifier `tests`) with this provider in place of Spark's own two, wherever a
+      |test names one, and writes this page. `make test` runs a quick part of them.""".stripMargin
+
+  private val Head =
+    """|| suite | passed | failed | left out | ignored by Spark |
+       ||---|---|---|---|---|
+       |""".stripMargin
+
+  private val LeftOut =
+    """## Left out
+      |
+      |Tests that are about another provider, each with its reason and the suites it is in:""".stripMargin
 }
