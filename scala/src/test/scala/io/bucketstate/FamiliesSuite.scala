@@ -434,6 +434,21 @@ class FamiliesSuite extends AnyFunSuite {
     }
   }
 
+  test("a scan of nothing stays empty when something is put in") {
+    withFamilies { (_, store) =>
+      families.foreach { family =>
+        val name = family.name
+        val scans = store.iterator(name) +: (family.kind match {
+          case Prefix | Last => Seq(store.prefixScan(row(toName, "a"), name))
+          case Range | First => Seq(store.rangeScan(None, None, name))
+          case _             => Nil
+        })
+        times.foreach(t => store.put(keyRow(("a", t)), valueRow(1), name))
+        assert(scans.map(_.size) == scans.map(_ => 0), name)
+      }
+    }
+  }
+
   test("a scan goes on while what it scans is removed and added to") {
     withFamilies { (_, store) =>
       families.filterNot(_.kind == Plain).foreach { family =>

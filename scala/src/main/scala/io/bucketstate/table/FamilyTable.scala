@@ -122,10 +122,11 @@ private[table] final class FamilyTable(
   }
 
   override def records(at: Long): RecordScan =
-    new BucketIterator(bucket(_), 0, numBuckets, index != null, table.relative(at))
+    new BucketIterator(bucket(_), 0, numBuckets, index != null, table.relative(at)).begun()
 
   override def recordsOf(bucket: Int, at: Long): RecordScan =
     new BucketIterator(this.bucket(_), bucket, bucket + 1, index != null, table.relative(at))
+      .begun()
 
   override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
     requireIndex()
@@ -164,7 +165,7 @@ private[table] final class FamilyTable(
 
   private def scan(cells: JIterator[Cell], at: Long): RecordScan = {
     val gone = if (at > table.newest) table.relative(table.oldest) else -1
-    new CellScan(index, cells, table.relative(at), gone)
+    new CellScan(index, cells, table.relative(at), gone).begun()
   }
 
   override def isResident: Boolean = missing.get == 0

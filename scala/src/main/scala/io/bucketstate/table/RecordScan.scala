@@ -18,6 +18,15 @@ abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[
   private[this] var touched = 0
   private[this] var readsValues = false
 
+  /**
+   * Looks for the first records now, so that a scan of nothing does not see what is put in later:
+   * Spark's own providers behave so, and SPARK-38320 tells what can come of anything else.
+   */
+  private[table] def begun(): this.type = {
+    refill()
+    this
+  }
+
   /** Says that it is not only keys that are read. */
   def readValues(): Unit = readsValues = true
 
