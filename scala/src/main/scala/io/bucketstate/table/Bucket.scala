@@ -37,7 +37,7 @@ private[table] final class Bucket(index: FamilyIndex) {
     while (true) {
       val h = a.hashes.getAcquire(i)
       if (h == hash) {
-        val slot = Slots.content(a.slots.getAcquire(i))
+        val slot = content(a.slots.getAcquire(i))
         if (slot != null && key.sameKey(recordOf(slot))) return slot
       } else if (h == Empty) {
         return null
@@ -57,7 +57,7 @@ private[table] final class Bucket(index: FamilyIndex) {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (key.sameKey(recordOf(Slots.content(a.slots.getPlain(i))))) return i
+        if (key.sameKey(recordOf(content(a.slots.getPlain(i))))) return i
       } else if (h == Empty) {
         return -1
       }
@@ -76,7 +76,7 @@ private[table] final class Bucket(index: FamilyIndex) {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (chainHolds(Slots.content(a.slots.getPlain(i)), entry)) return i
+        if (chainHolds(content(a.slots.getPlain(i)), entry)) return i
       } else if (h == Empty) {
         return -1
       }
@@ -87,7 +87,7 @@ private[table] final class Bucket(index: FamilyIndex) {
   }
 
   /** What the slot leads to. Writer only. */
-  def at(slot: Int): AnyRef = Slots.content(arrays.slots.getPlain(slot))
+  def at(slot: Int): AnyRef = content(arrays.slots.getPlain(slot))
 
   /** Puts something newer (or equivalent) into the slot of the same key. Writer only. */
   def replace(slot: Int, value: AnyRef): Unit =
@@ -95,6 +95,9 @@ private[table] final class Bucket(index: FamilyIndex) {
 
   /** The key of a slot is there again; a scan may have passed it when it was gone. */
   def relink(slot: Int): Unit = if (index != null) index.relink(cellAt(slot))
+
+  /** Families without an index have no cells: there the slot need not be looked at for it. */
+  private def content(slot: AnyRef): AnyRef = if (index == null) slot else Slots.content(slot)
 
   private def cellAt(slot: Int): Cell = arrays.slots.getPlain(slot).asInstanceOf[Cell]
 
