@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bucketstate.checkpoint import Checkpoint
-from tests.kit.checkpoints import PUT, Built, bucket_of, manifest, run_file
+from tests.kit.checkpoints import PUT, Built, bucket_of, manifest, manifest_members, run_file
 from tests.kit.rows import varint
 
 KEYS, BATCHES, ROUNDS = 1_000_000, 10, 5
@@ -42,24 +42,8 @@ def snapshot(root: Path) -> None:
     for number, span in enumerate((range(32), range(32, 64))):
         found = {(bucket_of(k, 64), k): v for k, v in entries.items() if bucket_of(k, 64) in span}
         files.append(run_file(built.folder(), BATCHES, number, found))
-    members = {
-        "format": "bucketstate-manifest",
-        "formatVersion": 1,
-        "storeId": "state/0/0",
-        "version": BATCHES,
-        "numBuckets": 64,
-        "hashFunction": "xxh64",
-        "families": [
-            {
-                "id": 0,
-                "name": "default",
-                "keyEncoding": "compact-row/1",
-                "valueEncoding": "compact-row/1",
-                "keyCount": KEYS,
-            }
-        ],
-        "runs": [{"firstVersion": 1, "lastVersion": BATCHES, "files": files}],
-    }
+    runs = [{"firstVersion": 1, "lastVersion": BATCHES, "files": files}]
+    members = manifest_members(BATCHES, KEYS, runs, buckets=64)
     (built.folder() / f"{BATCHES}.manifest").write_bytes(manifest(members))
 
 

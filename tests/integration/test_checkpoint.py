@@ -139,8 +139,27 @@ KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "mode", "stores"), KINDS, ids=[k[0].__name__ for k in KINDS])
-@pytest.mark.parametrize("checkpoint_format", [1, 2])
+each_kind = pytest.mark.parametrize(
+    ("query", "mode", "stores"), KINDS, ids=[kind[0].__name__ for kind in KINDS]
+)
+each_format = pytest.mark.parametrize("checkpoint_format", [1, 2])
+
+
+def written(
+    session: SparkSession,
+    folder: Path,
+    query: Callable[[DataFrame], DataFrame],
+    mode: str,
+    checkpoint_format: int,
+) -> Checkpoint:
+    session.conf.set(FORMAT, checkpoint_format)
+    run_with_restart(session, folder, query, events(), mode=mode)
+    session.conf.unset(FORMAT)
+    return Checkpoint(folder / "checkpoint")
+
+
+@each_kind
+@each_format
 def test_the_state_is_what_spark_reads(
     session: SparkSession,
     tmp_path: Path,
@@ -149,10 +168,7 @@ def test_the_state_is_what_spark_reads(
     stores: list[str],
     checkpoint_format: int,
 ) -> None:
-    session.conf.set(FORMAT, checkpoint_format)
-    run_with_restart(session, tmp_path, query, events(), mode=mode)
-    session.conf.unset(FORMAT)
-    found = Checkpoint(tmp_path / "checkpoint")
+    found = written(session, tmp_path, query, mode, checkpoint_format)
     last = found.restart_version
     for store in stores:
 
@@ -175,8 +191,8 @@ def snapshots(session: SparkSession) -> Iterator[None]:
     enable(session, Conf(num_buckets=16))
 
 
-@pytest.mark.parametrize(("query", "mode", "stores"), KINDS, ids=[k[0].__name__ for k in KINDS])
-@pytest.mark.parametrize("checkpoint_format", [1, 2])
+@each_kind
+@each_format
 @pytest.mark.usefixtures("snapshots")
 def test_snapshots_are_read_and_are_sound(
     session: SparkSession,
@@ -186,10 +202,7 @@ def test_snapshots_are_read_and_are_sound(
     stores: list[str],
     checkpoint_format: int,
 ) -> None:
-    session.conf.set(FORMAT, checkpoint_format)
-    run_with_restart(session, tmp_path, query, events(), mode=mode)
-    session.conf.unset(FORMAT)
-    found = Checkpoint(tmp_path / "checkpoint")
+    found = written(session, tmp_path, query, mode, checkpoint_format)
     bases = set()
     for store in stores:
         plan = found.plan(store=store)

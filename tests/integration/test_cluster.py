@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,35 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 import pytest
 
+from tests.integration.applications import APPS, answer_of, environment
 from tests.integration.apps.clustered import BATCHES, ROWS, SLOW_BATCH, SLOW_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[2]
-APP = Path(__file__).with_name("apps") / "clustered.py"
 COUNTS = {str(digit): BATCHES * ROWS // 10 for digit in range(10)}
 
 
-def environment() -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK"))}
-    kept["PYTHONPATH"] = str(ROOT)
-    kept["PYSPARK_PYTHON"] = kept["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    return kept
-
-
-def answer_of(folder: Path, master: str, event: str) -> dict[str, Any]:
-    run = subprocess.run(
-        [sys.executable, str(APP), str(folder), master, event],
-        env=environment() | {"SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    answers = [line for line in run.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert run.returncode == 0, run.stdout + run.stderr
-    answer: dict[str, Any] = json.loads(answers[0].removeprefix("ANSWER "))
-    return answer
+def clustered(folder: Path, master: str, event: str) -> dict[str, Any]:
+    command = [sys.executable, str(APPS / "clustered.py"), str(folder), master, event]
+    return answer_of(command, timeout=240, SPARK_LOCAL_IP="127.0.0.1")
 
 
 @contextmanager
@@ -98,14 +79,14 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
 
 
 def test_executor_loss(tmp_path: Path) -> None:
-    answer = answer_of(tmp_path, "local-cluster[2,1,1024]", "killed")
+    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed")
     assert answer["counts"] == COUNTS
     assert answer["killed"] == 1
     assert answer["loads"] > 2, "the lost executor's store is loaded by another"
 
 
 def test_a_speculative_attempt_overtakes(tmp_path: Path, two_hosts: str) -> None:
-    answer = answer_of(tmp_path, two_hosts, "slow")
+    answer = clustered(tmp_path, two_hosts, "slow")
     assert answer["counts"] == COUNTS
     assert answer["attempts"][str(SLOW_BATCH)] == 1
     assert answer["slowest"] < SLOW_SECONDS * 1000, "the slow attempt was waited for"

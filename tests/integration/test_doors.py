@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,10 +9,9 @@ import pytest
 
 from bucketstate import jar_path
 from bucketstate.registry import registry
+from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
 
-ROOT = Path(__file__).resolve().parents[2]
-APPS = Path(__file__).with_name("apps")
 PRESET = ROOT / "conf" / "spark-defaults.conf"
 
 
@@ -35,20 +31,7 @@ def submit(*arguments: str) -> list[str]:
     ],
 )
 def test_the_query_runs_on_the_provider(app: str, command: list[str], tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK"))}
-    environment["PYTHONPATH"] = str(ROOT)
-    environment["PYSPARK_PYTHON"] = sys.executable
-    environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    run = subprocess.run(
-        [*command, str(APPS / app), str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=170,
-    )
-    answers = [line for line in run.stdout.splitlines() if line.startswith("ANSWER ")]
-    assert run.returncode == 0, run.stdout + run.stderr
-    answer = json.loads(answers[0].removeprefix("ANSWER "))
+    answer = answer_of([*command, str(APPS / app), str(tmp_path)], timeout=170)
     assert answer["counts"] == {str(digit): 10 for digit in range(10)}
     assert len(answer["metrics"]) >= 2
     for reported in answer["metrics"]:

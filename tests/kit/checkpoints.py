@@ -117,6 +117,30 @@ def manifest(members: Mapping[str, Any]) -> bytes:
     return body + f',\n  "checksum" : "crc32c:{crc32c(body):08x}"\n}}\n'.encode()
 
 
+def manifest_members(
+    version: int, keys: int, runs: list[Any], buckets: int, partition: int = 0
+) -> dict[str, Any]:
+    """A manifest of one family, without what names a commit."""
+    return {
+        "format": "bucketstate-manifest",
+        "formatVersion": 1,
+        "storeId": f"state/0/{partition}",
+        "version": version,
+        "numBuckets": buckets,
+        "hashFunction": "xxh64",
+        "families": [
+            {
+                "id": 0,
+                "name": "default",
+                "keyEncoding": "compact-row/1",
+                "valueEncoding": "compact-row/1",
+                "keyCount": keys,
+            }
+        ],
+        "runs": runs,
+    }
+
+
 def schema_file(key: StructType, value: StructType) -> bytes:
     """Spark's state schema, format 2."""
     out = _java("v2")
@@ -265,26 +289,23 @@ class Built:
 
     def _manifest(self, partition: int, version: int, runs: list[Any]) -> dict[str, Any]:
         own = self.checkpoint_id(version, partition)
-        return {
-            "format": "bucketstate-manifest",
-            "formatVersion": 1,
-            "storeId": f"state/0/{partition}",
-            "version": version,
-            **({"checkpointId": own} if own else {}),
-            **({"commitId": str(self.commit_id(version, partition))} if self.commits else {}),
-            "numBuckets": self.buckets,
-            "hashFunction": "xxh64",
-            "families": [
-                {
-                    "id": 0,
-                    "name": "default",
-                    "keyEncoding": "compact-row/1",
-                    "valueEncoding": "compact-row/1",
-                    "keyCount": len(self.states[version][partition]),
-                }
-            ],
-            "runs": runs,
-        }
+        ids = {"checkpointId": own} if own else {}
+        commit = {"commitId": str(self.commit_id(version, partition))} if self.commits else {}
+        keys = len(self.states[version][partition])
+        return manifest_members(version, keys, runs, self.buckets, partition) | ids | commit
+
+    def rewrite_manifest(self, version: int, /, **members: Any) -> None:
+        """Changes some members of partition 0's manifest, and has its checksum right again."""
+        path = self.folder(0) / f"{version}.manifest"
+        sound = json.loads(path.read_bytes())
+        del sound["checksum"]
+        path.write_bytes(manifest(sound | members))
+
+    def drop_changelogs(self, last: int) -> None:
+        """As retention does: those up to a version, of all partitions."""
+        for partition in range(self.partitions):
+            for version in range(1, last + 1):
+                (self.folder(partition) / f"{version}.changelog").unlink()
 
 
 def _log(path: Path, version: int, content: Mapping[str, Any]) -> None:

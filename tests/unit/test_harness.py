@@ -12,19 +12,9 @@ import pytest
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, State, StateUsageError, WrongTypeError
 from bucketstate.testing import Harness
+from tests.kit.stateful import Out, Total
 
 START = datetime(2024, 3, 1)
-
-
-@dataclass
-class Total:
-    n: int = 0
-
-
-@dataclass
-class Out:
-    key: str
-    n: int
 
 
 def count(key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:

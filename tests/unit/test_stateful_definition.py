@@ -12,17 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, ListState, MapState, State
-
-
-@dataclass
-class Total:
-    n: int = 0
-
-
-@dataclass
-class Out:
-    key: str
-    n: int
+from tests.kit.stateful import Out, Total
 
 
 def count(key: Any, rows: pd.DataFrame, state: State[Total]) -> Iterator[Out]:

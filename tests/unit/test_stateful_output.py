@@ -18,20 +18,10 @@ from bucketstate import stateful
 from bucketstate.stateful import State, WrongTypeError
 from bucketstate.stateful.chunks import columns_of, frame
 from bucketstate.testing import Harness
+from tests.kit.stateful import Out, Total
 
 ROWS = [{"key": "a", "value": 1}, {"key": "a", "value": 2}]
 OUTPUT = "key string, n long"
-
-
-@dataclass
-class Total:
-    n: int = 0
-
-
-@dataclass
-class Out:
-    key: str
-    n: int
 
 
 def putting_out(result: Any, output: Any = OUTPUT, rows: Any = ROWS) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pytest
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
-from tests.kit.checkpoints import CODECS, Built, manifest
+from tests.kit.checkpoints import CODECS, Built
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,10 +78,7 @@ def test_a_manifest_of_an_attempt_that_was_replaced_is_passed_over(
     """Without checkpoint ids a retry writes the same names: it may be of the first try."""
     built = grown(tmp_path)
     built.snapshot(4)
-    path = built.folder(0) / "4.manifest"
-    members = json.loads(path.read_bytes())
-    del members["checksum"]
-    path.write_bytes(manifest(members | {"commitId": str(uuid.UUID(int=7))}))
+    built.rewrite_manifest(4, commitId=str(uuid.UUID(int=7)))
     checkpoint = Checkpoint(tmp_path)
     plan = checkpoint.plan(version=target)
     assert plan.base is None
@@ -109,9 +105,7 @@ def test_every_codec(tmp_path: Path, codec: str) -> None:
 def test_changelogs_below_a_manifest_are_not_needed(tmp_path: Path) -> None:
     built = grown(tmp_path)
     built.snapshot(4)
-    for partition in range(2):
-        for version in range(1, 5):
-            (built.folder(partition) / f"{version}.changelog").unlink()
+    built.drop_changelogs(4)
     checkpoint = Checkpoint(tmp_path)
     for version in (4, 5, 6):
         assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)

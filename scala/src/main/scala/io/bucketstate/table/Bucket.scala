@@ -96,8 +96,9 @@ private[table] final class Bucket(index: FamilyIndex) {
   /** The key of a slot is there again; a scan may have passed it when it was gone. */
   def relink(slot: Int): Unit = if (index != null) index.relink(cellAt(slot))
 
-  /** Families without an index have no cells: there the slot need not be looked at for it. */
-  private def content(slot: AnyRef): AnyRef = if (index == null) slot else Slots.content(slot)
+  /** What a slot leads to, null if it is empty: where there is an index, slots hold cells. */
+  def content(slot: AnyRef): AnyRef =
+    if (index == null || slot == null) slot else slot.asInstanceOf[Cell].content
 
   private def cellAt(slot: Int): Cell = arrays.slots.getPlain(slot).asInstanceOf[Cell]
 

@@ -16,7 +16,6 @@ private[table] final class CellScan(
     gone: Int
 ) extends RecordScan(at, CellScan.Ahead) {
   private[this] val cells = new Array[Cell](CellScan.Ahead)
-  private[this] val contents = new Array[AnyRef](CellScan.Ahead)
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
@@ -26,14 +25,13 @@ private[table] final class CellScan(
     }
     var i = 0
     while (i < n) {
-      contents(i) = cells(i).content
-      into(i) = contents(i)
+      into(i) = cells(i).content
       i += 1
     }
     n
   }
 
-  override protected def hidden(i: Int): Unit = contents(i) match {
+  override protected def hidden(i: Int, held: AnyRef): Unit = held match {
     case entry: Entry if entry.isRemoval && entry.version <= gone => index.unlink(cells(i), entry)
     case _                                                        => ()
   }

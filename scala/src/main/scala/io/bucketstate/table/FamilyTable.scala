@@ -122,10 +122,10 @@ private[table] final class FamilyTable(
   }
 
   override def records(at: Long): RecordScan =
-    new BucketIterator(bucket(_), 0, numBuckets, index != null, table.relative(at)).begun()
+    new BucketIterator(bucket(_), 0, numBuckets, table.relative(at)).begun()
 
   override def recordsOf(bucket: Int, at: Long): RecordScan =
-    new BucketIterator(this.bucket(_), bucket, bucket + 1, index != null, table.relative(at))
+    new BucketIterator(this.bucket(_), bucket, bucket + 1, table.relative(at))
       .begun()
 
   override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {

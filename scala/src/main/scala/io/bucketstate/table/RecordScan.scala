@@ -33,8 +33,8 @@ abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[
   /** Puts what the next slots hold into the front of an array; tells how many, 0 only at the end. */
   protected def gather(into: Array[AnyRef]): Int
 
-  /** The i-th of the slots that were gathered last has no record at the version. */
-  protected def hidden(i: Int): Unit
+  /** What was gathered last as the i-th, `held`, has no record at the version. */
+  protected def hidden(i: Int, held: AnyRef): Unit
 
   override def hasNext: Boolean = taken < found || refill()
 
@@ -62,7 +62,7 @@ abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[
     var i = 0
     while (i < gathered) {
       val record = Slots.visible(slots(i), at)
-      if (record == null) hidden(i)
+      if (record == null) hidden(i, slots(i))
       else {
         records(found) = record
         found += 1

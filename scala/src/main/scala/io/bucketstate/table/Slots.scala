@@ -3,10 +3,6 @@ package io.bucketstate.table
 /** What a key's slot says: nothing, a settled record, or an [[Entry]] and those below it. */
 private[table] object Slots {
 
-  /** What is known of a key, from what a bucket's array holds for it. */
-  def content(slot: AnyRef): AnyRef =
-    if (slot.isInstanceOf[Cell]) slot.asInstanceOf[Cell].content else slot
-
   /** Whether the newest thing known of a key is that it is there. */
   def exists(slot: AnyRef): Boolean = slot match {
     case null         => false

@@ -9,7 +9,15 @@ import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
 /** Results for machines. */
 object JsonReport {
-  def write(
+
+  /** Writes the file that the options name, if they do, and says so. */
+  def write(results: Seq[Product], targets: Seq[TargetOutcome], options: BenchOptions): Unit =
+    options.json.foreach { file =>
+      write(results, targets, options, file)
+      Host.say(s"\nWritten: $file")
+    }
+
+  private def write(
       results: Seq[Product],
       targets: Seq[TargetOutcome],
       options: BenchOptions,

@@ -19,10 +19,7 @@ object LongRunBenchmark {
       options.keyCounts.flatMap(keys => runSize(keys, options, folder))
     }
     Host.say("\n" + LongRunReport.render(results, options))
-    options.json.foreach { file =>
-      JsonReport.write(results, LongRunReport.targets(results), options, file)
-      Host.say(s"\nWritten: $file")
-    }
+    JsonReport.write(results, LongRunReport.targets(results), options)
   }
 
   private def runSize(keys: Int, options: BenchOptions, folder: WorkFolder): Seq[LongRunResult] = {

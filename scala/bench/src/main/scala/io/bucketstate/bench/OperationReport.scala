@@ -1,13 +1,28 @@
 package io.bucketstate.bench
 
-/** Rates of operations for people. */
+/** Another provider's rate of an operation, divided by ours, is to be at most `limit`. */
+final case class OperationTarget(operation: String, other: Contender, limit: Double)
+
+/** Rates of operations for people and machines. */
 object OperationReport {
 
-  def table(keys: Int, results: Seq[OperationResult], options: BenchOptions): String = {
-    val ofSize = results.filter(_.keys == keys)
-    val rows = ofSize.map(_.operation).distinct.map { operation =>
+  /** @param wanted those of them that a run has measured are compared */
+  def publish(
+      results: Seq[OperationResult],
+      wanted: Seq[OperationTarget],
+      options: BenchOptions
+  ): Unit = {
+    val bySize = options.keyCounts.map(keys => keys -> results.filter(_.keys == keys))
+    val outcomes = bySize.flatMap { case (keys, ofSize) => compared(keys, ofSize, wanted) }
+    val tables = bySize.map { case (keys, ofSize) => table(keys, ofSize, options) }
+    Host.say((("" +: tables) ++ Report.targetTable(outcomes)).mkString("\n\n"))
+    JsonReport.write(results, outcomes, options)
+  }
+
+  private def table(keys: Int, results: Seq[OperationResult], options: BenchOptions): String = {
+    val rows = results.map(_.operation).distinct.map { operation =>
       operation +: options.contenders.map { contender =>
-        rate(ofSize, contender, operation).fold("-")(r => f"$r%,.0f")
+        rate(results, contender, operation).fold("-")(r => f"$r%,.0f")
       }
     }
     TextTable(
@@ -18,16 +33,16 @@ object OperationReport {
     ).render
   }
 
-  /** As quotients of which less is better: another's rate by ours, for operations that both did. */
-  def targets(
+  private def compared(
       keys: Int,
       results: Seq[OperationResult],
-      wanted: Seq[(String, Contender, Double)]
+      wanted: Seq[OperationTarget]
   ): Seq[TargetOutcome] = for {
-    (operation, other, limit) <- wanted
-    ours <- rate(results, Contender.bucketed, operation)
-    theirs <- rate(results, other, operation)
-  } yield TargetOutcome(keys, s"$operation, ${other.name}'s rate / ours", theirs / ours, limit)
+    target <- wanted
+    ours <- rate(results, Contender.bucketed, target.operation)
+    theirs <- rate(results, target.other, target.operation)
+    name = s"${target.operation}, ${target.other.name}'s rate / ours"
+  } yield TargetOutcome(keys, name, theirs / ours, target.limit)
 
   private def rate(
       results: Seq[OperationResult],

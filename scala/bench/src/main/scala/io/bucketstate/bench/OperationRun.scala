@@ -55,18 +55,7 @@ final class OperationRun(
   ): OperationResult = {
     val limit = rows.groups.toLong * percent / 100
     val expected = limit * OperationRows.PerGroup
-    state.measured(name, keys) { store =>
-      var removed = 0L
-      val all = store.iterator()
-      while (all.hasNext) {
-        val pair = all.next()
-        if (row(pair).getLong(0) < limit) {
-          store.remove(pair.key)
-          removed += 1
-        }
-      }
-      require(removed == expected, s"$removed of $keys keys were removed instead of $expected")
-    }
+    state.measured(name, keys)(StoreWork.evict(_, expected)(pair => row(pair).getLong(0) < limit))
   }
 
   private def prefixes(state: State): Seq[OperationResult] = {
@@ -129,7 +118,10 @@ final class OperationRun(
     /** @param count how often `work` does what is named */
     def measured(operation: String, count: Int)(work: StateStore => Unit): OperationResult = {
       Host.loadOfOthers()
-      val seconds = Median.of(Seq.fill(WarmUps + options.rounds)(once(work)).drop(WarmUps))
+      val rounds = Seq.fill(WarmUps + options.rounds) {
+        StoreWork.seconds(provider, Batches.toLong)(work)
+      }
+      val seconds = Median.of(rounds.drop(WarmUps))
       val result = OperationResult(
         contender.name,
         keys,
@@ -139,15 +131,6 @@ final class OperationRun(
       )
       Host.progress(f"${contender.name}: $operation, ${result.perSecond}%,.0f per second")
       result
-    }
-
-    private def once(work: StateStore => Unit): Double = {
-      val store = provider.getStore(Batches.toLong)
-      val start = Host.nanos()
-      work(store)
-      val seconds = (Host.nanos() - start) / 1e9
-      store.abort()
-      seconds
     }
   }
 }

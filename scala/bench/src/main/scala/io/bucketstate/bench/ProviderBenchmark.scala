@@ -12,10 +12,7 @@ object ProviderBenchmark {
       options.keyCounts.flatMap(keys => runSize(keys, options, folder))
     }
     Host.say("\n" + Report.render(results, options))
-    options.json.foreach { file =>
-      JsonReport.write(results, Targets.of(results), options, file)
-      Host.say(s"\nWritten: $file")
-    }
+    JsonReport.write(results, Targets.of(results), options)
   }
 
   /** Compiles every provider's code once, so that the first in line does not pay for the others. */

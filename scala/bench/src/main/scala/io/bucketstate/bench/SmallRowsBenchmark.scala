@@ -34,7 +34,11 @@ object SmallRowsBenchmark {
           val unknown = rows.mix(rate, others, data)
           stores.measured(s"delete, $rate % not there")(s => unknown.foreach(s.remove(_)))
         } ++ Rates.flatMap { rate =>
-          stores.measured(s"evict $rate %")(evict(_, keys, rate))
+          // By the timestamp in the key.
+          val limit = keys.toLong * rate / 100
+          stores.measured(s"evict $rate %")(
+            StoreWork.evict(_, limit)(_.key.getLong(1) < limit * 1000)
+          )
         }
       } ++ withStores(options, data, rows, multiValued = true) { stores =>
         Rates.flatMap { rate =>
@@ -46,36 +50,14 @@ object SmallRowsBenchmark {
         }
       }
     }
-    val outcomes = options.keyCounts.flatMap(keys => targets(keys, results.filter(_.keys == keys)))
-    val tables = options.keyCounts.map(keys => OperationReport.table(keys, results, options))
-    Host.say((("" +: tables) ++ Report.targetTable(outcomes)).mkString("\n\n"))
-    options.json.foreach { file =>
-      JsonReport.write(results, outcomes, options, file)
-      Host.say(s"\nWritten: $file")
-    }
+    OperationReport.publish(results, wanted(results), options)
   }
 
-  private def targets(keys: Int, results: Seq[OperationResult]): Seq[TargetOutcome] = {
+  private def wanted(results: Seq[OperationResult]): Seq[OperationTarget] = {
     val names = results.map(_.operation).distinct
     val points = names.filter(n => n.startsWith("put") || n.startsWith("delete"))
-    val wanted = ("evict 0 %", Contender.rocksdb, 0.2) +: ("evict 0 %", Contender.hdfs, 1.0) +:
-      points.map((_, Contender.hdfs, 1.0))
-    OperationReport.targets(keys, results, wanted)
-  }
-
-  /** By the timestamp in the key, as a watermark does it. */
-  private def evict(store: StateStore, keys: Int, percent: Int): Unit = {
-    val limit = keys.toLong * percent / 100
-    var removed = 0L
-    val all = store.iterator()
-    while (all.hasNext) {
-      val pair = all.next()
-      if (pair.key.getLong(1) < limit * 1000) {
-        store.remove(pair.key)
-        removed += 1
-      }
-    }
-    require(removed == limit, s"$removed of $keys keys were removed instead of $limit")
+    OperationTarget("evict 0 %", Contender.rocksdb, 0.2) +:
+      ("evict 0 %" +: points).map(OperationTarget(_, Contender.hdfs, 1.0))
   }
 
   private def withStores(
@@ -113,7 +95,7 @@ object SmallRowsBenchmark {
     def measured(operation: String)(work: StateStore => Unit): Seq[OperationResult] = {
       Host.loadOfOthers()
       val rounds = Seq.fill(options.rounds + options.rounds / 4)(providers.map { case (_, p) =>
-        once(p, work)
+        StoreWork.seconds(p, version = 1)(work)
       })
       val seconds = rounds.drop(options.rounds / 4).transpose.map(Median.of)
       val load = Host.loadOfOthers()
@@ -121,15 +103,6 @@ object SmallRowsBenchmark {
       providers.zip(seconds).map { case ((contender, _), s) =>
         OperationResult(contender.name, keys, operation, keys / s, load)
       }
-    }
-
-    private def once(provider: StateStoreProvider, work: StateStore => Unit): Double = {
-      val store = provider.getStore(1)
-      val start = Host.nanos()
-      work(store)
-      val seconds = (Host.nanos() - start) / 1e9
-      store.abort()
-      seconds
     }
   }
 }
