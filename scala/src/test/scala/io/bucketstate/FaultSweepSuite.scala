@@ -5,7 +5,7 @@ import scala.util.{Random, Try}
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.FileStores
+import io.bucketstate.checkpoint.io.FileStores
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}

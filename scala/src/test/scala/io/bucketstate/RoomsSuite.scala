@@ -2,71 +2,170 @@ package io.bucketstate
 
 import java.nio.file.{Files, Path}
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
+import org.apache.xbean.asm9.commons.{ClassRemapper, Remapper}
+import org.apache.xbean.asm9.{ClassReader, ClassVisitor, Opcodes}
 import org.scalatest.funsuite.AnyFunSuite
 
-/** Dependencies between the rooms point one way; docs/architecture.md draws them. */
+/**
+ * Dependencies point one way, between rooms and between the files of a room; docs/architecture.md draws
+ * them. Read from the compiled classes: whatever way a source file names something, its class refers to
+ * it. (A constant that the compiler puts in place of its name leaves no trace; it makes no dependency
+ * either that could be broken.)
+ */
 class RoomsSuite extends AnyFunSuite {
-  private val root = Path.of("scala/src/main/scala/io/bucketstate")
+  import RoomsSuite._
 
-  /** What a room may import of the project besides itself. */
-  private val allowed = Map(
-    "error" -> Set.empty[String],
-    "config" -> Set("error"),
-    "bucket" -> Set("error"),
-    "table" -> Set("error", "bucket"),
-    "checkpoint" -> Set("error", "bucket", "config", "table"),
-    "spark" -> Set("error", "bucket", "config", "table", "checkpoint")
-  )
-
-  private val sparkStreaming = "org.apache.spark.sql.execution.streaming.state"
-
-  private def sources(room: String): Seq[Path] = {
-    val files = Files.walk(root.resolve(room))
-    try files.iterator.asScala.filter(_.toString.endsWith(".scala")).toList
-    finally files.close()
+  /** Each room, with what it may use of the project besides itself. */
+  private val allowed: Map[String, Set[String]] = {
+    val base = Set("error", "config", "bucket", "table")
+    val io = base + "checkpoint.io"
+    val records = io + "checkpoint.records"
+    val changelog = records + "checkpoint.changelog"
+    val run = records + "checkpoint.run"
+    val manifest = changelog ++ run + "checkpoint.manifest"
+    val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
+    val store = manifest ++ siblings + "store"
+    Map(
+      "error" -> Set.empty[String],
+      "config" -> Set("error"),
+      "bucket" -> Set("error"),
+      "table" -> Set("error", "bucket"),
+      "checkpoint.io" -> (base - "table"),
+      "checkpoint.records" -> io,
+      "checkpoint.changelog" -> records,
+      "checkpoint.run" -> records,
+      "checkpoint.manifest" -> (changelog ++ run)
+    ) ++ siblings.map(_ -> manifest) ++ Map(
+      "store" -> (manifest ++ siblings),
+      "spark.rows" -> records,
+      "spark" -> (store + "spark.rows"),
+      "" -> Set("spark", SparksOwn),
+      SparksOwn -> Set.empty[String]
+    )
   }
 
-  private def lines(file: Path): Seq[String] = Files.readAllLines(file).asScala.toSeq
-
-  test("every room is listed") {
-    val rooms = Files.list(root)
-    try
-      assert(
-        rooms.iterator.asScala.filter(Files.isDirectory(_)).map(_.getFileName.toString).toSet ==
-          allowed.keySet
-      )
-    finally rooms.close()
+  private lazy val classes: Seq[Compiled] = {
+    val root = Path.of(
+      classOf[BucketedStateStoreProvider].getProtectionDomain.getCodeSource.getLocation.toURI
+    )
+    Using
+      .resource(Files.walk(root))(_.iterator.asScala.toList)
+      .filter(_.toString.endsWith(".class"))
+      .map(file => Compiled(Files.readAllBytes(file)))
   }
 
-  for ((room, others) <- allowed)
-    test(s"$room imports only itself and ${others.toSeq.sorted.mkString(", ")}") {
-      val own = "io\\.bucketstate\\.([a-z]+)".r
-      sources(room).foreach { file =>
-        lines(file).filterNot(_.startsWith("package ")).foreach { line =>
-          own.findAllMatchIn(line).map(_.group(1)).foreach { used =>
-            assert(used == room || others(used), s"$file: $line")
-          }
-        }
+  private lazy val fileOf: Map[String, String] = classes.map(c => c.name -> c.file).toMap
+
+  /** Which files use which others. */
+  private lazy val uses: Map[String, Set[String]] =
+    classes.groupMapReduce(_.file)(c => c.names.flatMap(fileOf.get).filter(_ != c.file))(_ ++ _)
+
+  test("every room is listed, and none that is not there") {
+    assert(uses.keySet.map(roomOf) == allowed.keySet)
+  }
+
+  for ((room, others) <- allowed.toSeq.sortBy(_._1))
+    test(s"'$room' uses only itself and what stands before it") {
+      for {
+        (file, used) <- uses if roomOf(file) == room
+        other <- used if room != SparksOwn
+      } {
+        val its = roomOf(other)
+        assert(
+          its == room || others(its) || (its == SparksOwn && Set("spark", "spark.rows")(room)),
+          s"$file uses $other"
+        )
       }
     }
 
-  test("only the spark room knows Spark's state store traits and rows") {
-    for {
-      room <- allowed.keys if room != "spark"
-      file <- sources(room)
-      line <- lines(file)
-    }
-      assert(!line.contains(sparkStreaming) && !line.contains("UnsafeRow"), s"$file: $line")
+  test("no circle of files") {
+    val circles = Circles.of(uses.filterNot { case (file, _) => roomOf(file) == "table" })
+    assert(circles.isEmpty, circles.map(_.toSeq.sorted.mkString(" <-> ")).mkString("\n", "\n", ""))
   }
 
-  test("table, bucket and config know no files of a checkpoint") {
+  test("only the spark rooms and the doors know Spark's state store traits and rows") {
     for {
-      room <- Seq("table", "bucket", "config")
-      file <- sources(room)
-      line <- lines(file)
+      c <- classes if !Set("", "spark", "spark.rows", SparksOwn)(roomOf(c.file))
+      name <- c.names
+    } assert(!name.startsWith(SparkState) && !name.endsWith("/UnsafeRow"), s"${c.file} uses $name")
+  }
+
+  test("the table and what it stands on know no file system") {
+    for {
+      c <- classes if Set("error", "config", "bucket", "table")(roomOf(c.file))
+      name <- c.names
+    } assert(!name.startsWith("org/apache/hadoop/"), s"${c.file} uses $name")
+  }
+}
+
+private object RoomsSuite {
+
+  /** The files that must lie in Spark's own package. */
+  val SparksOwn = "(spark's own)"
+
+  private val Own = "io/bucketstate/"
+  private val SparkState = "org/apache/spark/sql/execution/streaming/state/"
+
+  /** Of a file such as `checkpoint/run/Run.scala`. */
+  def roomOf(file: String): String =
+    if (file.startsWith(SparkState)) SparksOwn
+    else file.split('/').dropRight(1).mkString(".")
+
+  /** @param names of all classes that this one refers to */
+  final case class Compiled(name: String, file: String, names: Set[String])
+
+  object Compiled {
+    def apply(bytes: Array[Byte]): Compiled = {
+      val names = mutable.Set.empty[String]
+      var source = ""
+      val collecting = new Remapper(Opcodes.ASM9) {
+        override def map(name: String): String = {
+          names += name
+          name
+        }
+      }
+      val reader = new ClassReader(bytes)
+      reader.accept(
+        new ClassRemapper(Opcodes.ASM9, new ClassVisitor(Opcodes.ASM9) {}, collecting) {
+          override def visitSource(file: String, debug: String): Unit = source = file
+        },
+        0
+      )
+      val name = reader.getClassName
+      val folder = name.take(name.lastIndexOf('/') + 1)
+      Compiled(name, (folder + source).stripPrefix(Own), names.toSet)
     }
-      assert(!line.contains("org.apache.hadoop"), s"$file: $line")
+  }
+
+  /** Tarjan's strongly connected components, those of one node left out. */
+  object Circles {
+    def of(graph: Map[String, Set[String]]): Seq[Set[String]] = {
+      val index = mutable.HashMap.empty[String, Int]
+      val low = mutable.HashMap.empty[String, Int]
+      val stack = mutable.Stack.empty[String]
+      val found = mutable.ArrayBuffer.empty[Set[String]]
+      def visit(node: String): Unit = {
+        index(node) = index.size
+        low(node) = index(node)
+        stack.push(node)
+        graph.getOrElse(node, Set.empty).foreach { next =>
+          if (!index.contains(next)) {
+            visit(next)
+            low(node) = math.min(low(node), low(next))
+          } else if (stack.contains(next)) low(node) = math.min(low(node), index(next))
+        }
+        if (low(node) == index(node)) {
+          val circle = mutable.Set.empty[String]
+          while (circle.add(stack.pop()) && !circle(node)) ()
+          if (circle.size > 1) found += circle.toSet
+        }
+      }
+      graph.keys.toSeq.sorted.filterNot(index.contains).foreach(visit)
+      found.toSeq
+    }
   }
 }

@@ -1,5 +1,4 @@
 package io.bucketstate
-
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
@@ -10,8 +9,8 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.checkpoint.CheckpointFiles.Manifest
-import io.bucketstate.checkpoint.{FileStores, Manifests, NioFileStore}
+import io.bucketstate.checkpoint.io.{Attempt, FileStores, ManifestName, NioFileStore}
+import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
 
@@ -251,7 +250,7 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
 
   private def runsOf(harness: ProviderHarness, version: Long): Set[Path] = {
     val store = new NioFileStore(harness.storeFolder)
-    new Manifests(store).read(Manifest(version)).fileNames.map(harness.file)
+    new Manifests(store).read(ManifestName(Attempt(version))).fileNames.map(harness.file)
   }
 
   for {

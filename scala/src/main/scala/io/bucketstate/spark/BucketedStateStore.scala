@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
+import io.bucketstate.store.CheckpointIds
 
 /** What a write store needs of its provider. */
 private[spark] trait WriteSession {

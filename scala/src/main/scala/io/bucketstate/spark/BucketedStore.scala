@@ -10,9 +10,21 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint._
+import io.bucketstate.checkpoint.changelog.ChangeFeed
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStores}
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.retention.RetentionRules
 import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.store.{
+  CheckpointIds,
+  Committer,
+  LineageCheck,
+  Opened,
+  StoreMaintenance,
+  TableKeeper,
+  Ticker
+}
 import io.bucketstate.table.VersionedTable
 
 /**
@@ -32,7 +44,7 @@ private[bucketstate] final class BucketedStore(
     conf: StateStoreConf,
     hadoopConf: Configuration,
     newId: () => UUID
-) {
+) extends EndsWithSession {
   private[this] val ticker = Ticker.System
   private[this] val registry = {
     val name = StateStore.DEFAULT_COL_FAMILY_NAME
@@ -74,13 +86,15 @@ private[bucketstate] final class BucketedStore(
     Clock.systemUTC()
   )
   private[this] val validator = new RowValidator(id, keySchema, valueSchema, conf)
-  @volatile private[this] var newestBuiltOn = Changelog(0L)
+  @volatile private[this] var newestBuiltOn = Attempt(0L)
 
   /** Milliseconds a read store took to load what its task's write store then finds in memory, or -1. */
   private[this] val loadedByReader = new AtomicLong(-1L)
 
   /** Spark stopped in this process, and there is nothing to maintain any more. */
   @volatile private[this] var ended = false
+
+  override def name: String = id.toString
 
   files.createFolder()
   SessionEnd.tell(this)
@@ -113,7 +127,7 @@ private[bucketstate] final class BucketedStore(
         case Opened.Reloaded(_) => Some(ticker.millisSince(start))
         case _                  => Option.when(readerMs >= 0)(readerMs)
       }
-      newestBuiltOn = Changelog(version, base)
+      newestBuiltOn = Attempt(version, base)
       if (!config.snapshotsInCommit) {
         snapshots.due(keeper, newestBuiltOn).foreach(snapshots.submit)
       }
@@ -166,7 +180,7 @@ private[bucketstate] final class BucketedStore(
     requireReplay(from, to)
     lock.failIfClosed("ACQUIRED", "load")
     val recovered =
-      loading(snapshots.recovery.loadFrom(Changelog(from, fromId), Changelog(to, toId)))
+      loading(snapshots.recovery.loadFrom(Attempt(from, fromId), Attempt(to, toId)))
     val table = telling(recovered).table
     new ReplayedState(id, table, viewsOf(table, _), validator)
   }
@@ -211,7 +225,7 @@ private[bucketstate] final class BucketedStore(
   }
 
   /** Closes the store; the next session's maintenance may still find it, and is not in the wrong. */
-  def sessionEnded(): Unit = {
+  override def sessionEnded(): Unit = {
     ended = true
     close()
   }
@@ -288,7 +302,7 @@ private[bucketstate] final class BucketedStore(
           due.foreach(snapshots.run)
           written
         } finally due.foreach(snapshots.giveUp)
-      if (forceSnapshot) snapshots.force(keeper, Changelog(opened.table.newest, ids.own))
+      if (forceSnapshot) snapshots.force(keeper, Attempt(opened.table.newest, ids.own))
       if (conf.commitValidationEnabled) {
         StateStore.reportCommitToCoordinator(opened.table.newest, id, hadoopConf)
       }

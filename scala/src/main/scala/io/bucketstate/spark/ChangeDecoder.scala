@@ -3,7 +3,9 @@ package io.bucketstate.spark
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.RecordType
 
-import io.bucketstate.checkpoint.{Change, FamilyEncodings}
+import io.bucketstate.checkpoint.changelog.Change
+import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.spark.rows.{CompactRowCodec, KeyCodecs, RowListCodec, RowSpace}
 import io.bucketstate.table.{Record, RecordOp}
 
 /** Changes of one column family as Spark's change feed describes them. Not thread-safe. */

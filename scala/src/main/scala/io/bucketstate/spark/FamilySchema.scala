@@ -3,7 +3,9 @@ package io.bucketstate.spark
 import org.apache.spark.sql.execution.streaming.state.KeyStateEncoderSpec
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.checkpoint.{FamilyEncodings, FamilySchemas}
+import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.checkpoint.snapshot.FamilySchemas
+import io.bucketstate.spark.rows.KeyCodecs
 import io.bucketstate.table.FamilyDescriptor
 
 /** A column family as Spark describes it when it makes one. Immutable. */

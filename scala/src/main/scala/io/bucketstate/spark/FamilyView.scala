@@ -3,6 +3,14 @@ package io.bucketstate.spark
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
+import io.bucketstate.spark.rows.{
+  CompactRowCodec,
+  KeyCodec,
+  KeyCodecs,
+  RowListCodec,
+  RowPairs,
+  RowSpace
+}
 import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan}
 
 /**

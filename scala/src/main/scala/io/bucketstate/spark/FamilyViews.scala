@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreErrors}
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.FamilyEncodings
+import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
 import io.bucketstate.table.{FamilyDescriptor, FamilyState, RecordBuffer, VersionedTable}
 

@@ -2,6 +2,7 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state._
 
+import io.bucketstate.store.CheckpointIds
 import io.bucketstate.table.VersionedTable
 
 /**

@@ -10,6 +10,15 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 import org.slf4j.LoggerFactory
 
+/** What is told when Spark stops in this process. */
+private[spark] trait EndsWithSession {
+
+  /** For messages. */
+  def name: String
+
+  def sessionEnded(): Unit
+}
+
 /**
  * Tells stores in the driver's process (a local Spark: notebooks, tests) that Spark stops. Spark itself
  * leaves them loaded then, with their memory, files and folders, until another session's maintenance
@@ -21,10 +30,10 @@ private[spark] object SessionEnd {
   private var told: Option[(SparkContext, Listener)] = None
 
   /** `store.sessionEnded()` is called once, on a thread of its own, unless it was forgotten before. */
-  def tell(store: BucketedStore): Unit =
+  def tell(store: EndsWithSession): Unit =
     SparkInternals.activeContext.filterNot(_.isStopped).foreach(listenerOf(_).add(store))
 
-  def forget(store: BucketedStore): Unit =
+  def forget(store: EndsWithSession): Unit =
     synchronized(told).foreach { case (_, listener) => listener.remove(store) }
 
   private def listenerOf(context: SparkContext): Listener = synchronized {
@@ -38,15 +47,15 @@ private[spark] object SessionEnd {
 
   private final class Listener extends SparkListener {
     private[this] val stores = Collections.newSetFromMap(
-      new WeakHashMap[BucketedStore, java.lang.Boolean]
+      new WeakHashMap[EndsWithSession, java.lang.Boolean]
     )
 
-    def add(store: BucketedStore): Unit = synchronized {
+    def add(store: EndsWithSession): Unit = synchronized {
       stores.add(store)
       ()
     }
 
-    def remove(store: BucketedStore): Unit = synchronized {
+    def remove(store: EndsWithSession): Unit = synchronized {
       stores.remove(store)
       ()
     }
@@ -61,10 +70,10 @@ private[spark] object SessionEnd {
       }
     }
 
-    private def close(store: BucketedStore): Unit =
+    private def close(store: EndsWithSession): Unit =
       try store.sessionEnded()
       catch {
-        case NonFatal(e) => log.warn(s"${store.id} could not be closed when Spark stopped", e)
+        case NonFatal(e) => log.warn(s"${store.name} could not be closed when Spark stopped", e)
       }
   }
 }

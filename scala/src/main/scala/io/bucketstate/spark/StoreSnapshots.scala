@@ -11,9 +11,14 @@ import org.apache.spark.sql.execution.streaming.state.{SparkInternals, StateStor
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint._
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.manifest.{Manifest, RepairRules}
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.store.{BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
 import io.bucketstate.table.VersionedTable
 
 /**
@@ -93,7 +98,7 @@ private[spark] final class StoreSnapshots(
   }
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
-  def due(by: TableKeeper, version: Changelog): Option[DueSnapshot] =
+  def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] =
     Option.when(scheduler.opened(version.version)) {
       new DueSnapshot(targetOf(by, version))
     }
@@ -105,13 +110,13 @@ private[spark] final class StoreSnapshots(
   def giveUp(snapshot: DueSnapshot): Unit = scheduler.giveUp(snapshot)
 
   /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
-  def force(by: TableKeeper, version: Changelog): Unit = {
+  def force(by: TableKeeper, version: Attempt): Unit = {
     val target = targetOf(by, version)
     try scheduler.force(target)
     finally target.release()
   }
 
-  private def targetOf(by: TableKeeper, version: Changelog): SnapshotTarget = {
+  private def targetOf(by: TableKeeper, version: Attempt): SnapshotTarget = {
     val (memory, release) = by.capture(version.version).unzip
     val commitId = by.commitOf(version.version)
     SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))

@@ -9,6 +9,8 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreId
 }
 
+import io.bucketstate.store.Ticker
+
 /**
  * Lets one task at a time write a store. Whoever acquires it gets a stamp; a task that no longer holds
  * its stamp (it was killed and another attempt took over) fails on its next call and can never reach

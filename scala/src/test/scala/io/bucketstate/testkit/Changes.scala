@@ -4,7 +4,8 @@ import java.util.UUID
 
 import org.scalacheck.Gen
 
-import io.bucketstate.checkpoint.{BlockCodec, ChangelogHeader, ChangelogReader}
+import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
+import io.bucketstate.checkpoint.io.BlockCodec
 import io.bucketstate.table.{ChangeSet, Entry, FamilyChanges, FamilyDescriptor, Record, RecordOp}
 
 /**

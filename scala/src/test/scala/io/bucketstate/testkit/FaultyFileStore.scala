@@ -6,7 +6,7 @@ import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 
-import io.bucketstate.checkpoint.{CheckpointFiles, FileStore, ListedFile, ReadableFile}
+import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile, TemporaryName}
 import io.bucketstate.error.UnavailableException
 
 /** What happens to one call of a [[FaultyFileStore]]. */
@@ -99,7 +99,7 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
     val bytes = new ByteArrayOutputStream
     body(bytes)
     val id = UUID.nameUUIDFromBytes(s"$name $calls".getBytes("UTF-8"))
-    inner.write(CheckpointFiles.Temporary(name, id).name) { out =>
+    inner.write(TemporaryName(name, id).name) { out =>
       out.write(bytes.toByteArray, 0, bytes.size / 2)
     }
   }

@@ -4,8 +4,8 @@ import java.nio.file.{Files, Path, Paths}
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint.CheckpointFiles.Changelog
-import io.bucketstate.checkpoint.{BlockCodec, ChangelogHeader, ChangelogWriter, NioFileStore}
+import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.table.{ChangeSet, FamilyChanges, RecordOp}
 
 /**
@@ -17,7 +17,7 @@ object GoldenChangelog {
   val folder: Path = Paths.get("tests/golden/v1")
   val numBuckets = 8
 
-  val file: Changelog = Changelog(7, Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6"))
+  val file: Attempt = Attempt(7, Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6"))
 
   val header: ChangelogHeader = Changes
     .header(7, numBuckets, BlockCodec.Lz4)
@@ -71,9 +71,9 @@ object GoldenChangelog {
     val changes = new ChangeSet(file.version, families.toIndexedSeq, nextFamily)
     Using.resources(new ChangelogWriter(blockBytes = 1024), new NioFileStore(folder)) {
       (writer, store) =>
-        store.write(file.name)(writer.encode(header, changes).writeTo)
+        store.write(file.changelog)(writer.encode(header, changes).writeTo)
         val text = lines(expected).mkString("", "\n", "\n")
-        Files.writeString(folder.resolve(s"${file.name}.txt"), text)
+        Files.writeString(folder.resolve(s"${file.changelog}.txt"), text)
         ()
     }
   }

@@ -1,11 +1,12 @@
 package io.bucketstate.testkit
-
 import java.nio.file.{Files, Path, Paths}
 import java.util.UUID
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint._
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ManifestName, NioFileStore}
+import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
+import io.bucketstate.checkpoint.run.{LocalRuns, RunWriter, SstOptions, TimeSpan, VersionSpan}
 
 /**
  * The manifest and the runs that are kept as golden files of their format versions: two runs, two
@@ -14,8 +15,8 @@ import io.bucketstate.checkpoint._
  */
 object GoldenRuns {
   val folder: Path = Paths.get("tests/golden/v1")
-  val file: CheckpointFiles.Manifest =
-    CheckpointFiles.Manifest(9, Some("5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812"))
+  val file: ManifestName =
+    ManifestName(Attempt(9, Some("5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812")))
 
   private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq
 

@@ -7,7 +7,7 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 
-import io.bucketstate.checkpoint.SstOptions
+import io.bucketstate.checkpoint.run.SstOptions
 
 /** What this project may leave behind in a JVM and on a disk, counted. */
 object LeftOvers {

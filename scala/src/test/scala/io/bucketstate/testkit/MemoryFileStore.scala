@@ -6,7 +6,7 @@ import java.time.Clock
 
 import scala.collection.concurrent.TrieMap
 
-import io.bucketstate.checkpoint.{FileStore, ListedFile, ReadableFile}
+import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 
 /** A checkpoint folder in a map, for tests that look at bytes or need many files fast. */

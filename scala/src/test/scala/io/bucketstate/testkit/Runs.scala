@@ -6,7 +6,16 @@ import scala.collection.immutable.TreeMap
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
-import io.bucketstate.checkpoint._
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore}
+import io.bucketstate.checkpoint.records.RecordCursor
+import io.bucketstate.checkpoint.run.{
+  BucketSpan,
+  LocalRuns,
+  Run,
+  RunWriter,
+  SstOptions,
+  VersionSpan
+}
 import io.bucketstate.table.{Record, RecordOp}
 
 /** Runs for tests: their content as a sorted map, made at random, and read back from a cursor. */

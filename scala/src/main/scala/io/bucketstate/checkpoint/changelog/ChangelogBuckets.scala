@@ -1,0 +1,98 @@
+package io.bucketstate.checkpoint.changelog
+
+import scala.collection.mutable
+import scala.collection.mutable.ArrayBuffer
+
+import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.checkpoint.records.{BucketSource, Lookup}
+import io.bucketstate.error.CorruptException
+import io.bucketstate.table.RecordSink
+
+/**
+ * A changelog taken apart by bucket, in any order, each bucket read once. Every block is read once, when the
+ * first of its buckets is asked for; what belongs to its other buckets waits until those are. Thread-safe.
+ *
+ * @param reading  gives an opened changelog to whoever wants to read from it
+ * @param blocks   of the changelog
+ * @param path     of the changelog, for messages
+ * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
+ */
+private[checkpoint] final class ChangelogBuckets(
+    reading: (ChangelogReader => Unit) => Unit,
+    blocks: IndexedSeq[ChangelogBlock],
+    path: String,
+    bucketOf: (Int, Array[Byte]) => Int
+) extends BucketSource {
+  import ChangelogBuckets._
+
+  private[this] val shares = blocks.map(new Share(_))
+
+  override def families: Iterable[Int] = blocks.map(_.family).distinct
+
+  override def read(family: Int, bucket: Int, sink: RecordSink): Unit =
+    shares.foreach { share =>
+      if (share.block.family == family && share.block.holds(bucket)) {
+        take(share, bucket).foreach(item => sink(item.record, item.op))
+      }
+    }
+
+  /** What the changelog has of a key whose bucket was not read yet. */
+  def find(family: Int, bucket: Int, isIt: Array[Byte] => Boolean): Lookup =
+    shares.iterator
+      .filter(share => share.block.family == family && share.block.holds(bucket))
+      .flatMap(share => look(share, bucket, isIt))
+      .nextOption()
+      .getOrElse(Lookup.Absent)
+
+  private def look(share: Share, bucket: Int, isIt: Array[Byte] => Boolean): Option[Lookup] =
+    share.synchronized {
+      decode(share)
+      share.waiting.get(bucket).flatMap(_.find(item => isIt(item.record))).map { item =>
+        Lookup.of(item.record, item.op)
+      }
+    }
+
+  private def take(share: Share, bucket: Int): Iterable[Item] = share.synchronized {
+    decode(share)
+    share.waiting.remove(bucket).getOrElse(Nil)
+  }
+
+  private def decode(share: Share): Unit =
+    if (share.waiting == null) share.waiting = decoded(share.block)
+
+  private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
+    val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]
+    reading(_.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
+      val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
+      val bucket = bucketOf(block.family, record)
+      if (!block.holds(bucket)) throw misplaced(block, bucket)
+      byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) += new Item(record, op)
+      ()
+    })
+    byBucket
+  }
+
+  private def misplaced(block: ChangelogBlock, bucket: Int) = new CorruptException(
+    path,
+    s"expected keys of buckets ${block.firstBucket} to ${block.lastBucket} in the block at byte " +
+      s"${block.offset}, found one of bucket $bucket",
+    Damage.Remedy
+  )
+}
+
+private[checkpoint] object ChangelogBuckets {
+
+  /** Of a changelog that its opener keeps open. */
+  def of(
+      reader: ChangelogReader,
+      path: String,
+      bucketOf: (Int, Array[Byte]) => Int
+  ): ChangelogBuckets = new ChangelogBuckets(use => use(reader), reader.blocks, path, bucketOf)
+
+  private final class Item(val record: Array[Byte], val op: Byte)
+
+  /** A block and, once it was read, the records of its buckets that were not asked for yet. */
+  private final class Share(val block: ChangelogBlock) {
+    var waiting: mutable.HashMap[Int, ArrayBuffer[Item]] = _
+  }
+}

@@ -1,0 +1,108 @@
+package io.bucketstate.checkpoint.changelog
+
+import scala.collection.immutable.IndexedSeq
+
+import io.bucketstate.checkpoint.io.{ByteSlice, Damage, LittleEndian}
+import io.bucketstate.table.FamilyDescriptor
+
+/**
+ * The index at a changelog's end.
+ *
+ * @param nextFamily the number that the next new column family gets: higher than any there ever was
+ */
+private[checkpoint] final case class ChangelogFooter(
+    families: IndexedSeq[ChangelogFamily],
+    nextFamily: Int,
+    blocks: IndexedSeq[ChangelogBlock]
+) {
+
+  /**
+   * Checks what checksums cannot: that the parts fit together.
+   *
+   * @param from       where the first block starts
+   * @param until      where the footer starts
+   * @param numBuckets of the header
+   */
+  def check(from: Long, until: Long, numBuckets: Int, damage: Damage): Unit = {
+    val known = families.map(_.descriptor.id)
+    if (known.distinct.size != known.size) throw damage("a column family is described twice")
+    known.filter(_ >= nextFamily).foreach { id =>
+      throw damage.mismatch("column families with numbers below", nextFamily, id)
+    }
+    val end = blocks.foldLeft(from) { (offset, block) =>
+      if (!known.contains(block.family)) {
+        val expected = known.mkString(" or ")
+        throw damage.mismatch("blocks of column family", expected, block.family)
+      }
+      if (block.offset != offset) {
+        throw damage.mismatch("a block at position", offset, block.offset)
+      }
+      if (block.firstBucket > block.lastBucket || block.lastBucket >= numBuckets) {
+        throw damage(
+          s"expected buckets 0 to ${numBuckets - 1}, found a block of buckets " +
+            s"${block.firstBucket} to ${block.lastBucket}"
+        )
+      }
+      offset + block.storedLength
+    }
+    if (end != until) throw damage.mismatch("the footer at position", end, until)
+  }
+}
+
+private[checkpoint] object ChangelogFooter {
+  import ChangelogFormat.{BlockEntryLength, MinFamilyLength}
+
+  /** Of a family's flags. */
+  private final val Internal = 1
+
+  def encode(footer: ChangelogFooter, out: LittleEndian.Writer): Unit = {
+    out.u32(footer.families.size)
+    footer.families.foreach { f =>
+      val d = f.descriptor
+      out.u32(d.id).u8(if (d.isInternal) Internal else 0)
+      out.string(d.name).string(d.keyEncoding).string(d.valueEncoding).u64(f.keyCount)
+    }
+    out.u32(footer.nextFamily)
+    out.u32(footer.blocks.size)
+    footer.blocks.foreach { b =>
+      out.u32(b.family).u32(b.firstBucket).u32(b.lastBucket).u64(b.offset)
+      out.u32(b.storedLength).u32(b.rawLength).u32(b.records).u8(b.codec.id.toInt).u32(b.crc)
+    }
+  }
+
+  def decode(bytes: ByteSlice, damage: Damage): ChangelogFooter = damage.guard("footer") {
+    val in = new LittleEndian.Reader(bytes)
+    val families = IndexedSeq.fill(counted(in, MinFamilyLength)) {
+      val (id, flags) = (in.u32(), in.u8())
+      if ((flags & ~Internal) != 0) {
+        throw damage.mismatch("column family flags of", s"0 or $Internal", flags)
+      }
+      val descriptor =
+        FamilyDescriptor(id, in.string(), in.string(), in.string(), flags == Internal)
+      ChangelogFamily(descriptor, in.u64())
+    }
+    val nextFamily = in.u32()
+    val blocks = IndexedSeq.fill(counted(in, BlockEntryLength)) {
+      ChangelogBlock(
+        in.u32(),
+        in.u32(),
+        in.u32(),
+        in.u64(),
+        in.u32(),
+        in.u32(),
+        in.u32(),
+        ChangelogHeader.codecOf(in.u8(), damage),
+        in.crc()
+      )
+    }
+    if (in.remaining > 0) throw damage(s"the footer has ${in.remaining} bytes too many")
+    ChangelogFooter(families, nextFamily, blocks)
+  }
+
+  /** A count that can be true: so a wrong one is an error, not an attempt to allocate that much. */
+  private def counted(in: LittleEndian.Reader, leastBytesEach: Int): Int = {
+    val count = in.u32()
+    require(count.toLong * leastBytesEach <= in.remaining.toLong, s"a count of $count")
+    count
+  }
+}

@@ -1,0 +1,79 @@
+package io.bucketstate.checkpoint.changelog
+
+import java.nio.charset.StandardCharsets.US_ASCII
+
+import io.bucketstate.checkpoint.io.BlockCodec
+import io.bucketstate.table.FamilyDescriptor
+
+/**
+ * The layout of a changelog, format version 1. All numbers are little-endian and unsigned unless said
+ * otherwise; checksums are CRC32C (Castagnoli); `docs/format.md` works an example byte by byte.
+ *
+ * {{{
+ *   file    := header block* footer trailer            nothing between them, nothing behind them
+ *   string  := length u16 | UTF-8 bytes
+ *
+ *   header  := "BKTSTLOG" | format version u16 = 1 | header length u16 (this checksum included)
+ *              | codec u8 | 0 u8 | 0 u16 | writer id 16 bytes | store version i64
+ *              | number of buckets u32 | checkpoint id string | base checkpoint id string
+ *              | hash function string | crc u32 (of the header up to here)
+ *
+ *   block   := stored bytes: the raw bytes compressed with the block's codec
+ *   raw     := record*
+ *   record  := op u8 (1 PUT, 2 REMOVE, 3 MERGE) | varint(length) | body (so many bytes)
+ *   body    := varint(key length) | key | value (a REMOVE has none)
+ *   varint  := unsigned LEB128, at most 5 bytes, less than 2^31
+ *
+ *   footer  := count u32 | family* | next family id u32 | count u32 | entry*
+ *   family  := id u32 | flags u8 (1 internal) | name string | key encoding string
+ *              | value encoding string | key count u64
+ *   entry   := family u32 | first bucket u32 | last bucket u32 | offset u64 | stored length u32
+ *              | raw length u32 | record count u32 | codec u8 | crc u32 (of the stored bytes)
+ *
+ *   trailer := footer offset u64 | footer length u32 | footer crc u32 | header crc u32
+ *              | crc u32 (of the trailer up to here) | "BKTSTEND"
+ * }}}
+ *
+ * What the parts promise each other: every byte of the file is under one of the checksums or is one
+ * of the two magic words; blocks come in the order of their entries, without gaps, by family and then
+ * by bucket; all changes of a bucket are in one block, unless the bucket has more than 32 MiB, when it
+ * has several blocks of its own.
+ */
+private[checkpoint] object ChangelogFormat {
+  val Magic: Array[Byte] = "BKTSTLOG".getBytes(US_ASCII)
+  val EndMagic: Array[Byte] = "BKTSTEND".getBytes(US_ASCII)
+  val Version = 1
+
+  /** One read of so many bytes holds any header; the writer refuses to make a longer one. */
+  val MaxHeaderLength = 512
+  val TrailerLength = 32
+  val BlockEntryLength = 37
+  val MinFamilyLength = 19
+
+  /** Neighbouring buckets share a block until it has about so many raw bytes. */
+  val BlockBytes: Int = 64 * 1024
+
+  /** A bucket with more raw bytes is split. */
+  val SplitBytes: Int = 32 * 1024 * 1024
+
+  /** A key and its value must be smaller, so that every length of a block fits an Int. */
+  val MaxRecordLength: Int = 1 << 30
+}
+
+/** @param keyCount keys the family holds at the changelog's version, counted exactly */
+final case class ChangelogFamily(descriptor: FamilyDescriptor, keyCount: Long)
+
+/** Where the changes of some neighbouring buckets of one family are. */
+final case class ChangelogBlock(
+    family: Int,
+    firstBucket: Int,
+    lastBucket: Int,
+    offset: Long,
+    storedLength: Int,
+    rawLength: Int,
+    records: Int,
+    codec: BlockCodec,
+    crc: Int
+) {
+  def holds(bucket: Int): Boolean = firstBucket <= bucket && bucket <= lastBucket
+}

@@ -1,0 +1,52 @@
+package io.bucketstate.checkpoint.io
+
+import java.io.{FileNotFoundException, IOException}
+import java.nio.file.NoSuchFileException
+
+import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
+
+/** What the storage reports, told in the project's own terms, the same for every `FileStore`. */
+private[checkpoint] object StorageErrors {
+
+  /** Runs `body`, which reads; what is not about storage passes unchanged. */
+  def translate[A](path: String, problem: String)(body: => A): A =
+    try changing(path, problem)(body)
+    catch {
+      case e: UnavailableException if isMissing(e.getCause) =>
+        throw new MissingException(
+          path,
+          s"it $problem (${e.getCause.getMessage})",
+          "If nobody removed it by hand, the version it belongs to was never committed or is past " +
+            "spark.sql.streaming.minBatchesToRetain; restore it from a backup or start from a " +
+            "version that is there.",
+          e.getCause
+        )
+    }
+
+  /** The same for what creates, writes or deletes: there it is no answer that something is missing. */
+  def changing[A](path: String, problem: String)(body: => A): A =
+    try body
+    catch {
+      case e: IOException =>
+        throw new UnavailableException(
+          path,
+          s"$problem: $e",
+          "Check that the checkpoint's file system is reachable, writable and not full; the same " +
+            "task may succeed when it is tried again.",
+          e
+        )
+    }
+
+  private def isMissing(cause: Throwable): Boolean = cause match {
+    case _: FileNotFoundException | _: NoSuchFileException => true
+    case _                                                 => false
+  }
+
+  def tooShort(path: String, position: Long, count: Int, cause: Throwable): CorruptException =
+    new CorruptException(
+      path,
+      s"expected $count bytes at position $position, but the file ends before that",
+      Damage.Remedy,
+      cause
+    )
+}

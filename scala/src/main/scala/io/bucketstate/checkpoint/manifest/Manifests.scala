@@ -1,0 +1,27 @@
+package io.bucketstate.checkpoint.manifest
+
+import io.bucketstate.checkpoint.io.{Damage, FileStore, ManifestName}
+
+/** Writes and reads the manifests of a store. Thread-safe. */
+final class Manifests(store: FileStore) {
+
+  /** Publishes the manifest: one atomic write. Its runs must be there already. */
+  def write(manifest: Manifest): Unit = {
+    val bytes = ManifestFormat.encode(manifest)
+    store.write(manifest.file.name)(_.write(bytes))
+  }
+
+  /** Throws `MissingException`, `CorruptException`, or `UnavailableException`. */
+  def read(file: ManifestName): Manifest = {
+    val damage =
+      new Damage(s"${store.location}/${file.name}", s"manifest of version ${file.version}")
+    val manifest = ManifestFormat.decode(store.read(file.name), damage)
+    if (manifest.file != file) {
+      throw damage(
+        s"expected the content of ${file.name}, found that of ${manifest.file.name}: the file was " +
+          "renamed or copied"
+      )
+    }
+    manifest
+  }
+}

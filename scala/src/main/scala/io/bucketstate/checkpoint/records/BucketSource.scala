@@ -1,0 +1,29 @@
+package io.bucketstate.checkpoint.records
+
+import io.bucketstate.table.{FamilyState, RecordOp, RecordSink}
+
+/**
+ * Records that can be had bucket by bucket, each key at most once, in no order inside a bucket: a
+ * changelog, or the whole state as memory has it at a version.
+ */
+trait BucketSource {
+
+  /** The families that may have records. */
+  def families: Iterable[Int]
+
+  /** Hands out a bucket's records. Asked for in ascending order of family and bucket, once each. */
+  def read(family: Int, bucket: Int, sink: RecordSink): Unit
+}
+
+object BucketSource {
+
+  /** The state at a version that stays readable until all is read; the writer may go on meanwhile. */
+  def ofState(states: Seq[FamilyState], version: Long): BucketSource = new BucketSource {
+    private val byFamily = states.map(s => s.spec.id -> s).toMap
+
+    def families: Iterable[Int] = byFamily.keys
+
+    def read(family: Int, bucket: Int, sink: RecordSink): Unit =
+      byFamily(family).recordsOf(bucket, version).foreach(sink(_, RecordOp.Put))
+  }
+}

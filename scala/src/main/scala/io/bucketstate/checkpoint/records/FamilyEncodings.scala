@@ -1,0 +1,54 @@
+package io.bucketstate.checkpoint.records
+
+import io.bucketstate.bucket.BucketKey
+import io.bucketstate.error.InvalidException
+import io.bucketstate.table.{FamilyDescriptor, FamilySpec, Scans}
+
+/**
+ * The names of encodings as files hold them, and what they mean for where a family's keys lie: so that a
+ * file can be read before the query has said what it keeps in a family.
+ */
+object FamilyEncodings {
+
+  /** Keys or single values. */
+  val CompactRow = "compact-row/1"
+
+  /** Values that are lists. */
+  val CompactRows = "compact-rows/1"
+
+  val TimestampPrefix = "spark-timestamp-prefix"
+  val TimestampPostfix = "spark-timestamp-postfix"
+
+  private val Prefix = "spark-prefix-scan/"
+  private val Range = "spark-range-scan/"
+
+  /** Keys of which so many first columns can be scanned by. */
+  def prefixScan(columns: Int): String = Prefix + columns
+
+  /** Keys in the order of these columns. */
+  def rangeScan(columns: Seq[Int]): String = columns.mkString(Range, ",", "")
+
+  /** @param file where it was found, as users know it */
+  def specOf(file: String, descriptor: FamilyDescriptor): FamilySpec = {
+    val multiValued = descriptor.valueEncoding match {
+      case CompactRow  => false
+      case CompactRows => true
+      case other       => throw unknown(file, descriptor, s"values encoded as '$other'")
+    }
+    val (bucketKey, scans) = descriptor.keyEncoding match {
+      case CompactRow                    => (BucketKey.Whole, Scans.Nothing)
+      case key if key.startsWith(Prefix) => (BucketKey.LengthPrefixed, Scans.Prefixes)
+      case key if key.startsWith(Range)  => (BucketKey.Whole, Scans.Ranges)
+      case TimestampPrefix               => (BucketKey.Whole, Scans.Ranges)
+      case TimestampPostfix              => (BucketKey.BeforeTimestamp, Scans.Ranges)
+      case other => throw unknown(file, descriptor, s"keys encoded as '$other'")
+    }
+    FamilySpec(descriptor, bucketKey, scans, multiValued)
+  }
+
+  private def unknown(file: String, descriptor: FamilyDescriptor, what: String) =
+    new InvalidException(
+      s"$file holds the column family '${descriptor.name}' with $what, which this version does not know",
+      "It was written by a newer bucketstate: upgrade on the driver and all executors."
+    )
+}

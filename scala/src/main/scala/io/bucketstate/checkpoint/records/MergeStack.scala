@@ -1,0 +1,34 @@
+package io.bucketstate.checkpoint.records
+
+import java.util.ArrayDeque
+
+import io.bucketstate.table.{Record, RecordOp}
+
+/**
+ * The records of one key from several versions, handed over newest first, as the one record they come
+ * to: a put or a removal hides what is older, merges are appended to it. Not thread-safe.
+ */
+private[checkpoint] final class MergeStack(newest: Array[Byte], newestOp: Byte) {
+  private[this] val values = new ArrayDeque[Array[Byte]]() // oldest first
+  private[this] var result = newestOp
+
+  values.push(newest)
+
+  /** Whether an older record makes a difference. */
+  def isOpen: Boolean = result == RecordOp.Merge
+
+  /** The next older record; only while `isOpen`. */
+  def add(record: Array[Byte], op: Byte): Unit =
+    if (op == RecordOp.Remove) result = RecordOp.Put
+    else {
+      values.push(record)
+      result = op
+    }
+
+  /** There is no older record. */
+  def close(): Unit = if (isOpen) result = RecordOp.Put
+
+  def record: Array[Byte] = Record.join(values)
+
+  def op: Byte = result
+}

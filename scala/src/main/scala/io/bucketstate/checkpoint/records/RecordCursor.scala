@@ -1,0 +1,45 @@
+package io.bucketstate.checkpoint.records
+
+import java.util.Arrays
+
+import io.bucketstate.table.{Record, RecordOp}
+
+/**
+ * Records one after another in the order of a run: by family, bucket and key bytes (unsigned), each
+ * key once. Stands before the first record until `advance` is called. Not thread-safe.
+ */
+trait RecordCursor extends AutoCloseable {
+
+  /** Goes to the next record; false when there is none, and from then on. */
+  def advance(): Boolean
+
+  def family: Int
+
+  def bucket: Int
+
+  /** Key and value as in [[Record]], the key alone for a removal. Never changed: it may be kept. */
+  def record: Array[Byte]
+
+  /** Which [[io.bucketstate.table.RecordOp]] the record is. */
+  def op: Byte
+
+  final def isRemoval: Boolean = op == RecordOp.Remove
+}
+
+object RecordCursor {
+
+  /** Where the records that two cursors stand on come in a run's order. */
+  private[checkpoint] def compare(a: RecordCursor, b: RecordCursor): Int =
+    if (a.family != b.family) Integer.compare(a.family, b.family)
+    else if (a.bucket != b.bucket) Integer.compare(a.bucket, b.bucket)
+    else compareKeys(a.record, b.record)
+
+  private[checkpoint] def compareKeys(a: Array[Byte], b: Array[Byte]): Int = Arrays.compareUnsigned(
+    a,
+    Record.keyStart(a),
+    Record.keyEnd(a),
+    b,
+    Record.keyStart(b),
+    Record.keyEnd(b)
+  )
+}

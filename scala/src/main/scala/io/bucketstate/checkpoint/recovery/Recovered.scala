@@ -1,0 +1,22 @@
+package io.bucketstate.checkpoint.recovery
+
+import java.util.UUID
+
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.table.VersionedTable
+
+/**
+ * A version brought back from its files; its buckets are loaded when they are touched.
+ *
+ * @param commitId       of the version, None for the empty store
+ * @param manifest       what it was restored from, None for changelogs alone
+ * @param changelogBytes of each version after the manifest
+ * @param repaired       manifests that were passed over because they were damaged
+ */
+final case class Recovered(
+    table: VersionedTable,
+    commitId: Option[UUID] = None,
+    manifest: Option[Manifest] = None,
+    changelogBytes: Seq[(Long, Long)] = Nil,
+    repaired: Int = 0
+)

@@ -1,0 +1,58 @@
+package io.bucketstate.checkpoint.retention
+
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
+import io.bucketstate.checkpoint.io.{Attempt, FileStore}
+import io.bucketstate.error.MissingException
+
+/**
+ * Which files are of the history that led to the newest version, and which of attempts that lost. With
+ * checkpoint format 1 files have no ids and all are of the one history; with format 2 a version may
+ * have files of several ids, of which the lineage names the one that counts.
+ *
+ * @param ids checkpoint ids by version, as far back as they are known
+ */
+final case class WinningIds(ids: Map[Long, String]) {
+
+  /** Whether this is known to be the file of that version that counts. */
+  def owns(version: Long, id: Option[String]): Boolean =
+    ids.get(version).fold(id.isEmpty)(id.contains)
+
+  /** Whether this is known to be of an attempt that lost. */
+  def rejects(version: Long, id: Option[String]): Boolean =
+    ids.get(version).exists(!id.contains(_))
+}
+
+object WinningIds {
+
+  /**
+   * Follows the headers back from a version that Spark has chosen, as far as there are files.
+   *
+   * @param known ids found before: where they agree, nothing needs to be read again
+   */
+  def leadingTo(
+      store: FileStore,
+      version: Long,
+      id: Option[String],
+      known: WinningIds
+  ): WinningIds = {
+    val found = mutable.HashMap.empty[Long, String]
+    var at = Attempt(version, id)
+    var more = true
+    while (
+      more && at.checkpointId.isDefined && !known.ids
+        .get(at.version)
+        .exists(at.checkpointId.contains)
+    ) {
+      at.checkpointId.foreach(found.update(at.version, _))
+      try at = Lineage.baseOf(store, at, ChangelogReader.readHeader(store, at))
+      catch { case _: MissingException => more = false }
+    }
+    // What was known above this point is of another history.
+    WinningIds(known.ids.filter(_._1 <= at.version) ++ found)
+  }
+
+  /** Of checkpoint format 1. */
+  val WithoutIds: WinningIds = WinningIds(Map.empty)
+}

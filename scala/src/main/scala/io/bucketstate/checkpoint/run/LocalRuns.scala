@@ -1,0 +1,184 @@
+package io.bucketstate.checkpoint.run
+
+import java.io.{FileInputStream, InputStream, OutputStream}
+import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.time.{Clock, Duration}
+import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
+import java.util.zip.CRC32C
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import io.bucketstate.checkpoint.io.{Damage, FileStore, NioFileStore, ReadableFile, StorageErrors}
+
+/**
+ * The plain local files behind a store's runs, which is all RocksDB can open. Where the checkpoint is
+ * on a local disk they are the checkpoint's own; otherwise they are copies in `folder`, which a store
+ * may share with itself after a restart, or with another attempt on the same machine: a copy has its
+ * file's name, which no other file ever gets, and appears under it only when it is whole.
+ *
+ * A copy is used only if its length and checksum are those of the manifest: one whose upload failed, or
+ * that belongs to another history, can never be taken for the file (SPARK-43404, SPARK-46796).
+ *
+ * Thread-safe; two threads that want the same file fetch it once.
+ */
+final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.systemUTC()) {
+  import LocalRuns._
+
+  private[this] val locks = new ConcurrentHashMap[String, AnyRef]
+
+  /** Where to write a file that will get this name; no other call gives the same place. */
+  private[checkpoint] def workFile(name: String): Path = {
+    NioFileStore.makeFolder(folder)
+    folder.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
+  }
+
+  /** The work file was uploaded: it becomes the copy, where there is to be one. */
+  private[checkpoint] def keep(name: String, work: Path): Unit =
+    if (store.localPath(name).isDefined) Files.delete(work)
+    else {
+      Files.move(work, copyOf(name), StandardCopyOption.REPLACE_EXISTING)
+      ()
+    }
+
+  /**
+   * A local file with exactly the content that the manifest promises. Throws `MissingException` if
+   * there is none, `CorruptException` if it has other bytes.
+   *
+   * @param check what of a file that lies in the checkpoint is verified now; a fetched one always is
+   */
+  def locate(file: RunFile, check: RunCheck = RunCheck.Whole): Path =
+    locks.computeIfAbsent(file.name, _ => new Object).synchronized {
+      store.localPath(file.name) match {
+        case Some(path) =>
+          val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
+          StorageErrors.translate(path.toString, "could not be opened") {
+            verifyLength(file, Files.size(path), damage)
+            if (check == RunCheck.Whole) verifyChecksum(file, checksum(path), damage)
+          }
+          path
+        case None =>
+          val copy = copyOf(file.name)
+          if (!isIntact(copy, file)) fetch(file, copy)
+          copy
+      }
+    }
+
+  /** Deletes the copies of files that are not among these, and work that was left unfinished long ago. */
+  def retain(names: Set[String]): Unit =
+    StorageErrors.changing(folder.toString, "could not be tidied") {
+      val kept = names.map(leaf)
+      if (Files.isDirectory(folder)) {
+        Using.resource(Files.newDirectoryStream(folder))(_.asScala.toSeq).foreach { path =>
+          val name = path.getFileName.toString
+          val going = if (name.endsWith(Unfinished)) isAbandoned(path) else !kept.contains(name)
+          if (going) Files.deleteIfExists(path)
+        }
+      }
+      locks.keySet.removeIf(name => !names.contains(name))
+      ()
+    }
+
+  private def isAbandoned(work: Path): Boolean =
+    try Files.getLastModifiedTime(work).toInstant.isBefore(clock.instant().minus(AbandonedAfter))
+    catch { case _: NoSuchFileException => false }
+
+  private def copyOf(name: String): Path = folder.resolve(leaf(name))
+
+  private def isIntact(copy: Path, file: RunFile): Boolean =
+    StorageErrors.changing(copy.toString, "could not be read") {
+      Files.exists(copy) && Files.size(copy) == file.bytes && checksum(copy) == file.checksum
+    }
+
+  private def fetch(file: RunFile, copy: Path): Unit = {
+    val damage =
+      new Damage(s"${store.location}/${file.name}", s"run file of ${file.entries} entries")
+    val work = workFile(file.name)
+    try {
+      val crc = new CRC32C
+      Using.resource(store.open(file.name)) { source =>
+        verifyLength(file, source.length, damage)
+        StorageErrors.changing(work.toString, "could not be written") {
+          Using.resource(Files.newOutputStream(work))(copyAll(source, _, crc))
+        }
+      }
+      verifyChecksum(file, crc.getValue.toInt, damage)
+      StorageErrors.changing(copy.toString, "could not be written") {
+        Files.move(work, copy, StandardCopyOption.REPLACE_EXISTING)
+      }
+      ()
+    } catch {
+      case failure: Throwable =>
+        discard(work, failure)
+        throw failure
+    }
+  }
+
+  private def copyAll(source: ReadableFile, out: OutputStream, crc: CRC32C): Unit = {
+    var position = 0L
+    while (position < source.length) {
+      val bytes = source.read(position, math.min(FetchBytes, source.length - position).toInt)
+      crc.update(bytes)
+      out.write(bytes)
+      position += bytes.length
+    }
+  }
+}
+
+/** What is verified of a run's file that is opened where it lies in the checkpoint. */
+sealed trait RunCheck
+
+object RunCheck {
+
+  /** The checksum of the whole file, which costs reading it once. */
+  case object Whole extends RunCheck
+
+  /**
+   * The length now, and each block's own checksum when the block is read. Enough to never return
+   * wrong data or miss a key; what it leaves is finding damage in blocks that nobody reads.
+   */
+  case object Blocks extends RunCheck
+}
+
+private[checkpoint] object LocalRuns {
+  private val Unfinished = ".unfinished"
+  private val AbandonedAfter = Duration.ofDays(1)
+  private val FetchBytes = 4L * 1024 * 1024
+  private val CopyBytes = 256 * 1024
+
+  private def leaf(name: String): String = name.substring(name.lastIndexOf('/') + 1)
+
+  def discard(work: Path, failure: Throwable): Unit =
+    try {
+      Files.deleteIfExists(work)
+      ()
+    } catch { case NonFatal(second) => failure.addSuppressed(second) }
+
+  def verifyLength(file: RunFile, found: Long, damage: Damage): Unit =
+    if (found != file.bytes) throw damage.mismatch("a length in bytes of", file.bytes, found)
+
+  def verifyChecksum(file: RunFile, found: Int, damage: Damage): Unit =
+    if (found != file.checksum) {
+      throw damage.mismatch("checksum", file.checksum.toHexString, found.toHexString)
+    }
+
+  def checksum(path: Path): Int =
+    Using.resource(new FileInputStream(path.toFile))(copy(_, OutputStream.nullOutputStream())._2)
+
+  /** Copies all; returns how many bytes there were, and their CRC32C. */
+  def copy(in: InputStream, out: OutputStream): (Long, Int) = {
+    val crc = new CRC32C
+    val buffer = new Array[Byte](CopyBytes)
+    var length = 0L
+    var n = in.read(buffer)
+    while (n >= 0) {
+      crc.update(buffer, 0, n)
+      out.write(buffer, 0, n)
+      length += n
+      n = in.read(buffer)
+    }
+    (length, crc.getValue.toInt)
+  }
+}

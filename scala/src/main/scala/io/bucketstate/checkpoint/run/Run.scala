@@ -1,0 +1,52 @@
+package io.bucketstate.checkpoint.run
+
+/** Versions from `first` to `last`, both included. */
+final case class VersionSpan(first: Long, last: Long) {
+  override def toString: String = s"$first to $last"
+}
+
+/** Buckets of one family from `first` to `last`, both included. */
+final case class BucketSpan(family: Int, first: Int, last: Int) {
+  def holds(bucket: Int): Boolean = first <= bucket && bucket <= last
+
+  def overlaps(other: BucketSpan): Boolean =
+    family == other.family && first <= other.last && other.first <= last
+
+  override def toString: String = s"$first to $last of column family $family"
+}
+
+/** Event-time buckets from `first` to `last`, both included. */
+final case class TimeSpan(first: Long, last: Long)
+
+/**
+ * One data file as the manifest knows it.
+ *
+ * @param name       relative to the store's folder, made by [[CheckpointFiles]]
+ * @param bytes      its length
+ * @param entries    keys in it, tombstones included
+ * @param tombstones keys in it that were removed
+ * @param buckets    what it may hold: for each family in it the first and last bucket it has keys of
+ * @param checksum   CRC32C of the whole file
+ * @param times      event-time buckets of its entries, where data is split by event time
+ */
+final case class RunFile(
+    name: String,
+    bytes: Long,
+    entries: Long,
+    tombstones: Long,
+    buckets: Seq[BucketSpan],
+    checksum: Int,
+    times: Option[TimeSpan] = None
+) {
+  def overlaps(span: BucketSpan): Boolean = buckets.exists(_.overlaps(span))
+}
+
+/**
+ * The merged changes of a span of versions, in files that share no bucket of a family. A run without
+ * files is one of versions that changed nothing.
+ */
+final case class Run(versions: VersionSpan, files: Seq[RunFile]) {
+  def bytes: Long = files.iterator.map(_.bytes).sum
+  def entries: Long = files.iterator.map(_.entries).sum
+  def tombstones: Long = files.iterator.map(_.tombstones).sum
+}

@@ -1,0 +1,87 @@
+package io.bucketstate.checkpoint.run
+
+import java.nio.file.{Files, Path}
+import java.time.Clock
+import java.util.Comparator
+
+import scala.util.Using
+
+import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, StorageErrors}
+
+/**
+ * Where a store keeps its working files.
+ *
+ * @param temporary whether the folder is this provider's alone and goes with it
+ */
+final case class WorkFolder(path: Path, temporary: Boolean)
+
+/**
+ * All that a store needs to read and write runs, made when it is first used: a store that neither
+ * starts from a snapshot nor makes one loads no native library and makes no folder. Thread-safe.
+ *
+ * After `close` nothing can be opened; what is open then stays usable until it is closed itself.
+ */
+final class RunAccess(
+    store: FileStore,
+    codec: BlockCodec,
+    newFolder: () => WorkFolder,
+    maxFileBytes: Long,
+    clock: Clock = Clock.systemUTC()
+) extends AutoCloseable {
+  private[this] var opened: Opened = _
+  private[this] var closed = false
+
+  def readers: RunReaders = parts.readers
+
+  def writer: RunWriter = parts.writer
+
+  /** Gives up the files that are not among these, and their local copies. */
+  def retain(names: Set[String]): Unit =
+    synchronized(Option(opened)).foreach { parts =>
+      parts.readers.retain(names)
+      parts.local.retain(names)
+    }
+
+  /** Files and cursors that are open now. */
+  def handles: Int = synchronized(Option(opened)).fold(0)(_.options.handles)
+
+  def close(): Unit = synchronized {
+    if (!closed) {
+      closed = true
+      Option(opened).foreach(_.close())
+    }
+  }
+
+  private def parts: Opened = synchronized {
+    if (closed) throw new IllegalStateException(s"the store in ${store.location} was closed")
+    if (opened == null) opened = new Opened
+    opened
+  }
+
+  private final class Opened extends AutoCloseable {
+    val options: SstOptions = new SstOptions(codec)
+    private val folder = newFolder()
+    val local: LocalRuns = new LocalRuns(store, folder.path, clock)
+    val readers: RunReaders = new RunReaders(local, options)
+    val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
+
+    def close(): Unit =
+      try Closing.all(Seq(readers, options))
+      finally if (folder.temporary) RunAccess.deleteAll(folder.path)
+  }
+}
+
+private object RunAccess {
+
+  private def deleteAll(folder: Path): Unit =
+    StorageErrors.changing(folder.toString, "could not be deleted") {
+      if (Files.exists(folder)) {
+        Using.resource(Files.walk(folder)) { all =>
+          all.sorted(Comparator.reverseOrder[Path]()).forEach { path =>
+            Files.deleteIfExists(path)
+            ()
+          }
+        }
+      }
+    }
+}

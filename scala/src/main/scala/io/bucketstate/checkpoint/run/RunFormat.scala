@@ -1,0 +1,59 @@
+package io.bucketstate.checkpoint.run
+
+import java.nio.ByteBuffer
+
+import io.bucketstate.error.InvalidException
+import io.bucketstate.table.Record
+
+/**
+ * The layout of a run's file, format version 1: an SST as RocksDB's `SstFileWriter` makes it (block
+ * based, bytewise comparator, table format 6), whose entries are all plain puts:
+ *
+ * {{{
+ *   key   := family u16 big-endian | bucket u16 big-endian | key bytes
+ *   value := tag u8 (1 PUT, 2 TOMBSTONE, 3 MERGE) | value bytes (a TOMBSTONE has none)
+ * }}}
+ *
+ * Tombstones are values and not RocksDB's own deletions, because those would be gone for a reader that
+ * ingests the file alone. Table format 6 makes each block's checksum depend on where the block lies, and
+ * covers the footer too.
+ */
+private[checkpoint] object RunFormat {
+  val Version = 1
+  val PrefixLength = 4
+  val TableFormat = 6
+
+  /** Both are written as u16. */
+  val MaxFamily = 0xffff
+  val MaxBucket = 0xffff
+
+  /** Family and bucket in one number that compares as the bytes do, unsigned. */
+  def prefix(family: Int, bucket: Int): Int = (family << 16) | bucket
+
+  def familyOf(prefix: Int): Int = prefix >>> 16
+
+  def bucketOf(prefix: Int): Int = prefix & 0xffff
+
+  /** What to seek for to find the first key of a bucket. */
+  def seekKey(prefix: Int): Array[Byte] = ByteBuffer.allocate(PrefixLength).putInt(prefix).array
+
+  def keyOf(family: Int, bucket: Int, key: Array[Byte]): Array[Byte] = ByteBuffer
+    .allocate(PrefixLength + key.length)
+    .putInt(prefix(family, bucket))
+    .put(key)
+    .array
+
+  /** Room that the key of a record takes in a file. */
+  def keyLength(record: Array[Byte]): Int =
+    PrefixLength + Record.keyEnd(record) - Record.keyStart(record)
+
+  /** Throws unless both numbers have room in a key. */
+  def checkPlace(family: Int, bucket: Int): Unit =
+    if (family < 0 || family > MaxFamily || bucket < 0 || bucket > MaxBucket) {
+      throw new InvalidException(
+        s"A run can hold column families 0 to $MaxFamily and buckets 0 to $MaxBucket, it was given " +
+          s"bucket $bucket of column family $family",
+        "This is a defect of the caller; please report it."
+      )
+    }
+}

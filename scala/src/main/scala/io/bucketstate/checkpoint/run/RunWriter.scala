@@ -1,0 +1,110 @@
+package io.bucketstate.checkpoint.run
+
+import java.io.FileInputStream
+import java.nio.file.Path
+import java.util.UUID
+
+import scala.collection.mutable.ArrayBuffer
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import io.bucketstate.checkpoint.io.{FileStore, RunName, StorageErrors}
+import io.bucketstate.checkpoint.records.RecordCursor
+import io.bucketstate.table.RecordOp
+
+/**
+ * Writes runs: each file first to the local disk, then, whole, to the checkpoint. A run is visible to
+ * readers only once a manifest names it, so files that are uploaded before a later one fails harm
+ * nobody; they are deleted as far as that works, and retention finds the rest.
+ *
+ * Thread-safe: runs are written independently of each other.
+ *
+ * @param maxFileBytes a file is closed at the end of the bucket that takes it past this
+ */
+final class RunWriter(
+    store: FileStore,
+    local: LocalRuns,
+    options: SstOptions,
+    maxFileBytes: Long,
+    newId: () => UUID = () => UUID.randomUUID()
+) {
+
+  /**
+   * Writes all that `records` still has and closes it.
+   *
+   * @param oldest nothing lies below this run, so its removals have nothing to hide and are left out
+   */
+  def write(versions: VersionSpan, records: RecordCursor, oldest: Boolean): Run =
+    Using.resource(records) { _ =>
+      val done = ArrayBuffer.empty[RunFile]
+      try {
+        var more = next(records, oldest)
+        while (more) {
+          val name = RunName(versions.last, done.size, newId()).name
+          val work = local.workFile(name)
+          try {
+            val filling = new RunFileWriter(work, options)
+            try more = fill(filling, records, oldest)
+            finally filling.close()
+            done += upload(name, work, filling)
+          } catch {
+            case failure: Throwable =>
+              LocalRuns.discard(work, failure)
+              throw failure
+          }
+        }
+        Run(versions, done.toSeq)
+      } catch {
+        case failure: Throwable =>
+          done.foreach(file => forget(file.name, failure))
+          throw failure
+      }
+    }
+
+  /** Puts the record the cursor stands on and those behind it in one file; true if some are left. */
+  private def fill(file: RunFileWriter, records: RecordCursor, oldest: Boolean): Boolean = {
+    var more = true
+    var full = false
+    while (more && !full) {
+      val (family, bucket) = (records.family, records.bucket)
+      while (more && records.family == family && records.bucket == bucket) {
+        // Below the oldest run there is nothing that a value could be appended to.
+        val op = if (oldest) RecordOp.Put else records.op
+        file.put(family, bucket, records.record, op)
+        more = next(records, oldest)
+      }
+      full = file.length >= maxFileBytes
+    }
+    file.finish()
+    more
+  }
+
+  private def next(records: RecordCursor, oldest: Boolean): Boolean = {
+    var more = records.advance()
+    while (more && oldest && records.isRemoval) more = records.advance()
+    more
+  }
+
+  private def upload(name: String, work: Path, file: RunFileWriter): RunFile = {
+    var length = 0L
+    var checksum = 0
+    try
+      store.write(name) { out =>
+        val copied = Using.resource(new FileInputStream(work.toFile))(LocalRuns.copy(_, out))
+        length = copied._1
+        checksum = copied._2
+      }
+    catch {
+      case failure: Throwable =>
+        // The reply may have been lost after the file was there.
+        forget(name, failure)
+        throw failure
+    }
+    StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
+    RunFile(name, length, file.entries, file.tombstones, file.spans, checksum)
+  }
+
+  private def forget(name: String, failure: Throwable): Unit =
+    try store.delete(name)
+    catch { case NonFatal(second) => failure.addSuppressed(second) }
+}

@@ -1,0 +1,29 @@
+package io.bucketstate.checkpoint.snapshot
+
+/**
+ * What a decision about the next snapshot rests on.
+ *
+ * @param covered   the version of the newest manifest, 0 if there is none
+ * @param committed the newest version that no retry can replace any more
+ * @param bytes     changelog bytes of the versions after `covered` up to `committed`
+ * @param running   whether a snapshot of this store is under way
+ */
+final case class SnapshotSituation(
+    covered: Long,
+    committed: Long,
+    bytes: Long,
+    running: Boolean = false
+)
+
+/**
+ * When to take a snapshot: after so many versions or so much change (HDHT's flush interval and flush
+ * size), whichever comes first. It is always one of the newest committed version, so that requests which
+ * came while another was running are served by one; and never of a later one, which a retry may replace.
+ */
+final case class SnapshotPlan(maxVersions: Int, maxBytes: Long) {
+
+  def isDue(now: SnapshotSituation): Boolean = {
+    val versions = now.committed - now.covered
+    !now.running && versions > 0 && (versions >= maxVersions || now.bytes >= maxBytes)
+  }
+}

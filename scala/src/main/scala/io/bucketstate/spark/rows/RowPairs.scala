@@ -1,0 +1,31 @@
+package io.bucketstate.spark.rows
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
+
+import io.bucketstate.table.{Record, RecordScan}
+
+/**
+ * Records as Spark's pairs. The pair and its rows are the same ones again and again, as Spark's contract
+ * allows: who keeps a row copies it. Scans that are open side by side do not disturb each other.
+ */
+private[spark] abstract class RowPairs(records: RecordScan, keys: KeyCodec)
+    extends Iterator[UnsafeRowPair] {
+  private[this] val keySpace = new RowSpace(keys.numFields)
+  private[this] var record: Array[Byte] = _
+  private[this] val pair = new LazyValuePair(() => {
+    records.readValues()
+    valueOf(record, Record.keyEnd(record))
+  })
+
+  /** Decodes the value that starts at `from` in a record. */
+  protected def valueOf(record: Array[Byte], from: Int): UnsafeRow
+
+  override def hasNext: Boolean = records.hasNext
+
+  override def next(): UnsafeRowPair = {
+    record = records.next()
+    pair.moveTo(keys.decode(record, keySpace))
+    pair
+  }
+}

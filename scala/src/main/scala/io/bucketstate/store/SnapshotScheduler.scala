@@ -1,0 +1,205 @@
+package io.bucketstate.store
+
+import java.util.ArrayDeque
+import java.util.concurrent.CancellationException
+import java.util.concurrent.atomic.AtomicBoolean
+
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.snapshot.{
+  SnapshotPlan,
+  SnapshotReport,
+  SnapshotSituation,
+  SnapshotTarget,
+  Snapshotter
+}
+import io.bucketstate.config.MetricKey
+
+/** A snapshot that is due; its target is released once it was taken or given up. */
+private[bucketstate] final class DueSnapshot(val target: SnapshotTarget) {
+  private[this] val claimed = new AtomicBoolean
+
+  /** True for the first who asks: that one takes the snapshot, or gives it up. */
+  def claim(): Boolean = claimed.compareAndSet(false, true)
+}
+
+/**
+ * Decides when a store's snapshots are made, and has them made beside the batches: at most one at a time,
+ * of the newest version that Spark has opened for the next batch, so that requests which come meanwhile
+ * are served by one. A failure is counted, logged and, since the version is still uncovered, tried again
+ * with the next batch; it never reaches a task. Thread-safe; what the task calls is O(1).
+ *
+ * @param published told of each new manifest
+ */
+private[bucketstate] final class SnapshotScheduler(
+    snapshotter: Snapshotter,
+    plan: SnapshotPlan,
+    location: String,
+    published: Manifest => Unit,
+    ticker: Ticker
+) {
+  import SnapshotScheduler._
+
+  private[this] val log = LoggerFactory.getLogger(classOf[SnapshotScheduler])
+  private[this] var covered = 0L
+  private[this] var runCount = 0
+  private[this] val pending =
+    new ArrayDeque[(Long, Long)]() // versions after `covered`, their bytes
+  private[this] var pendingBytes = 0L
+  private[this] var running = false // from when one is due until it has ended
+  private[this] var queued: DueSnapshot = _
+  private[this] var closed = false
+  private[this] var figures = Figures()
+
+  /** The table was loaded from the checkpoint. */
+  def restored(recovered: Recovered): Unit = {
+    snapshotter.startFrom(recovered.manifest)
+    synchronized {
+      covered = recovered.manifest.fold(0L)(_.version)
+      runCount = recovered.manifest.fold(0)(_.runs.size)
+      pending.clear()
+      pendingBytes = 0L
+      recovered.changelogBytes.foreach { case (version, bytes) => add(version, bytes) }
+      figures = figures.copy(repairs = figures.repairs + recovered.repaired)
+    }
+  }
+
+  /** A version became durable. */
+  def checkpointed(version: Long, changelogBytes: Long): Unit = synchronized {
+    add(version, changelogBytes)
+  }
+
+  /**
+   * Spark has opened a version for the next batch: no retry replaces it any more. If a snapshot of it is
+   * due, the caller has to `run` or `submit` one; until that has ended, none is due.
+   */
+  def opened(version: Long): Boolean = synchronized {
+    dropAbove(version)
+    // Memory went back behind the snapshot: that is stale, and the next one finds its own base.
+    if (version < covered) covered = version
+    val isDue = !closed && plan.isDue(SnapshotSituation(covered, version, pendingBytes, running))
+    if (isDue) running = true
+    isDue
+  }
+
+  /** Takes the snapshot in the background. */
+  def submit(snapshot: DueSnapshot): Unit = {
+    synchronized { queued = snapshot }
+    BackgroundPool.submit(() => run(snapshot))
+  }
+
+  /** Takes the snapshot now; failures stay here too. */
+  def run(snapshot: DueSnapshot): Unit =
+    if (snapshot.claim()) {
+      val start = ticker.nanos
+      try {
+        val report = snapshotter.take(snapshot.target)
+        succeeded(report, ticker.millisSince(start))
+      } catch {
+        case _: CancellationException                   => ()
+        case failure @ (_: Exception | _: LinkageError) => failed(snapshot.target, failure)
+      } finally end(snapshot)
+    }
+
+  /** Ends a snapshot that nobody has begun to take. */
+  def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end(snapshot)
+
+  /** Takes a snapshot of a version because the caller must have it; throws if that fails. */
+  def force(target: SnapshotTarget): Unit = {
+    val start = ticker.nanos
+    succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+  }
+
+  /** Figures since the last call, and of now. */
+  def drainFigures(newest: Long): Map[MetricKey, Long] = synchronized {
+    val drained = figures
+    figures = Figures()
+    Map(
+      MetricKey.Snapshots -> drained.snapshots,
+      MetricKey.SnapshotTime -> drained.millis,
+      MetricKey.SnapshotFailures -> drained.failures,
+      MetricKey.RunBytes -> drained.written,
+      MetricKey.CompactionBytes -> drained.rewritten,
+      MetricKey.Repairs -> drained.repairs,
+      MetricKey.SnapshotLag -> math.max(0L, newest - covered),
+      MetricKey.Runs -> runCount.toLong
+    )
+  }
+
+  /** Cancels what is queued or under way, and waits until that has ended. */
+  def close(): Unit = {
+    snapshotter.cancel()
+    val waiting = synchronized {
+      closed = true
+      Option(queued)
+    }
+    waiting.foreach(giveUp)
+    synchronized {
+      val start = ticker.nanos
+      while (running && ticker.millisSince(start) < CloseMs) wait(100L)
+      if (running)
+        log.warn(s"A snapshot in $location still runs, ${CloseMs / 1000} s after it was cancelled")
+    }
+  }
+
+  private def succeeded(report: SnapshotReport, millis: Long): Unit = {
+    synchronized {
+      covered = report.manifest.version
+      runCount = report.manifest.runs.size
+      while (!pending.isEmpty && pending.peekFirst()._1 <= covered)
+        pendingBytes -= pending.removeFirst()._2
+      figures = figures.copy(
+        snapshots = figures.snapshots + 1,
+        millis = figures.millis + millis,
+        written = figures.written + report.written,
+        rewritten = figures.rewritten + report.rewritten
+      )
+    }
+    published(report.manifest)
+  }
+
+  private def failed(target: SnapshotTarget, failure: Throwable): Unit = {
+    synchronized { figures = figures.copy(failures = figures.failures + 1) }
+    log.warn(
+      s"The snapshot of version ${target.file.version} in $location failed; the changelogs keep the " +
+        "state, and it is tried again with the next batch",
+      failure
+    )
+  }
+
+  private def end(snapshot: DueSnapshot): Unit =
+    try snapshot.target.release()
+    finally
+      synchronized {
+        running = false
+        queued = null
+        notifyAll()
+      }
+
+  private def add(version: Long, bytes: Long): Unit = {
+    dropAbove(version - 1)
+    pending.addLast(version -> bytes)
+    pendingBytes += bytes
+  }
+
+  private def dropAbove(version: Long): Unit =
+    while (!pending.isEmpty && pending.peekLast()._1 > version)
+      pendingBytes -= pending.removeLast()._2
+}
+
+private object SnapshotScheduler {
+
+  /** Longer than any single file call should take. */
+  private final val CloseMs = 30000L
+
+  final case class Figures(
+      snapshots: Long = 0,
+      millis: Long = 0,
+      failures: Long = 0,
+      written: Long = 0,
+      rewritten: Long = 0,
+      repairs: Long = 0
+  )
+}

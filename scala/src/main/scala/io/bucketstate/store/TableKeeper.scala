@@ -1,0 +1,150 @@
+package io.bucketstate.store
+
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.records.BucketSource
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.table.VersionedTable
+
+/** How a version came to be in memory. */
+private[bucketstate] sealed trait Opened {
+  def table: VersionedTable
+}
+private[bucketstate] object Opened {
+  final case class Hit(table: VersionedTable) extends Opened
+  final case class Reopened(table: VersionedTable) extends Opened
+  final case class Reloaded(table: VersionedTable) extends Opened
+}
+
+/**
+ * Keeps the one table of a store in memory, decides for each version asked for whether it is there, can
+ * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
+ * pulled away.
+ *
+ * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
+ * lock, so two tasks that need the same version load it once.
+ *
+ * @param onLoad told of each version that was loaded and becomes the table; must not wait
+ */
+private[bucketstate] final class TableKeeper(
+    load: (Long, Option[String]) => Recovered,
+    versionsInMemory: Int,
+    onLoad: Recovered => Unit
+) {
+  import TableKeeper.Origin
+
+  private[this] var table: VersionedTable = _
+  private[this] val readers = mutable.HashMap.empty[Long, Int]
+  private[this] val origins = mutable.HashMap.empty[Long, Origin]
+
+  /** Opens `version` for writing the next one; the caller holds the writer's lock. */
+  def openForWrite(version: Long, checkpointId: Option[String]): Opened = synchronized {
+    // A task that ended without its abort having run must not leave its changes to the next one.
+    if (table != null) table.abort()
+    val opened =
+      if (!holds(version, checkpointId)) reload(version, checkpointId)
+      else if (table.newest == version) Opened.Hit(table)
+      else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
+      else {
+        table.rollBackTo(version)
+        Opened.Reopened(table)
+      }
+    val wanted = version - Math.max(0, versionsInMemory - 2)
+    opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min))
+    opened
+  }
+
+  /**
+   * Opens `version` for reading until [[endRead]]. A version newer than memory, or another attempt's
+   * of memory's newest, becomes the table, since the same task writes it next, unless somebody is
+   * writing the one that is there. Any other version that is not in memory is loaded for this reader
+   * alone, without holding the lock.
+   */
+  def openForRead(version: Long, checkpointId: Option[String]): Opened =
+    synchronized {
+      if (holds(version, checkpointId)) Some(register(Opened.Hit(table), version))
+      else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
+        Some(register(reload(version, checkpointId), version))
+      } else None
+    }.getOrElse(Opened.Reloaded(load(version, checkpointId).table))
+
+  def endRead(from: VersionedTable, version: Long): Unit = synchronized {
+    if (from eq table) {
+      readers.updateWith(version)(_.map(_ - 1).filter(_ > 0))
+      ()
+    }
+  }
+
+  /** Which commit a version in memory is of; None for the empty store. */
+  def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
+
+  /** The open version of `in` is durable. */
+  def committed(in: VersionedTable, commitId: UUID, checkpointId: Option[String]): Unit =
+    synchronized {
+      in.commit()
+      if (in eq table) {
+        origins(in.newest) = Origin(Some(commitId), checkpointId)
+        origins.filterInPlace((v, _) => v >= in.oldest)
+        ()
+      }
+    }
+
+  def aborted(in: VersionedTable): Unit = synchronized(in.abort())
+
+  /**
+   * The whole state at the newest version, if that is in memory, and what to call when it has been
+   * read: until then nothing above that version settles. O(1).
+   */
+  def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
+    Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
+      register(Opened.Hit(held), version)
+      val ended = new AtomicBoolean
+      val release = () => if (ended.compareAndSet(false, true)) endRead(held, version)
+      BucketSource.ofState(held.familiesAt(version), version) -> release
+    }
+  }
+
+  /** Whether this is the table that versions are opened from now. */
+  def isCurrent(loaded: VersionedTable): Boolean = synchronized(loaded eq table)
+
+  /** Whether a part of the table still lies in files only. */
+  def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)
+
+  /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
+  def forget(): Unit = synchronized {
+    table = null
+    readers.clear()
+    origins.clear()
+  }
+
+  /**
+   * Whether that version is in memory, and of that attempt. Its own id vouches for all versions under
+   * it, because the table was built on them.
+   */
+  private def holds(version: Long, checkpointId: Option[String]): Boolean =
+    table != null && table.isSound && table.oldest <= version && version <= table.newest &&
+      origins.get(version).flatMap(_.checkpointId) == checkpointId
+
+  private def reload(version: Long, checkpointId: Option[String]): Opened = {
+    forget()
+    val recovered = load(version, checkpointId)
+    table = recovered.table
+    origins(version) = Origin(recovered.commitId, checkpointId)
+    onLoad(recovered)
+    Opened.Reloaded(table)
+  }
+
+  private def register(opened: Opened, version: Long): Opened = {
+    readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
+    opened
+  }
+}
+
+private object TableKeeper {
+
+  /** Where a version in memory came from. */
+  private final case class Origin(commitId: Option[UUID], checkpointId: Option[String])
+}

@@ -1,0 +1,251 @@
+package io.bucketstate.checkpoint.run
+
+import java.nio.file.Files
+
+import scala.util.Using
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.{BlockCodec, CheckpointFiles, NioFileStore, RunName}
+import io.bucketstate.checkpoint.manifest.Manifests
+import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
+import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
+import io.bucketstate.table.Record
+import io.bucketstate.testkit._
+
+/** Damaged, missing and half-written run files: always an error, never a key that is not there. */
+class RunDamageSuite extends AnyFunSuite {
+  import Runs._
+
+  private lazy val golden = {
+    val store = new NioFileStore(GoldenRuns.folder)
+    new Manifests(store).read(GoldenRuns.file)
+  }
+  private lazy val goldenBytes =
+    golden.runs
+      .flatMap(_.files)
+      .map(f => f -> Files.readAllBytes(GoldenRuns.folder.resolve(f.name)))
+
+  test("golden runs are read, merged, and are the documented state") {
+    TempFolder.use { work =>
+      Using.resource(new Room(new NioFileStore(GoldenRuns.folder), work)) { room =>
+        Using.resource(new RunReaders(room.local, room.options)) { readers =>
+          assert(drain(readers.scanAll(golden.runs, dropRemovals = true)) == GoldenRuns.state)
+          assert(
+            drain(readers.scanAll(golden.runs.take(1), dropRemovals = false)) ==
+              GoldenRuns.newest ++ GoldenRuns.appended
+          )
+        }
+      }
+    }
+    val text = Files.readString(GoldenRuns.folder.resolve(s"${GoldenRuns.file.name}.txt"))
+    assert(text.linesIterator.toSeq == GoldenRuns.lines)
+    assert(golden.runs.map(_.versions) == Seq(VersionSpan(8, 9), VersionSpan(1, 7)))
+    assert(golden.runs(1).files.size > 1)
+  }
+
+  /** Opens and reads the file from a store that has to fetch it, and from one where it lies. */
+  private def reading(file: RunFile, bytes: Array[Byte], check: RunCheck)(
+      read: RunFileReader => Any
+  ): Unit =
+    TempFolder.use { folder =>
+      val memory = new MemoryFileStore
+      memory.put(file.name, bytes)
+      val nio = new NioFileStore(folder.resolve("store"))
+      nio.write(file.name)(_.write(bytes))
+      for (store <- Seq(memory, nio))
+        Using.resource(new Room(store, folder.resolve(store.getClass.getName))) { room =>
+          Using.resource(RunFileReader.open(file, room.local, room.options, check))(read)
+        }
+    }
+
+  test("every flipped byte of a run's file is found by its checksum") {
+    for {
+      (file, bytes) <- goldenBytes
+      i <- bytes.indices
+    } TempFolder.use { folder =>
+      val flipped = bytes.clone()
+      flipped(i) = (flipped(i) ^ (1 << (i % 8))).toByte
+      val memory = new MemoryFileStore
+      memory.put(file.name, flipped)
+      val remote = new LocalRuns(memory, folder.resolve("a"))
+      val e = intercept[CorruptException](remote.locate(file))
+      assert(e.file == s"memory:/${file.name}" && e.getMessage.contains("expected checksum"))
+      assert(Using.resource(Files.list(folder.resolve("a")))(_.count) == 0)
+    }
+  }
+
+  test("every flipped byte is found where the file lies, before anything is read") {
+    val (file, bytes) = goldenBytes.minBy(_._2.length)
+    TempFolder.use { folder =>
+      val store = new NioFileStore(folder)
+      for (i <- bytes.indices) {
+        val flipped = bytes.clone()
+        flipped(i) = (flipped(i) ^ 0x10).toByte
+        store.write(file.name)(_.write(flipped))
+        assertThrows[CorruptException](new LocalRuns(store, folder).locate(file))
+      }
+    }
+  }
+
+  /**
+   * Both ways of reading apart: damage that a scan meets must not go unseen by a lookup. Options are made
+   * anew for each flip, because RocksDB's cache knows a file by an id inside it: it would answer for the
+   * damaged file with blocks of the sound one.
+   */
+  test("even with block checksums alone a flipped byte never changes or hides a key") {
+    for ((file, bytes) <- goldenBytes) TempFolder.use { folder =>
+      val store = new NioFileStore(folder.resolve("store"))
+      val local = new LocalRuns(store, folder.resolve("local"))
+      def opened[A](read: RunFileReader => A): Option[A] =
+        Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
+          unlessDamaged(
+            Using.resource(RunFileReader.open(file, local, options, RunCheck.Blocks))(read)
+          )
+        }
+      store.write(file.name)(_.write(bytes))
+      val content = opened(r => drain(r.scanAll())).get
+      var (scans, lookups) = (0, 0)
+      val unseen = Seq.newBuilder[Int]
+      for {
+        i <- bytes.indices
+        bit <- Seq(i % 8, (i + 3) % 8)
+      } {
+        val flipped = bytes.clone()
+        flipped(i) = (flipped(i) ^ (1 << bit)).toByte
+        store.write(file.name)(_.write(flipped))
+        val scanned = opened(r => drain(r.scanAll()))
+        scanned.foreach(found => assert(found == content, s"byte $i, bit $bit"))
+        val found = opened { reader =>
+          content.toSeq.map { case (p, value) =>
+            val lookup = unlessDamaged(reader.get(p._1, p._2, keyOf(p)))
+            lookup.foreach(l => assert(isRight(l, value), s"byte $i, bit $bit, $p: $l"))
+            lookup
+          }
+        }
+        val lookedUp = found.exists(_.forall(_.nonEmpty))
+        if (scanned.isEmpty) scans += 1
+        if (!lookedUp) lookups += 1
+        if (scanned.nonEmpty && lookedUp) unseen += i
+      }
+      val bytesUnseen = unseen.result().distinct
+      info(s"${file.name}, ${bytes.length} bytes: found by scans $scans, by lookups $lookups")
+      info(s"${bytesUnseen.size} bytes nobody uses: ${ranges(bytesUnseen)}")
+      assert(bytesUnseen.size <= bytes.length / 4)
+    }
+  }
+
+  private def unlessDamaged[A](read: => A): Option[A] =
+    try Some(read)
+    catch { case _: CorruptException => None }
+
+  private def isRight(lookup: Lookup, value: Option[Seq[Byte]]): Boolean = lookup match {
+    case Lookup.Absent           => false
+    case Lookup.Removed          => value.isEmpty
+    case Lookup.Found(record)    => value.contains(record.drop(Record.keyEnd(record)).toSeq)
+    case Lookup.Appended(record) => value.contains(record.drop(Record.keyEnd(record)).toSeq)
+  }
+
+  private def ranges(numbers: Seq[Int]): String = {
+    val starts = numbers.filter(n => !numbers.contains(n - 1))
+    val ends = numbers.filter(n => !numbers.contains(n + 1))
+    starts.zip(ends).map { case (a, b) => s"$a-$b" }.mkString(", ")
+  }
+
+  test("every truncation, and what was appended, is found by length") {
+    val (file, bytes) = goldenBytes.head
+    for (n <- bytes.indices.by(7))
+      assertThrows[CorruptException](reading(file, bytes.take(n), RunCheck.Blocks)(_ => ()))
+    assertThrows[CorruptException](reading(file, bytes :+ 0.toByte, RunCheck.Blocks)(_ => ()))
+  }
+
+  test("a missing file is an error of its own, local or not") {
+    TempFolder.use { folder =>
+      for (store <- Seq(new MemoryFileStore, new NioFileStore(folder.resolve("s")))) {
+        val file = goldenBytes.head._1
+        val local = new LocalRuns(store, folder.resolve("l"))
+        assertThrows[MissingException](local.locate(file))
+        assertThrows[MissingException](local.locate(file, RunCheck.Blocks))
+      }
+    }
+  }
+
+  test(
+    "a local copy that is not what the manifest says is fetched again (SPARK-43404, SPARK-46796)"
+  ) {
+    TempFolder.use { folder =>
+      val (file, bytes) = goldenBytes.head
+      val memory = new MemoryFileStore
+      memory.put(file.name, bytes)
+      val local = new LocalRuns(memory, folder)
+      val path = local.locate(file)
+      for (damage <- Seq(bytes.take(10), bytes.map(b => (b ^ 1).toByte), bytes ++ bytes)) {
+        Files.write(path, damage)
+        assert(Files.readAllBytes(local.locate(file)).sameElements(bytes))
+      }
+    }
+  }
+
+  test("a failed write leaves nothing: no file anywhere, no native handle, and the cursor closed") {
+    val content = Runs.random(new scala.util.Random(3), 400, 6)
+    def files(fault: Option[(Int, Fault)]): (Int, Seq[String], Seq[String], Boolean) =
+      TempFolder.use { folder =>
+        val memory = new MemoryFileStore
+        val store = new FaultyFileStore(memory)
+        fault.foreach { case (n, f) => store.failAt(n, f) }
+        Using.resource(new Room(store, folder)) { room =>
+          var closed = false
+          val inner = cursor(content)
+          val watched = new RecordCursor {
+            def advance(): Boolean = inner.advance()
+            def family: Int = inner.family
+            def bucket: Int = inner.bucket
+            def record: Array[Byte] = inner.record
+            def op: Byte = inner.op
+            def close(): Unit = closed = true
+          }
+          def write() = room.writer(1).write(VersionSpan(1, 9), watched, oldest = false)
+          if (fault.isEmpty) write() else assertThrows[UnavailableException](write())
+          (store.calls, memory.list("runs").map(_.name), room.localFiles, closed)
+        }
+      }
+    val calls = files(None)._1
+    assert(calls > 5)
+    for {
+      n <- 1 to calls
+      fault <- Seq(Fault.Before, Fault.After, Fault.Crash)
+    } {
+      val (_, remote, local, closed) = files(Some(n -> fault))
+      val finished =
+        remote.flatMap(CheckpointFiles.parse).collect { case r: RunName => r }
+      assert(finished.isEmpty && closed, s"$fault at $n")
+      assert(local.forall(name => !name.endsWith(".unfinished")), s"$fault at $n")
+    }
+  }
+
+  test("records that come out of order or fail half way leave nothing either") {
+    val store = new MemoryFileStore
+    TempFolder.use { folder =>
+      Using.resource(new Room(store, folder)) { room =>
+        val inner = cursor(Runs.random(new scala.util.Random(4), 300, 6))
+        var left = 100
+        val failing = new RecordCursor {
+          def advance(): Boolean = {
+            left -= 1
+            if (left == 0) throw new IllegalStateException("half way")
+            inner.advance()
+          }
+          def family: Int = inner.family
+          def bucket: Int = inner.bucket
+          def record: Array[Byte] = inner.record
+          def op: Byte = inner.op
+          def close(): Unit = ()
+        }
+        assertThrows[IllegalStateException](
+          room.writer().write(VersionSpan(1, 9), failing, oldest = false)
+        )
+        assert(room.localFiles.isEmpty && store.list("runs").isEmpty)
+      }
+    }
+  }
+}
