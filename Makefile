@@ -72,8 +72,9 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-stateful
 
-sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
-	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
+sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (an hour; make test takes a sample)
+	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
+	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ProviderHistorySuite"
 
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench

@@ -6,7 +6,7 @@ import scala.util.Random
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.{BusyThreads, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
 
 /**
@@ -44,9 +44,12 @@ class ProviderHistorySuite extends AnyFunSuite {
     name -> pairs.map { case (k, v) => s"spark.sql.streaming.stateStore.$k" -> v }
   }
 
+  /** `make sweep` has many more of them run. */
+  private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(3)(_.toInt)
+
   for {
     (name, conf) <- settings
-    seed <- 1 to 3
+    seed <- 1 to seeds
   }
     test(s"random history: $name, seed $seed") {
       withFolder(folder =>
@@ -54,7 +57,16 @@ class ProviderHistorySuite extends AnyFunSuite {
       )
     }
 
-  for (seed <- 1 to 3)
+  for (seed <- 1 to seeds)
+    test(s"random history on a busy machine: a snapshot per version, seed $seed") {
+      val (_, conf) = settings.find(_._1 == "a snapshot per version").get
+      withFolder { folder =>
+        val history = new History(new ProviderHarness(folder), conf, new Random(100L + seed))
+        BusyThreads.beside(history.run(steps = 1500))
+      }
+    }
+
+  for (seed <- 1 to seeds)
     test(s"random history with prefix scans, seed $seed") {
       withFolder { folder =>
         val harness = new ProviderHarness(folder, prefixKeys)
@@ -63,7 +75,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
     }
 
-  for (seed <- 1 to 4)
+  for (seed <- 1 to seeds + 1)
     test(s"random history with checkpoint ids and rival attempts, seed $seed") {
       withFolder { folder =>
         val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "3", Format2)

@@ -3,6 +3,9 @@ package io.bucketstate.testkit
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.UUID
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
@@ -34,7 +37,7 @@ final class ProviderHarness(
     settings.foreach { case (key, value) => conf.setConfString(key, value) }
     val hadoopConf = new Configuration(false)
     hadoop(hadoopConf)
-    StateStoreProvider.createAndInit(
+    val made = StateStoreProvider.createAndInit(
       StateStoreProviderId(storeId, UUID.randomUUID()),
       KeySchema,
       ValueSchema,
@@ -45,6 +48,8 @@ final class ProviderHarness(
       useMultipleValuesPerKey = false,
       stateSchemaProvider = None
     )
+    providers.add(folder -> made)
+    made
   }
 
   def file(name: String): Path = storeFolder.resolve(name)
@@ -70,10 +75,23 @@ object ProviderHarness {
   private def row(projection: UnsafeProjection, fields: Any*): UnsafeRow =
     projection.synchronized(projection(new GenericInternalRow(fields.toArray)).copy())
 
+  /** All that were made for a folder, so that those a failed test leaves open do not outlive it. */
+  private val providers = new ConcurrentLinkedQueue[(Path, StateStoreProvider)]
+
   def withFolder[A](body: Path => A): A = {
     val folder = Files.createTempDirectory("bucketstate-test ")
     try body(folder)
-    finally deleteAll(folder)
+    finally {
+      closeAll(folder)
+      deleteAll(folder)
+    }
+  }
+
+  private def closeAll(folder: Path): Unit = providers.removeIf { case (its, provider) =>
+    val ours = its.startsWith(folder)
+    // A store that its test left open is in the way of closing; the test has failed already.
+    if (ours) Try(provider.close())
+    ours
   }
 
   def withHarness[A](body: ProviderHarness => A): A = withFolder(f => body(new ProviderHarness(f)))

@@ -8,6 +8,7 @@ import scala.util.{Random, Using}
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore}
 import io.bucketstate.checkpoint.records.RecordCursor
+import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   LocalRuns,
@@ -100,7 +101,7 @@ object Runs {
   final class Room(val store: FileStore, folder: Path, codec: BlockCodec = BlockCodec.Lz4)
       extends AutoCloseable {
     val options: SstOptions = new SstOptions(codec)
-    val local: LocalRuns = new LocalRuns(store, folder)
+    val local: LocalRuns = new LocalRuns(store, WorkFolder(folder, temporary = true))
 
     def writer(maxFileBytes: Long = Long.MaxValue): RunWriter =
       new RunWriter(store, local, options, maxFileBytes)

@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint.run
 
 import java.io.{FileInputStream, InputStream, OutputStream}
+import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
 import java.time.{Clock, Duration}
 import java.util.UUID
@@ -24,15 +25,16 @@ import io.bucketstate.checkpoint.io.{Damage, FileStore, NioFileStore, ReadableFi
  *
  * Thread-safe; two threads that want the same file fetch it once.
  */
-final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.systemUTC()) {
+final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock.systemUTC()) {
   import LocalRuns._
 
-  private[this] val locks = new ConcurrentHashMap[String, AnyRef]
+  private[this] val locks = Array.fill(64)(new Object) // by name; few files are wanted at a time
+  private[this] val verified = ConcurrentHashMap.newKeySet[String]() // names
 
   /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
-    NioFileStore.makeFolder(folder)
-    folder.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
+    NioFileStore.makeFolder(folder.path)
+    folder.path.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
   /** The work file was uploaded: it becomes the copy, where there is to be one. */
@@ -44,48 +46,83 @@ final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.syste
     }
 
   /**
-   * A local file with exactly the content that the manifest promises. Throws `MissingException` if
-   * there is none, `CorruptException` if it has other bytes.
-   *
-   * @param check what of a file that lies in the checkpoint is verified now; a fetched one always is
+   * Hands a local file of the length that the manifest promises to who opens it; it is there until `open`
+   * returns. A file that had to be fetched was verified whole; of one that lies in the checkpoint each
+   * block is, when it is read. Throws `MissingException` if there is none, `CorruptException` if it has
+   * other bytes.
    */
-  def locate(file: RunFile, check: RunCheck = RunCheck.Whole): Path =
-    locks.computeIfAbsent(file.name, _ => new Object).synchronized {
-      store.localPath(file.name) match {
-        case Some(path) =>
-          val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
-          StorageErrors.translate(path.toString, "could not be opened") {
-            verifyLength(file, Files.size(path), damage)
-            if (check == RunCheck.Whole) verifyChecksum(file, checksum(path), damage)
-          }
-          path
-        case None =>
-          val copy = copyOf(file.name)
-          if (!isIntact(copy, file)) fetch(file, copy)
-          copy
-      }
-    }
+  def using[A](file: RunFile)(open: Path => A): A =
+    lockOf(file.name).synchronized(open(located(file)))
 
-  /** Deletes the copies of files that are not among these, and work that was left unfinished long ago. */
+  /**
+   * Sees to it, once, that every byte of a file is what the manifest promises, those included that are
+   * in blocks which nobody reads. Throws as [[using]] does.
+   */
+  def verify(file: RunFile): Unit = lockOf(file.name).synchronized {
+    val path = located(file)
+    if (!verified.contains(file.name)) {
+      StorageErrors.translate(path.toString, "could not be read") {
+        verifyChecksum(file, checksum(path), damageOf(file, path.toString))
+      }
+      verified.add(file.name)
+      ()
+    }
+  }
+
+  private def located(file: RunFile): Path = store.localPath(file.name) match {
+    case Some(path) =>
+      StorageErrors.translate(path.toString, "could not be opened") {
+        verifyLength(file, Files.size(path), damageOf(file, path.toString))
+      }
+      path
+    case None =>
+      val copy = copyOf(file.name)
+      if (isIntact(copy, file)) touch(copy) else fetch(file, copy)
+      verified.add(file.name)
+      copy
+  }
+
+  private def damageOf(file: RunFile, path: String): Damage =
+    new Damage(path, s"run file of ${file.entries} entries")
+
+  /**
+   * Deletes the copies of files that are not among these, and work that was left unfinished long ago. In
+   * a folder that others may use, too (another attempt, a reader of the same store), only copies that
+   * nobody has asked for since long.
+   */
   def retain(names: Set[String]): Unit =
-    StorageErrors.changing(folder.toString, "could not be tidied") {
+    StorageErrors.changing(folder.path.toString, "could not be tidied") {
       val kept = names.map(leaf)
-      if (Files.isDirectory(folder)) {
-        Using.resource(Files.newDirectoryStream(folder))(_.asScala.toSeq).foreach { path =>
+      if (Files.isDirectory(folder.path)) {
+        Using.resource(Files.newDirectoryStream(folder.path))(_.asScala.toSeq).foreach { path =>
           val name = path.getFileName.toString
-          val going = if (name.endsWith(Unfinished)) isAbandoned(path) else !kept.contains(name)
-          if (going) Files.deleteIfExists(path)
+          lockOf(name).synchronized {
+            val going =
+              if (name.endsWith(Unfinished)) isOlder(path, AbandonedAfter)
+              else !kept.contains(name) && (folder.temporary || isOlder(path, UnusedAfter))
+            if (going) Files.deleteIfExists(path)
+          }
         }
       }
-      locks.keySet.removeIf(name => !names.contains(name))
+      verified.retainAll(names.asJava)
       ()
     }
 
-  private def isAbandoned(work: Path): Boolean =
-    try Files.getLastModifiedTime(work).toInstant.isBefore(clock.instant().minus(AbandonedAfter))
+  private def lockOf(name: String): AnyRef =
+    locks(Math.floorMod(leaf(name).hashCode, locks.length))
+
+  private def isOlder(path: Path, age: Duration): Boolean =
+    try Files.getLastModifiedTime(path).toInstant.isBefore(clock.instant().minus(age))
     catch { case _: NoSuchFileException => false }
 
-  private def copyOf(name: String): Path = folder.resolve(leaf(name))
+  /** Tells who shares the folder that the copy is wanted. */
+  private def touch(copy: Path): Unit =
+    StorageErrors.changing(copy.toString, "could not be used") {
+      Files.setLastModifiedTime(copy, FileTime.from(clock.instant()))
+      ()
+    }
+
+  private def copyOf(name: String): Path = folder.path.resolve(leaf(name))
 
   private def isIntact(copy: Path, file: RunFile): Boolean =
     StorageErrors.changing(copy.toString, "could not be read") {
@@ -93,8 +130,7 @@ final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.syste
     }
 
   private def fetch(file: RunFile, copy: Path): Unit = {
-    val damage =
-      new Damage(s"${store.location}/${file.name}", s"run file of ${file.entries} entries")
+    val damage = damageOf(file, s"${store.location}/${file.name}")
     val work = workFile(file.name)
     try {
       val crc = new CRC32C
@@ -127,24 +163,10 @@ final class LocalRuns(store: FileStore, folder: Path, clock: Clock = Clock.syste
   }
 }
 
-/** What is verified of a run's file that is opened where it lies in the checkpoint. */
-sealed trait RunCheck
-
-object RunCheck {
-
-  /** The checksum of the whole file, which costs reading it once. */
-  case object Whole extends RunCheck
-
-  /**
-   * The length now, and each block's own checksum when the block is read. Enough to never return
-   * wrong data or miss a key; what it leaves is finding damage in blocks that nobody reads.
-   */
-  case object Blocks extends RunCheck
-}
-
 private[checkpoint] object LocalRuns {
   private val Unfinished = ".unfinished"
   private val AbandonedAfter = Duration.ofDays(1)
+  private val UnusedAfter = Duration.ofHours(1)
   private val FetchBytes = 4L * 1024 * 1024
   private val CopyBytes = 256 * 1024
 

@@ -9,13 +9,6 @@ import scala.util.Using
 import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, StorageErrors}
 
 /**
- * Where a store keeps its working files.
- *
- * @param temporary whether the folder is this provider's alone and goes with it
- */
-final case class WorkFolder(path: Path, temporary: Boolean)
-
-/**
  * All that a store needs to read and write runs, made when it is first used: a store that neither
  * starts from a snapshot nor makes one loads no native library and makes no folder. Thread-safe.
  *
@@ -61,7 +54,7 @@ final class RunAccess(
   private final class Opened extends AutoCloseable {
     val options: SstOptions = new SstOptions(codec)
     private val folder = newFolder()
-    val local: LocalRuns = new LocalRuns(store, folder.path, clock)
+    val local: LocalRuns = new LocalRuns(store, folder, clock)
     val readers: RunReaders = new RunReaders(local, options)
     val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
 

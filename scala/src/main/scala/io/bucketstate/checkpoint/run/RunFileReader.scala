@@ -21,40 +21,49 @@ final class RunFileReader private (
     options: SstOptions,
     damage: Damage
 ) extends AutoCloseable {
-  private[this] var users = 1 // the reader itself is one, until it is closed
+  private[this] var users = 1 // whoever holds it, the opener first, and the open cursors
   private[this] var closed = false
-  private[this] lazy val points = cursorOf(options.point)
-  private[this] var hasPoints = false
+  private[this] var points: RunFileCursor = _ // made when a key is first looked up
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
-  def scanAll(): RecordCursor =
-    cursor(cursorOf(options.scan).all(file.entries))
+  def scanAll(): RecordCursor = cursor(_.all(file.entries))
 
   /** What the file has of these buckets. */
-  def scan(span: BucketSpan): RecordCursor =
-    cursor(cursorOf(options.scan).within(span))
+  def scan(span: BucketSpan): RecordCursor = cursor(_.within(span))
 
   def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = synchronized {
     requireOpen()
-    if (!hasPoints) {
-      acquire()
-      hasPoints = true
-    }
+    if (points == null) points = cursorOf(options.point, () => ())
     points.find(RunFormat.keyOf(family, bucket, key))
   }
 
+  /** Keeps the file open, even when it is closed meanwhile, until [[release]]. */
+  private[run] def hold(): Unit = synchronized {
+    requireOpen()
+    options.acquired()
+    users += 1
+  }
+
+  private[run] def release(): Unit = synchronized {
+    users -= 1
+    if (users == 0) {
+      if (points != null) points.close()
+      sst.close()
+    }
+    options.released()
+  }
+
+  /** The opener needs it no more. */
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
-      if (hasPoints) points.close()
       release()
     }
   }
 
-  private def cursor(make: => RunFileCursor): RunFileCursor = synchronized {
-    requireOpen()
-    acquire()
-    try make
+  private def cursor(begin: RunFileCursor => RunFileCursor): RecordCursor = synchronized {
+    hold()
+    try begin(cursorOf(options.scan, () => release()))
     catch {
       case failure: Throwable =>
         release()
@@ -62,38 +71,20 @@ final class RunFileReader private (
     }
   }
 
-  private def cursorOf(reading: ReadOptions): RunFileCursor =
-    new RunFileCursor(sst.newIterator(reading), path, damage, () => release())
-
-  private def acquire(): Unit = {
-    options.acquired()
-    users += 1
-  }
-
-  private def release(): Unit = synchronized {
-    users -= 1
-    if (users == 0) sst.close()
-    options.released()
-  }
+  private def cursorOf(reading: ReadOptions, onClose: () => Unit): RunFileCursor =
+    new RunFileCursor(sst.newIterator(reading), path, damage, onClose)
 
   private def requireOpen(): Unit =
-    if (closed) throw new IllegalStateException(s"$path was closed")
+    if (users == 0) throw new IllegalStateException(s"$path was closed")
 }
 
 object RunFileReader {
 
-  /**
-   * Opens a file, fetching it first where it is not on a local disk. The caller closes it.
-   *
-   * @param check what is verified before anything is read, of a file that lies in the checkpoint
-   */
-  def open(
-      file: RunFile,
-      local: LocalRuns,
-      options: SstOptions,
-      check: RunCheck = RunCheck.Whole
-  ): RunFileReader = {
-    val path = local.locate(file, check)
+  /** Opens a file, fetching it first where it is not on a local disk. The caller closes it. */
+  def open(file: RunFile, local: LocalRuns, options: SstOptions): RunFileReader =
+    local.using(file)(opened(file, _, options))
+
+  private def opened(file: RunFile, path: Path, options: SstOptions): RunFileReader = {
     val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
     options.acquired()
     val sst = new SstFileReader(options.options)

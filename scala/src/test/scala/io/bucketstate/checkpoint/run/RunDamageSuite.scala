@@ -1,12 +1,12 @@
 package io.bucketstate.checkpoint.run
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 
 import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{BlockCodec, CheckpointFiles, NioFileStore, RunName}
+import io.bucketstate.checkpoint.io.{BlockCodec, CheckpointFiles, FileStore, NioFileStore, RunName}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
@@ -45,7 +45,7 @@ class RunDamageSuite extends AnyFunSuite {
   }
 
   /** Opens and reads the file from a store that has to fetch it, and from one where it lies. */
-  private def reading(file: RunFile, bytes: Array[Byte], check: RunCheck)(
+  private def reading(file: RunFile, bytes: Array[Byte])(
       read: RunFileReader => Any
   ): Unit =
     TempFolder.use { folder =>
@@ -55,7 +55,7 @@ class RunDamageSuite extends AnyFunSuite {
       nio.write(file.name)(_.write(bytes))
       for (store <- Seq(memory, nio))
         Using.resource(new Room(store, folder.resolve(store.getClass.getName))) { room =>
-          Using.resource(RunFileReader.open(file, room.local, room.options, check))(read)
+          Using.resource(RunFileReader.open(file, room.local, room.options))(read)
         }
     }
 
@@ -68,14 +68,14 @@ class RunDamageSuite extends AnyFunSuite {
       flipped(i) = (flipped(i) ^ (1 << (i % 8))).toByte
       val memory = new MemoryFileStore
       memory.put(file.name, flipped)
-      val remote = new LocalRuns(memory, folder.resolve("a"))
-      val e = intercept[CorruptException](remote.locate(file))
+      val remote = localRuns(memory, folder.resolve("a"))
+      val e = intercept[CorruptException](remote.using(file)(identity))
       assert(e.file == s"memory:/${file.name}" && e.getMessage.contains("expected checksum"))
       assert(Using.resource(Files.list(folder.resolve("a")))(_.count) == 0)
     }
   }
 
-  test("every flipped byte is found where the file lies, before anything is read") {
+  test("every flipped byte is found where the file lies, before it is scanned") {
     val (file, bytes) = goldenBytes.minBy(_._2.length)
     TempFolder.use { folder =>
       val store = new NioFileStore(folder)
@@ -83,7 +83,7 @@ class RunDamageSuite extends AnyFunSuite {
         val flipped = bytes.clone()
         flipped(i) = (flipped(i) ^ 0x10).toByte
         store.write(file.name)(_.write(flipped))
-        assertThrows[CorruptException](new LocalRuns(store, folder).locate(file))
+        assertThrows[CorruptException](localRuns(store, folder).verify(file))
       }
     }
   }
@@ -96,11 +96,11 @@ class RunDamageSuite extends AnyFunSuite {
   test("even with block checksums alone a flipped byte never changes or hides a key") {
     for ((file, bytes) <- goldenBytes) TempFolder.use { folder =>
       val store = new NioFileStore(folder.resolve("store"))
-      val local = new LocalRuns(store, folder.resolve("local"))
+      val local = localRuns(store, folder.resolve("local"))
       def opened[A](read: RunFileReader => A): Option[A] =
         Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
           unlessDamaged(
-            Using.resource(RunFileReader.open(file, local, options, RunCheck.Blocks))(read)
+            Using.resource(RunFileReader.open(file, local, options))(read)
           )
         }
       store.write(file.name)(_.write(bytes))
@@ -135,6 +135,9 @@ class RunDamageSuite extends AnyFunSuite {
     }
   }
 
+  private def localRuns(store: FileStore, folder: Path): LocalRuns =
+    new LocalRuns(store, WorkFolder(folder, temporary = true))
+
   private def unlessDamaged[A](read: => A): Option[A] =
     try Some(read)
     catch { case _: CorruptException => None }
@@ -155,17 +158,17 @@ class RunDamageSuite extends AnyFunSuite {
   test("every truncation, and what was appended, is found by length") {
     val (file, bytes) = goldenBytes.head
     for (n <- bytes.indices.by(7))
-      assertThrows[CorruptException](reading(file, bytes.take(n), RunCheck.Blocks)(_ => ()))
-    assertThrows[CorruptException](reading(file, bytes :+ 0.toByte, RunCheck.Blocks)(_ => ()))
+      assertThrows[CorruptException](reading(file, bytes.take(n))(_ => ()))
+    assertThrows[CorruptException](reading(file, bytes :+ 0.toByte)(_ => ()))
   }
 
   test("a missing file is an error of its own, local or not") {
     TempFolder.use { folder =>
       for (store <- Seq(new MemoryFileStore, new NioFileStore(folder.resolve("s")))) {
         val file = goldenBytes.head._1
-        val local = new LocalRuns(store, folder.resolve("l"))
-        assertThrows[MissingException](local.locate(file))
-        assertThrows[MissingException](local.locate(file, RunCheck.Blocks))
+        val local = localRuns(store, folder.resolve("l"))
+        assertThrows[MissingException](local.using(file)(identity))
+        assertThrows[MissingException](local.verify(file))
       }
     }
   }
@@ -177,11 +180,11 @@ class RunDamageSuite extends AnyFunSuite {
       val (file, bytes) = goldenBytes.head
       val memory = new MemoryFileStore
       memory.put(file.name, bytes)
-      val local = new LocalRuns(memory, folder)
-      val path = local.locate(file)
+      val local = localRuns(memory, folder)
+      val path = local.using(file)(identity)
       for (damage <- Seq(bytes.take(10), bytes.map(b => (b ^ 1).toByte), bytes ++ bytes)) {
         Files.write(path, damage)
-        assert(Files.readAllBytes(local.locate(file)).sameElements(bytes))
+        assert(Files.readAllBytes(local.using(file)(identity)).sameElements(bytes))
       }
     }
   }

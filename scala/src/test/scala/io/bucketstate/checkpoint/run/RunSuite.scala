@@ -146,10 +146,10 @@ class RunSuite extends AnyFunSuite {
       val run = room.write(nothing + (place(0, 0, Array(1)) -> Some(Seq[Byte](2))))
       def copies = room.localFiles
       assert(copies.isEmpty == (name == "nio"))
-      val path = room.local.locate(run.files.head)
+      val path = room.local.using(run.files.head)(identity)
       if (name != "nio") {
         room.store.delete(run.files.head.name)
-        assert(room.local.locate(run.files.head) == path)
+        assert(room.local.using(run.files.head)(identity) == path)
         room.local.retain(Set.empty)
         assert(copies.isEmpty)
       }
