@@ -6,7 +6,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.spark.{BucketedStore, SparkMetrics, SparkSettings}
+import io.bucketstate.spark.{BucketedReadStore, BucketedStore, SparkMetrics, SparkSettings}
 
 /**
  * The state store provider: what users name in `spark.sql.streaming.stateStore.providerClass`.
@@ -56,6 +56,16 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
       forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean
   ): StateStore = store.openForWrite(version, stateStoreCkptId, forceSnapshotOnCommit, loadEmpty)
+
+  override def upgradeReadStoreToWriteStore(
+      readStore: ReadStateStore,
+      version: Long,
+      uniqueId: Option[String],
+      forceSnapshotOnCommit: Boolean
+  ): StateStore = {
+    val reader = Option(readStore).collect { case ours: BucketedReadStore => ours }
+    store.openForWrite(version, uniqueId, forceSnapshotOnCommit, loadEmpty = false, reader)
+  }
 
   override def getReadStore(version: Long, uniqueId: Option[String]): ReadStateStore =
     store.openForRead(version, uniqueId)

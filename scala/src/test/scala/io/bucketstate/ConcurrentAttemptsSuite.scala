@@ -6,8 +6,9 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.error.ConflictException
+import io.bucketstate.error.{ConflictException, UnavailableException}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
 
 /** Two attempts that both believe that the store is theirs: on one executor, and on two. */
 class ConcurrentAttemptsSuite extends AnyFunSuite {
@@ -139,6 +140,71 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
       assert(retry.commit() == 2)
       assert(contents(provider.getReadStore(2)).keySet == Set((1L, "a"), (3L, "c")))
       provider.close()
+    }
+  }
+
+  test("a task never writes on top of another attempt than it has read from memory") {
+    withHarness { harness =>
+      val (mine, other) = (harness.provider(), harness.provider())
+      batch(mine, 0)((1L, "a") -> (1L, "shared"))()
+      batch(mine, 1)((2L, "b") -> (2L, "mine"))()
+      val reader = mine.getReadStore(2)
+      assert(valueOf(reader.get(key(2, "b"))) == (2L, "mine"))
+      batch(other, 1)((2L, "b") -> (2L, "theirs"))()
+      other.close()
+
+      // Spark unloaded the provider in between, and made another one for the same task.
+      val fresh = harness.provider()
+      val error = intercept[ConflictException](fresh.upgradeReadStoreToWriteStore(reader, 2))
+      assert(error.getMessage.contains("was read as commit"))
+      reader.release()
+
+      val again = fresh.getReadStore(2)
+      assert(valueOf(again.get(key(2, "b"))) == (2L, "theirs"))
+      val store = fresh.upgradeReadStoreToWriteStore(again, 2)
+      store.put(key(3, "c"), value(3, "on top"))
+      assert(store.commit() == 3)
+      again.release()
+      mine.close()
+      fresh.close()
+    }
+  }
+
+  test("the same when memory was dropped because of a conflict") {
+    withHarness { harness =>
+      val (mine, other) = (harness.provider(), harness.provider())
+      batch(mine, 0)((1L, "a") -> (1L, "shared"))()
+      batch(mine, 1)((2L, "b") -> (2L, "mine"))()
+      val reader = mine.getReadStore(2)
+      batch(other, 1)((2L, "b") -> (2L, "theirs"))()
+      val zombie = mine.getStore(2)
+      intercept[SparkException](zombie.commit())
+      zombie.abort()
+      assertThrows[ConflictException](mine.upgradeReadStoreToWriteStore(reader, 2))
+      reader.release()
+      mine.close()
+      other.close()
+    }
+  }
+
+  test("a check that cannot be made fails the task, and memory stays") {
+    withFolder { folder =>
+      FaultyFileManager.script(folder) { script =>
+        val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
+        val provider = harness.provider()
+        batch(provider, 0)((1L, "a") -> (1L, "one"))()
+        script.failNext("open 1.changelog", CallFault.Throws)
+        val store = provider.getStore(1)
+        store.put(key(2, "b"), value(2, "two"))
+        val error = intercept[SparkException](store.commit())
+        assert(error.getCause.isInstanceOf[UnavailableException])
+        store.abort()
+        val retry = provider.getStore(1)
+        retry.put(key(2, "b"), value(2, "two"))
+        assert(retry.commit() == 2)
+        assert(figures(retry)("bucketedTableReloads") == 0, "memory was of no fault")
+        provider.close()
+      }
     }
   }
 }

@@ -5,7 +5,6 @@ import scala.util.{Random, Try}
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.FileStores
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
@@ -70,7 +69,7 @@ class FaultSweepSuite extends AnyFunSuite {
     FaultyFileManager.script(folder) { script =>
       val harness = new ProviderHarness(
         folder,
-        hadoop = _.set(FileStores.FileManagerSetting, classOf[FaultyFileManager].getName)
+        hadoop = FaultyFileManager.configure
       )
       fault.foreach { case (n, kind) => script.failAt(n, kind) }
       def clue = s"fault $fault of ${fault.fold("")(f => script.calls.lift(f._1 - 1).mkString)}"

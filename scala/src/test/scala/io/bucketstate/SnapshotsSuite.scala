@@ -9,7 +9,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.checkpoint.io.{Attempt, FileStores, ManifestName, NioFileStore}
+import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
@@ -47,7 +47,7 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
   /** A checkpoint that is reached through Spark's file manager, as on an object store. */
   private def remote(folder: Path) = new ProviderHarness(
     folder,
-    hadoop = _.set(FileStores.FileManagerSetting, classOf[FaultyFileManager].getName)
+    hadoop = FaultyFileManager.configure
   )
 
   private def files(harness: ProviderHarness, ending: String): Seq[Path] =
@@ -55,9 +55,6 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
 
   private def manifests(harness: ProviderHarness): Seq[Long] =
     files(harness, ".manifest").map(_.getFileName.toString.takeWhile(_.isDigit).toLong).sorted
-
-  private def figures(store: StateStore): Map[String, Long] =
-    store.metrics.customMetrics.map { case (metric, n) => metric.name -> n }
 
   test("a snapshot covers the versions Spark has built on, and none above") {
     withHarness { harness =>

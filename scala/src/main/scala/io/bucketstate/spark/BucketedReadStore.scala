@@ -1,5 +1,7 @@
 package io.bucketstate.spark
 
+import java.util.UUID
+
 import org.apache.spark.sql.execution.streaming.state.{StateStoreErrors, StateStoreId}
 
 import io.bucketstate.spark.StoreLifecycle._
@@ -8,13 +10,15 @@ import io.bucketstate.spark.StoreLifecycle._
  * A version opened for reading. It shares the table with the writer and with other readers; the version
  * it reads stays as it is until `release` or `abort`.
  *
- * @param onEnd called once, when the version is no longer read
+ * @param readFrom which commit of the version is read, None for the empty store
+ * @param onEnd    called once, when the version is no longer read
  */
 private[bucketstate] final class BucketedReadStore(
     id: StateStoreId,
     version: Long,
     families: FamilyViews,
     validator: RowValidator,
+    val readFrom: Option[UUID],
     onEnd: () => Unit
 ) extends StoreView(id, version, families, validator) {
 

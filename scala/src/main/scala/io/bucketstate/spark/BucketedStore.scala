@@ -15,6 +15,7 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.retention.RetentionRules
+import io.bucketstate.error.{ConflictException, MissingException}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.store.{
   CheckpointIds,
@@ -103,12 +104,15 @@ private[bucketstate] final class BucketedStore(
    * @param checkpointId which attempt at `version` to build on. Not looked at when ids are turned off,
    *                     as in Spark's RocksDB provider; without one the version must have been written
    *                     without, as in the first batch after ids were turned on.
+   * @param reader       what the same task has read the version with, if it has: its rows and ours must
+   *                     be of one commit
    */
   def openForWrite(
       version: Long,
       checkpointId: Option[String],
       forceSnapshot: Boolean,
-      loadEmpty: Boolean
+      loadEmpty: Boolean,
+      reader: Option[BucketedReadStore] = None
   ): StateStore = {
     requireVersion(version)
     val base = if (conf.enableStateStoreCheckpointIds) checkpointId else None
@@ -122,9 +126,10 @@ private[bucketstate] final class BucketedStore(
     try {
       val start = ticker.nanos
       val opened = loading(keeper.openForWrite(version, base))
+      reader.foreach(requireSameCommit(_, opened))
       val readerMs = loadedByReader.getAndSet(-1L)
       val loadMs = opened match {
-        case Opened.Reloaded(_) => Some(ticker.millisSince(start))
+        case _: Opened.Reloaded => Some(ticker.millisSince(start))
         case _                  => Option.when(readerMs >= 0)(readerMs)
       }
       newestBuiltOn = Attempt(version, base)
@@ -134,7 +139,7 @@ private[bucketstate] final class BucketedStore(
       val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newId)
       val lineage = checkOf(opened, version, base)
       val session =
-        new Session(opened, stamp, loadMs, lineage, ids, keeper.commitOf(version), forceSnapshot)
+        new Session(opened, stamp, loadMs, lineage, ids, forceSnapshot)
       val store =
         new BucketedStateStore(id, version, viewsOf(opened.table, version + 1), validator, session)
       onTaskEnd(() => store.abortIfOpen(), () => lock.release(stamp))
@@ -158,11 +163,11 @@ private[bucketstate] final class BucketedStore(
     val opened = loading(keeper.openForRead(version, checkpointId))
     val table = opened.table
     opened match {
-      case Opened.Reloaded(_) => loadedByReader.set(ticker.millisSince(start))
+      case _: Opened.Reloaded => loadedByReader.set(ticker.millisSince(start))
       case _                  => ()
     }
     val end = () => keeper.endRead(table, version)
-    val store = new BucketedReadStore(id, version, viewsOf(table, version), validator, end)
+    val store = new BucketedReadStore(id, version, viewsOf(table, version), validator, opened.commitId, end)
     onTaskEnd(() => store.endIfOpen(), () => ())
     store
   }
@@ -261,10 +266,23 @@ private[bucketstate] final class BucketedStore(
    */
   private def checkOf(opened: Opened, version: Long, base: Option[String]): LineageCheck =
     opened match {
-      case Opened.Reloaded(_)  => LineageCheck.Settled
+      case _: Opened.Reloaded  => LineageCheck.Settled
       case _ if base.isDefined => LineageCheck.Settled
       case _                   =>
-        keeper.commitOf(version).fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
+        opened.commitId.fold(LineageCheck.Settled)(LineageCheck.start(files, version, _))
+    }
+
+  /**
+   * With checkpoint format 1 a task may read an attempt at its version from memory and write on top of
+   * another one: when the provider was unloaded in between, or memory was dropped because of a conflict.
+   */
+  private def requireSameCommit(reader: BucketedReadStore, opened: Opened): Unit =
+    if (reader.readFrom != opened.commitId) {
+      throw new ConflictException(
+        s"version ${reader.version} of $id was read as commit ${reader.readFrom.mkString}, it is now " +
+          s"of commit ${opened.commitId.mkString}",
+        "Another attempt of the task won meanwhile. This attempt fails; its retry reads the winner's rows."
+      )
     }
 
   /** Spark runs these when the task ends, however it ends; outside a task there is nobody to run them. */
@@ -283,7 +301,6 @@ private[bucketstate] final class BucketedStore(
       loadMs: Option[Long],
       lineage: LineageCheck,
       override val ids: CheckpointIds,
-      baseCommit: Option[UUID],
       forceSnapshot: Boolean
   ) extends WriteSession {
     private[this] val lazyLoadsBefore = opened.table.lazyLoads
@@ -291,9 +308,10 @@ private[bucketstate] final class BucketedStore(
     override def commit(): StateStoreMetrics = {
       try lineage.settle()
       catch {
-        case failure: Throwable =>
+        // A read that failed says nothing of what is in memory.
+        case e @ (_: ConflictException | _: MissingException) =>
           keeper.forget()
-          throw failure
+          throw e
       }
       val due = if (config.snapshotsInCommit) snapshots.due(keeper, newestBuiltOn) else None
       val figures =
@@ -311,7 +329,7 @@ private[bucketstate] final class BucketedStore(
 
     private def publish(): Map[MetricKey, Long] = {
       val commitId = newId()
-      val figures = committer.commit(opened.table, ids, commitId, baseCommit)
+      val figures = committer.commit(opened.table, ids, commitId, opened.commitId)
       keeper.committed(opened.table, commitId, ids.own)
       snapshots.checkpointed(opened.table, figures(MetricKey.ChangelogBytes))
       figures
@@ -352,7 +370,7 @@ private[bucketstate] final class BucketedStore(
 
     private def openingFigures: Map[MetricKey, Long] = (opened, loadMs) match {
       case (_, Some(ms))           => Map(MetricKey.TableReloads -> 1L, MetricKey.ReloadTime -> ms)
-      case (Opened.Reopened(_), _) => Map(MetricKey.TableReopens -> 1L)
+      case (_: Opened.Reopened, _) => Map(MetricKey.TableReopens -> 1L)
       case _                       => Map(MetricKey.TableHits -> 1L)
     }
   }

@@ -17,7 +17,7 @@ private[bucketstate] final class ReplayedState(
     validator: RowValidator
 ) {
   def forRead: ReadStateStore =
-    new BucketedReadStore(id, table.newest, viewsAt(table.newest), validator, () => ())
+    new BucketedReadStore(id, table.newest, viewsAt(table.newest), validator, None, () => ())
 
   def forWrite: StateStore = {
     val version = table.newest

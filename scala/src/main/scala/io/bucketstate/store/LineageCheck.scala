@@ -2,41 +2,63 @@ package io.bucketstate.store
 
 import java.util.UUID
 import java.util.concurrent.{
-  CompletableFuture,
   ExecutionException,
+  FutureTask,
   LinkedBlockingQueue,
   ThreadPoolExecutor,
-  TimeUnit
+  TimeUnit,
+  TimeoutException
 }
 
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.error.ConflictException
+import io.bucketstate.error.{ConflictException, UnavailableException}
 
 /**
  * Finds out whether the changelog of a version is still the one that memory was built from: with
  * checkpoint format 1 two attempts of a task write the same name, and the last one wins. One small read,
  * made beside the batch; the task asks for the outcome before it commits.
+ *
+ * @param file  as users find it
+ * @param check the read, begun or not
  */
-private[bucketstate] final class LineageCheck private (outcome: CompletableFuture[Void]) {
+private[bucketstate] final class LineageCheck private (file: String, check: FutureTask[Unit]) {
 
-  /** Waits for the read; throws `ConflictException` if the file is another attempt's. */
-  def settle(): Unit =
-    try {
-      outcome.get()
-      ()
-    } catch {
+  /**
+   * Waits for the read, or makes it now if its turn has not come: slow reads of other stores hold nobody
+   * up. Throws `ConflictException` if the file is another attempt's, `MissingException` if it is gone,
+   * and `UnavailableException` if nobody can tell.
+   */
+  def settle(limitMs: Long = LineageCheck.LimitMs): Unit = {
+    check.run()
+    try check.get(limitMs, TimeUnit.MILLISECONDS)
+    catch {
       case e: ExecutionException => throw e.getCause
+      case e: TimeoutException   =>
+        throw new UnavailableException(
+          file,
+          s"a read of its first bytes has not ended after $limitMs ms",
+          "Check that the checkpoint's file system is reachable; the same task may succeed when it is " +
+            "tried again.",
+          e
+        )
     }
+  }
 }
 
 private[bucketstate] object LineageCheck {
 
-  /** Nothing to check: the version was read from its file just now, or is the empty store. */
-  val Settled: LineageCheck = new LineageCheck(CompletableFuture.completedFuture[Void](null))
+  /** Longer than any read of some bytes takes that still comes to an end. */
+  private final val LimitMs = 60000L
 
-  def start(store: FileStore, version: Long, expected: UUID): LineageCheck =
-    new LineageCheck(CompletableFuture.runAsync(() => compare(store, version, expected), threads))
+  /** Nothing to check: the version was read from its file just now, or is the empty store. */
+  val Settled: LineageCheck = new LineageCheck("", new FutureTask[Unit](() => ()))
+
+  def start(store: FileStore, version: Long, expected: UUID): LineageCheck = {
+    val check = new FutureTask[Unit](() => compare(store, version, expected))
+    threads.execute(check)
+    new LineageCheck(s"${store.location}/${Attempt(version).changelog}", check)
+  }
 
   private def compare(store: FileStore, version: Long, expected: UUID): Unit = {
     val file = Attempt(version)

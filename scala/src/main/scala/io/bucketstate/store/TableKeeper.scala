@@ -12,11 +12,14 @@ import io.bucketstate.table.VersionedTable
 /** How a version came to be in memory. */
 private[bucketstate] sealed trait Opened {
   def table: VersionedTable
+
+  /** Which commit of the version it is; None for the empty store. */
+  def commitId: Option[UUID]
 }
 private[bucketstate] object Opened {
-  final case class Hit(table: VersionedTable) extends Opened
-  final case class Reopened(table: VersionedTable) extends Opened
-  final case class Reloaded(table: VersionedTable) extends Opened
+  final case class Hit(table: VersionedTable, commitId: Option[UUID]) extends Opened
+  final case class Reopened(table: VersionedTable, commitId: Option[UUID]) extends Opened
+  final case class Reloaded(table: VersionedTable, commitId: Option[UUID]) extends Opened
 }
 
 /**
@@ -46,11 +49,11 @@ private[bucketstate] final class TableKeeper(
     if (table != null) table.abort()
     val opened =
       if (!holds(version, checkpointId)) reload(version, checkpointId)
-      else if (table.newest == version) Opened.Hit(table)
+      else if (table.newest == version) Opened.Hit(table, commitOf(version))
       else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
       else {
         table.rollBackTo(version)
-        Opened.Reopened(table)
+        Opened.Reopened(table, commitOf(version))
       }
     val wanted = version - Math.max(0, versionsInMemory - 2)
     opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min))
@@ -65,11 +68,14 @@ private[bucketstate] final class TableKeeper(
    */
   def openForRead(version: Long, checkpointId: Option[String]): Opened =
     synchronized {
-      if (holds(version, checkpointId)) Some(register(Opened.Hit(table), version))
+      if (holds(version, checkpointId)) Some(register(Opened.Hit(table, commitOf(version)), version))
       else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
         Some(register(reload(version, checkpointId), version))
       } else None
-    }.getOrElse(Opened.Reloaded(load(version, checkpointId).table))
+    }.getOrElse {
+      val recovered = load(version, checkpointId)
+      Opened.Reloaded(recovered.table, recovered.commitId)
+    }
 
   def endRead(from: VersionedTable, version: Long): Unit = synchronized {
     if (from eq table) {
@@ -100,7 +106,7 @@ private[bucketstate] final class TableKeeper(
    */
   def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
     Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
-      register(Opened.Hit(held), version)
+      register(version)
       val ended = new AtomicBoolean
       val release = () => if (ended.compareAndSet(false, true)) endRead(held, version)
       BucketSource.ofState(held.familiesAt(version), version) -> release
@@ -134,12 +140,17 @@ private[bucketstate] final class TableKeeper(
     table = recovered.table
     origins(version) = Origin(recovered.commitId, checkpointId)
     onLoad(recovered)
-    Opened.Reloaded(table)
+    Opened.Reloaded(table, recovered.commitId)
   }
 
   private def register(opened: Opened, version: Long): Opened = {
-    readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
+    register(version)
     opened
+  }
+
+  private def register(version: Long): Unit = {
+    readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
+    ()
   }
 }
 

@@ -15,6 +15,8 @@ import org.apache.hadoop.fs._
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 
+import io.bucketstate.checkpoint.io.FileStores
+
 /** What happens to one call of a [[FaultyFileManager]]. */
 sealed trait CallFault
 
@@ -100,6 +102,10 @@ final class FaultyFileManager(path: Path, conf: Configuration) extends Checkpoin
 }
 
 object FaultyFileManager {
+
+  /** Makes it the file manager of a provider. */
+  def configure(hadoopConf: Configuration): Unit =
+    hadoopConf.set(FileStores.FileManagerSetting, classOf[FaultyFileManager].getName)
 
   /** The calls of one checkpoint, and what is to happen to them. Thread-safe. */
   final class Script {

@@ -124,6 +124,10 @@ object ProviderHarness {
     finally iterator.close()
   }
 
+  /** A store's custom metrics by name. */
+  def figures(store: StateStore): Map[String, Long] =
+    store.metrics.customMetrics.map { case (metric, n) => metric.name -> n }
+
   /** Opens a version, changes it, commits; `puts` before `removes`. */
   def batch(provider: StateStoreProvider, version: Long)(
       puts: ((Long, String), (Long, String))*
