@@ -216,6 +216,54 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
     }
   }
 
+  test("retention and restart do not trust a manifest whose version was written again") {
+    withHarness { harness =>
+      val conf = spark(
+        "minBatchesToRetain" -> "1",
+        "ratioExtraSpaceAllowedInCheckpoint" -> "0",
+        "stateStore.bucketed.snapshot.maxVersions" -> "1000"
+      )
+      val (mine, other) = (harness.provider(conf: _*), harness.provider(conf: _*))
+      run(mine, 0, 3, Map.empty)
+      val store = mine.getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      store.put(key(1, "a"), value(1, "mine"))
+      assert(store.commit() == 4)
+      assert(manifests(harness) == Seq(4L))
+      batch(other, 3)((1L, "a") -> (1L, "theirs"))()
+      other.close()
+
+      val late = mine.getStore(4) // Spark asks for 4; whose it is, only the file knows
+      mine.doMaintenance()
+      late.abort()
+      mine.close()
+
+      val restarted = harness.provider(conf: _*)
+      val read = restarted.getReadStore(4)
+      assert(valueOf(read.get(key(1, "a"))) == (1L, "theirs"))
+      read.release()
+      restarted.close()
+    }
+  }
+
+  test("a store that lives for one batch lists its folder with every so-manieth version alone") {
+    withFolder { folder =>
+      FaultyFileManager.script(folder) { script =>
+        val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
+        val conf = spark("stateStore.unloadOnCommit" -> "true", "minBatchesToRetain" -> "10")
+        def lists = script.calls.count(_.startsWith("list runs"))
+        val each = (0 until 12).map { n =>
+          val before = lists
+          val provider = harness.provider(conf: _*)
+          batch(provider, n.toLong)((1L, "a") -> (n.toLong, "x"))()
+          provider.doMaintenance()
+          provider.close()
+          lists - before
+        }
+        assert(each.count(_ > 0) == 4, s"minVersionsToDelete is 0.3 x 10: $each")
+      }
+    }
+  }
+
   test("retention with checkpoint ids, also when the query was restarted meanwhile") {
     withHarness { harness =>
       val settings = inCommit :+ Format2

@@ -83,6 +83,7 @@ private[bucketstate] final class BucketedStore(
       maxVersionsToDelete = config.spark.maxVersionsToDelete
     ),
     config.spark.minVersionsToDelete,
+    conf.unloadOnCommit,
     () => snapshots.inFlight,
     Clock.systemUTC()
   )
@@ -216,8 +217,9 @@ private[bucketstate] final class BucketedStore(
 
   def maintain(): Unit = if (!ended) {
     lock.failIfClosed("MAINTENANCE", "maintenance")
-    // While a part of the table lies in files only, they are needed, whatever the plan says.
-    if (!keeper.isLoading) maintenance.run(newestBuiltOn)
+    // While a part of the table lies in files only, they are needed, whatever the plan says; unless Spark
+    // unloads the store right after this.
+    if (conf.unloadOnCommit || !keeper.isLoading) maintenance.run(newestBuiltOn)
   }
 
   /** Waits for a task that still writes, within the lock's time limit. */

@@ -17,13 +17,18 @@ import io.bucketstate.error.BucketstateException
  *
  * Never throws for what storage does: a failure is counted, logged with its cause and tried again.
  *
+ * Where Spark unloads the store after each batch (`unloadOnCommit`), every batch's is new: then it runs
+ * with every so-manieth version alone.
+ *
  * @param minVersionsToDelete 0 or less to run every time
+ * @param isUnloaded          whether the store lives for one batch
  * @param inFlight            data files that a snapshot under way builds on
  */
 private[bucketstate] final class StoreMaintenance(
     store: FileStore,
     rules: RetentionRules,
     minVersionsToDelete: Long,
+    isUnloaded: Boolean,
     inFlight: () => Set[String],
     clock: Clock,
     interval: Duration = RetentionPlan.DefaultGrace
@@ -40,7 +45,7 @@ private[bucketstate] final class StoreMaintenance(
   /** @param latest the newest version that Spark has built on */
   def run(latest: Attempt): Unit = synchronized {
     val now = clock.instant()
-    if (latest.version - lastLatest >= minVersionsToDelete || !now.isBefore(nextRun)) {
+    if (isDue(latest, now)) {
       nextRun = now.plus(interval)
       lastLatest = latest.version
       try clean(latest)
@@ -52,11 +57,16 @@ private[bucketstate] final class StoreMaintenance(
     }
   }
 
+  private def isDue(latest: Attempt, now: Instant): Boolean =
+    if (isUnloaded) minVersionsToDelete <= 0 || latest.version % minVersionsToDelete == 0
+    else latest.version - lastLatest >= minVersionsToDelete || !now.isBefore(nextRun)
+
   private def clean(latest: Attempt): Unit = {
     // Before the files are listed: what is in flight by then must not be missed.
     val building = inFlight()
     winners = WinningIds.leadingTo(store, latest.version, latest.checkpointId, winners)
     val report = retention.run(latest.version, building, winners)
+    report.lowest.foreach(version => winners = winners.from(version))
     report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, store.location, d.reason))
     report.failed.foreach { case (d, cause) =>
       failureCount.incrementAndGet()

@@ -43,6 +43,12 @@ private[checkpoint] final case class ChangelogFooter(
             s"${block.firstBucket} to ${block.lastBucket}"
         )
       }
+      if (!block.isPossible) {
+        throw damage(
+          s"expected a block at position $offset whose lengths can be true, found ${block.records} " +
+            s"records in ${block.rawLength} bytes, stored with ${block.codec} in ${block.storedLength}"
+        )
+      }
       offset + block.storedLength
     }
     if (end != until) throw damage.mismatch("the footer at position", end, until)

@@ -56,8 +56,14 @@ private[checkpoint] object ChangelogFormat {
   /** A bucket with more raw bytes is split. */
   val SplitBytes: Int = 32 * 1024 * 1024
 
+  /** Of a removal of the empty key: operation, length and the key's length. */
+  val MinRecordLength = 3
+
   /** A key and its value must be smaller, so that every length of a block fits an Int. */
   val MaxRecordLength: Int = 1 << 30
+
+  /** A bucket is split before a record would take its block past [[SplitBytes]]; one may be that long. */
+  val MaxBlockLength: Int = MaxRecordLength + SplitBytes + 16
 }
 
 /** @param keyCount keys the family holds at the changelog's version, counted exactly */
@@ -76,4 +82,10 @@ final case class ChangelogBlock(
     crc: Int
 ) {
   def holds(bucket: Int): Boolean = firstBucket <= bucket && bucket <= lastBucket
+
+  /** Whether a writer can have made it: so nonsense is never a length to allocate. */
+  def isPossible: Boolean =
+    records > 0 && rawLength >= ChangelogFormat.MinRecordLength * records.toLong &&
+      rawLength <= ChangelogFormat.MaxBlockLength &&
+      (if (codec == BlockCodec.Raw) storedLength == rawLength else storedLength < rawLength)
 }

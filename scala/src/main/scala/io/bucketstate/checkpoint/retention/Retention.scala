@@ -4,19 +4,21 @@ import java.time.Clock
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.bucketstate.checkpoint.changelog.ChangelogReader
-import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ListedFile, ManifestName}
+import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
+import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, VersionedFile, FileStore, ListedFile, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.error.{BucketstateException, MissingException}
 
 /**
  * @param failed     what could not be deleted; a later run will find it again
  * @param unreadable manifests that could not be read, and why: no data file goes while one is kept
+ * @param lowest     the oldest version of which a changelog or a manifest is left, if any is
  */
 final case class RetentionReport(
     deleted: Seq[Deletion],
     failed: Seq[(Deletion, BucketstateException)],
-    unreadable: Seq[(ManifestName, BucketstateException)] = Nil
+    unreadable: Seq[(ManifestName, BucketstateException)] = Nil,
+    lowest: Option[Long] = None
 )
 
 /** Carries out a [[RetentionPlan]]. */
@@ -44,7 +46,10 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
         Right(deletion)
       } catch { case e: BucketstateException => Left(deletion -> e) }
     }
-    RetentionReport(deleted, failed, unreadable.toSeq)
+    val gone = deleted.iterator.map(_.name).toSet
+    val left = files.iterator.map(_.name).filterNot(gone).flatMap(CheckpointFiles.parse)
+    val versions = left.collect { case file: VersionedFile => file.version }
+    RetentionReport(deleted, failed, unreadable.toSeq, versions.minOption)
   }
 
   private def read(
@@ -72,13 +77,18 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
     known.toSeq
   }
 
-  /** Whether the next version was built on something else than what the manifest holds. */
+  /**
+   * Whether what the manifest holds was replaced since: the next version was built on something else, or,
+   * where there is none yet, the version's own changelog is of another commit.
+   */
   private def isStale(manifest: Manifest): Boolean =
-    manifest.checkpointId.isEmpty && {
-      try {
-        val next =
-          ChangelogReader.readHeader(store, Attempt(manifest.version + 1))
-        !manifest.isBaseOf(next)
-      } catch { case _: MissingException => false }
-    }
+    manifest.checkpointId.isEmpty &&
+      header(manifest.version + 1)
+        .map(next => !manifest.isBaseOf(next))
+        .orElse(header(manifest.version).map(own => !manifest.covers(own)))
+        .getOrElse(false)
+
+  private def header(version: Long): Option[ChangelogHeader] =
+    try Some(ChangelogReader.readHeader(store, Attempt(version)))
+    catch { case _: MissingException => None }
 }

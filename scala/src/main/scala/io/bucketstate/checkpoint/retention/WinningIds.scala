@@ -1,5 +1,6 @@
 package io.bucketstate.checkpoint.retention
 
+import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
@@ -13,7 +14,10 @@ import io.bucketstate.error.MissingException
  *
  * @param ids checkpoint ids by version, as far back as they are known
  */
-final case class WinningIds(ids: Map[Long, String]) {
+final case class WinningIds(ids: TreeMap[Long, String]) {
+
+  /** Without what is below a version: there are no files of it any more. */
+  def from(version: Long): WinningIds = WinningIds(ids.rangeFrom(version))
 
   /** Whether this is known to be the file of that version that counts. */
   def owns(version: Long, id: Option[String]): Boolean =
@@ -50,9 +54,9 @@ object WinningIds {
       catch { case _: MissingException => more = false }
     }
     // What was known above this point is of another history.
-    WinningIds(known.ids.filter(_._1 <= at.version) ++ found)
+    WinningIds(known.ids.rangeTo(at.version) ++ found)
   }
 
   /** Of checkpoint format 1. */
-  val WithoutIds: WinningIds = WinningIds(Map.empty)
+  val WithoutIds: WinningIds = WinningIds(TreeMap.empty)
 }

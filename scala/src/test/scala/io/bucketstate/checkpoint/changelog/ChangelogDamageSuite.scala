@@ -7,9 +7,9 @@ import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ByteSlice, LittleEndian}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ByteSlice, Damage, LittleEndian}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.RecordOp
+import io.bucketstate.table.{FamilyDescriptor, RecordOp}
 import io.bucketstate.testkit._
 
 class ChangelogDamageSuite extends AnyFunSuite {
@@ -169,4 +169,21 @@ class ChangelogDamageSuite extends AnyFunSuite {
   }
 
   private def text(s: String): Seq[Byte] = s.getBytes("UTF-8").toSeq
+
+  test("lengths that no writer makes are damage, not something to allocate") {
+    val sound = ChangelogBlock(0, 0, 3, 70L, 40, 90, 10, BlockCodec.Lz4, 0)
+    val family = ChangelogFamily(FamilyDescriptor(0, "default", "k", "v"), 10)
+    def check(block: ChangelogBlock): Unit =
+      ChangelogFooter(Vector(family), 1, Vector(block))
+        .check(70L, 70L + block.storedLength, 4, new Damage("f", "changelog"))
+    check(sound)
+    check(sound.copy(codec = BlockCodec.Raw, storedLength = 90))
+    Seq(
+      sound.copy(rawLength = Int.MaxValue),
+      sound.copy(rawLength = 29),
+      sound.copy(rawLength = 0, records = 0),
+      sound.copy(storedLength = 90),
+      sound.copy(codec = BlockCodec.Raw)
+    ).foreach(block => assertThrows[CorruptException](check(block)))
+  }
 }

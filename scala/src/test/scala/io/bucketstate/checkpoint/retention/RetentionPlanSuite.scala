@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.retention
 import java.time.{Duration, Instant}
 import java.util.UUID
 
+import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 import scala.util.Random
 
@@ -91,7 +92,7 @@ class RetentionPlanSuite extends AnyFunSuite {
       }
       val seen = known.filter(_ => random.nextInt(10) > 0)
       val plan =
-        RetentionPlan(files.values, seen, latest, rules, now, inFlight, WinningIds(winners.toMap))
+        RetentionPlan(files.values, seen, latest, rules, now, inFlight, WinningIds(TreeMap.from(winners)))
       val gone = plan.map(_.name).toSet
       assert(gone.size == plan.size && gone.forall(files.keySet) && !gone.exists(inFlight))
       files --= gone
@@ -203,7 +204,7 @@ class RetentionPlanSuite extends AnyFunSuite {
   }
 
   test("losing attempts below the window go, those in it and those of unknown history stay") {
-    val winners = WinningIds(Map(17L -> "w", 18L -> "w", 19L -> "w"))
+    val winners = WinningIds(TreeMap(17L -> "w", 18L -> "w", 19L -> "w"))
     val names = Seq(
       "17_x.changelog",
       "17_w.changelog",
