@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from bucketstate.checkpoint.checkpoint import Checkpoint
-    from bucketstate.checkpoint.store import Store
 
 
 @dataclass(frozen=True)
@@ -65,32 +62,32 @@ class Overview:
     operators: tuple[OperatorOverview, ...]
 
 
-def overview(checkpoint: Checkpoint, version: int | None = None) -> Overview:
+def overview(catalog: Catalog, version: int | None = None) -> Overview:
     """Reads the indexes of the files that the version is made of, and lists the folders."""
-    wanted = checkpoint.restart_version if version is None else version
+    wanted = catalog.restart_version if version is None else version
     operators = []
-    for operator in checkpoint.operators:
+    for operator in catalog.operators:
         stores = [
-            _store(checkpoint, checkpoint.store(operator.id, partition, info.name), wanted)
+            _store(catalog, catalog.store(operator.id, partition, info.name), wanted)
             for info in operator.stores
             for partition in range(info.partitions)
         ]
         operators.append(OperatorOverview(operator.id, operator.name, tuple(stores)))
-    planned = checkpoint.query.planned
+    planned = catalog.query.planned
     return Overview(
-        checkpoint.location,
-        checkpoint.last_batch,
+        catalog.location,
+        catalog.last_batch,
         planned[-1] if planned else None,
         wanted,
-        tuple(checkpoint.versions),
+        tuple(catalog.versions),
         tuple(operators),
     )
 
 
-def _store(checkpoint: Checkpoint, store: Store, version: int) -> StoreOverview:
+def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
     plan, problem = None, None
     try:
-        plan = store.plan(checkpoint.attempt(store, version))
+        plan = store.plan(catalog.attempt(store, version))
     except CheckpointError as error:
         problem = str(error)
     families = plan.families if plan else ()
