@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import pandas as pd
 
 from bucketstate.optional import needed
 
-if TYPE_CHECKING:
-    from bucketstate.progress import Recorder
-
 _BATCHES = 8
 """Rows of a query that are shown, the newest."""
+
+
+class Source(Protocol):
+    """Where a panel's batches come from: a `Recorder`."""
+
+    def to_pandas(self) -> pd.DataFrame: ...
+
+    def attach(self, panel: Panel) -> None:
+        """From now on, the panel is updated with each progress."""
+
+    def detach(self, panel: Panel) -> None: ...
 
 
 class Panel:
@@ -22,14 +30,14 @@ class Panel:
     For a `with` block: it is there from the start to the end of it, and its last state stays.
     """
 
-    def __init__(self, recorder: Recorder, console: Any | None = None) -> None:
-        self._recorder = recorder
+    def __init__(self, source: Source, console: Any | None = None) -> None:
+        self._source = source
         live = needed("rich.live", extra="cli", what="A live panel")
         self._live = live.Live(self.table(), console=console, auto_refresh=False)
 
     def __enter__(self) -> Self:
         self._live.start()
-        self._recorder.attach(self)
+        self._source.attach(self)
         self.update()
         return self
 
@@ -39,11 +47,11 @@ class Panel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._recorder.detach(self)
+        self._source.detach(self)
         self._live.stop()
 
     def update(self) -> None:
-        """Draws what the recorder has now."""
+        """Draws what the source has now."""
         self._live.update(self.table(), refresh=True)
 
     def table(self) -> Any:
@@ -62,7 +70,7 @@ class Panel:
             "lag",
         ):
             found.add_column(name, justify="right")
-        frame = self._recorder.to_pandas()
+        frame = self._source.to_pandas()
         if frame.empty:
             found.caption = "waiting for the first batch"
             return found

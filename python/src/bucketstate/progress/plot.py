@@ -9,7 +9,7 @@ import pandas as pd
 
 from bucketstate.errors import BucketstateError
 from bucketstate.optional import needed
-from bucketstate.progress import PHASE
+from bucketstate.progress.rows import PHASE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

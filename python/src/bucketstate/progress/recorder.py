@@ -1,4 +1,4 @@
-"""What Spark reports of queries while they run: kept, drawn, shown live, exported."""
+"""Keeps what Spark reports of queries while they run."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from bucketstate.errors import BucketstateError
+from bucketstate.progress.panel import Panel
+from bucketstate.progress.plot import figure
+from bucketstate.progress.rows import Progress, batch_row, state_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,24 +27,6 @@ if TYPE_CHECKING:
         QueryStartedEvent,
         QueryTerminatedEvent,
     )
-
-    from bucketstate.panel import Panel
-
-Progress = dict[str, Any]
-"""One progress as Spark's JSON has it."""
-
-PHASE = "phase_"
-"""In front of the columns with the milliseconds of a batch's phases."""
-
-_STATE = {
-    "state_rows": "numRowsTotal",
-    "state_rows_updated": "numRowsUpdated",
-    "state_rows_removed": "numRowsRemoved",
-    "state_memory_bytes": "memoryUsedBytes",
-    "state_updates_ms": "allUpdatesTimeMs",
-    "state_removals_ms": "allRemovalsTimeMs",
-    "state_commit_ms": "commitTimeMs",
-}
 
 
 class Recorder(StreamingQueryListener):
@@ -111,7 +96,7 @@ class Recorder(StreamingQueryListener):
         batch's phases; of the state, added up over the operators, rows, bytes of memory and
         milliseconds; and each metric that the state store reports, under its own name.
         """
-        return pd.DataFrame([_batch(p) for p in self.progress])
+        return pd.DataFrame([batch_row(p) for p in self.progress])
 
     def operators_to_pandas(self) -> pd.DataFrame:
         """One row for each progress and stateful operator: its state and its store's metrics."""
@@ -120,7 +105,7 @@ class Recorder(StreamingQueryListener):
             for number, operator in enumerate(progress.get("stateOperators", [])):
                 head = {"batch": progress["batchId"], "run_id": progress["runId"]}
                 about = {"operator": number, "name": operator.get("operatorName")}
-                rows.append(head | about | _state([operator]))
+                rows.append(head | about | state_cells([operator]))
         return pd.DataFrame(rows)
 
     def save(self, path: str | Path) -> None:
@@ -137,8 +122,6 @@ class Recorder(StreamingQueryListener):
 
         Needs matplotlib (`bucketstate[plot]`). `plot().savefig("batches.png")` keeps it.
         """
-        from bucketstate.progress_plot import figure
-
         return figure(self.to_pandas())
 
     def live(self) -> Panel:
@@ -146,8 +129,6 @@ class Recorder(StreamingQueryListener):
 
         Needs rich (`bucketstate[cli]`).
         """
-        from bucketstate.panel import Panel
-
         return Panel(self)
 
     def attach(self, panel: Panel) -> None:
@@ -170,31 +151,3 @@ class Recorder(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """What it did is kept; who wants to know why it ended asks the query."""
-
-
-def _batch(progress: Progress) -> dict[str, Any]:
-    durations = dict(progress.get("durationMs", {}))
-    row = {
-        "name": progress.get("name"),
-        "query_id": progress["id"],
-        "run_id": progress["runId"],
-        "batch": progress["batchId"],
-        "at": pd.Timestamp(progress["timestamp"]),
-        "input_rows": progress.get("numInputRows", 0),
-        "watermark": _time(progress.get("eventTime", {}).get("watermark")),
-        "batch_ms": durations.pop("triggerExecution", None),
-    }
-    phases = {f"{PHASE}{name}": time for name, time in durations.items()}
-    return row | phases | _state(progress.get("stateOperators", []))
-
-
-def _time(text: str | None) -> pd.Timestamp | None:
-    return None if text is None else pd.Timestamp(text)
-
-
-def _state(operators: list[dict[str, Any]]) -> dict[str, Any]:
-    row = {name: sum(o.get(of, 0) for o in operators) for name, of in _STATE.items()}
-    for operator in operators:
-        for metric, value in operator.get("customMetrics", {}).items():
-            row[metric] = row.get(metric, 0) + value
-    return row
