@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.query import (
     DEFAULT_FAMILY,
     DEFAULT_STORE,
@@ -15,7 +16,7 @@ from bucketstate.checkpoint.query import (
     StoreInfo,
 )
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import NoSuchStateError
 
 

@@ -107,6 +107,6 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         changelogs=len(plan.changelogs) if plan else 0,
         read_bytes=plan.size if plan else 0,
         num_buckets=plan.num_buckets if plan else 0,
-        skipped=plan.skipped if plan else (),
+        skipped=tuple(map(str, plan.skipped)) if plan else (),
         problem=problem,
     )

@@ -19,11 +19,12 @@ from bucketstate.checkpoint.names import (
     TemporaryName,
 )
 from bucketstate.checkpoint.names import parse as parse_name
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.query import StoreInfo
 from bucketstate.checkpoint.records import parse
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.state import read_state
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
 
 Severity = Literal["error", "warning", "note"]
@@ -244,7 +245,7 @@ class _Verifier:
                 self._found.add("error", self._store.folder.location, f"version {version}: {error}")
                 continue
             for skipped in plan.skipped:
-                self._found.add("warning", self._store.folder.location, skipped)
+                self._found.add("warning", self._store.folder.location, str(skipped))
             needed |= set(_files_of(plan))
             broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
             self._found.versions += not broken
