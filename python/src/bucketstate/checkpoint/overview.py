@@ -24,7 +24,8 @@ class StoreOverview:
     """One store of one partition, at one version. Sizes in bytes.
 
     `manifest_version` and `changelogs` are what the version is read from; `skipped` says which
-    newer manifests could not be used. If `problem` is given, the version cannot be read.
+    newer manifests could not be used, `replaced` for which versions another attempt is read than
+    the one that was built on. If `problem` is given, the version cannot be read.
     """
 
     partition: int
@@ -40,6 +41,7 @@ class StoreOverview:
     read_bytes: int
     num_buckets: int
     skipped: tuple[str, ...]
+    replaced: tuple[str, ...]
     problem: str | None
 
 
@@ -108,5 +110,6 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         read_bytes=plan.size if plan else 0,
         num_buckets=plan.num_buckets if plan else 0,
         skipped=tuple(map(str, plan.skipped)) if plan else (),
+        replaced=tuple(map(str, plan.replaced)) if plan else (),
         problem=problem,
     )

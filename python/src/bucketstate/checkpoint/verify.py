@@ -246,6 +246,8 @@ class _Verifier:
                 continue
             for skipped in plan.skipped:
                 self._found.add("warning", self._store.folder.location, str(skipped))
+            for replaced in plan.replaced:
+                self._found.add("note", replaced.path, str(replaced))
             needed |= set(_files_of(plan))
             broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
             self._found.versions += not broken
