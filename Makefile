@@ -12,7 +12,7 @@ SBT_JAR := scala/target/scala-2.13/bucketstate_2.13-$(VERSION).jar
 JARS := python/src/bucketstate/jars
 JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
-PY_ROOMS := python/src python/bench examples tests
+PY_ROOMS := python/src python/bench examples scripts tests
 # Of Spark's suites, those that take seconds.
 QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
   *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinV4Suite
@@ -86,9 +86,9 @@ conformance: .stamps/tools ## run suites of Spark's own tests on this provider a
 	scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report artifacts/conformance docs/conformance.md" || status=$$?; \
 	exit $$status
 
-generate: .stamps/venv ## export the Scala registry of settings and metrics to Python and the docs
+generate: .stamps/venv ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs, README
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
-	$(PY) -m bucketstate.reference > docs/configuration.md
+	$(PY) -m scripts.generate
 
 docs: .stamps/venv ## build the documentation into artifacts/site
 	$(PY) -m mkdocs build --quiet

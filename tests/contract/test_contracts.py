@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import inspect
 import re
 import tomllib
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
 
 import bucketstate
 from bucketstate import Conf
 from bucketstate.presets import PRESETS
-from bucketstate.reference import page
 from bucketstate.registry import registry
+from scripts.generate.outputs import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GENERATED = outputs(ROOT)
 VERSION = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
 
 
-def words(text: str) -> str:
-    return " ".join(text.split())
-
-
-def attribute_docs(cls: type) -> dict[str, str]:
-    """The string under each field, which is where an editor looks for its documentation."""
-    (definition,) = ast.parse(inspect.getsource(cls)).body
-    assert isinstance(definition, ast.ClassDef)
-    docs = {}
-    for field, below in zip(definition.body, definition.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
-            assert isinstance(field.target, ast.Name)
-            docs[field.target.id] = words(ast.literal_eval(below.value))
-    return docs
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
+def test_what_is_generated_is_what_is_there(path: Path) -> None:
+    """If not: `make generate`."""
+    assert path.read_text(encoding="utf-8") == GENERATED[path]
 
 
 def test_conf_has_the_registry_s_names_and_defaults() -> None:
@@ -42,28 +33,10 @@ def test_conf_has_the_registry_s_names_and_defaults() -> None:
     assert fields == {s.field: s.default for s in registry().settings}
 
 
-def test_conf_has_the_registry_s_types() -> None:
-    hints = get_type_hints(Conf)
-    for setting in registry().settings:
-        hint = hints[setting.field]
-        if setting.type == "enum":
-            assert get_origin(hint) is Literal
-            assert get_args(hint) == setting.values
-        else:
-            python = {"int": int, "millis": int, "boolean": bool, "string": str, "bytes": int | str}
-            assert hint == python[setting.type]
-
-
-def test_conf_has_the_registry_s_words() -> None:
-    assert attribute_docs(Conf) == {s.field: words(s.doc) for s in registry().settings}
-
-
-def test_the_preset_is_the_default_conf_and_explains_each_setting() -> None:
+def test_the_preset_for_spark_submit_is_the_default_conf() -> None:
     text = (ROOT / "conf" / "spark-defaults.conf").read_text(encoding="utf-8")
     lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
     assert {key: value.strip() for key, value in lines} == Conf().to_spark()
-    for setting in registry().settings:
-        assert f"# {setting.doc}\n{setting.key} " in text
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -111,16 +84,6 @@ def code(markdown: str) -> str:
 
 def inline(markdown: str) -> list[str]:
     return re.findall(r"`([^`\n]+)`", markdown)
-
-
-def test_the_readme_s_table_of_settings_is_the_registry() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| `([^`]*)` \| (.*) \|$", README, re.MULTILINE)
-    assert rows == [(s.name, str(s.default), s.doc) for s in registry().settings]
-
-
-def test_the_page_of_the_configuration_is_the_registry() -> None:
-    """If not: `make generate`."""
-    assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == page()
 
 
 def test_presets_set_what_the_registry_knows_to_something_else_than_the_default() -> None:

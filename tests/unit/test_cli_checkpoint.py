@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import uuid
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 from bucketstate.cli import main
 from bucketstate.cli.rows import as_json, as_text
 from tests.kit.checkpoints import Built
-from tests.unit.checkpoint.test_state import grown
+from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
 
 
@@ -59,6 +60,16 @@ def test_inspect_of_what_cannot_be_read(capsys: pytest.CaptureFixture[str], buil
     assert "6.changelog is not there" in text
     found = json.loads(ran(capsys, "inspect", built.root, "--json", code=3))
     assert [bool(s["problem"]) for s in found["operators"][0]["stores"]] == [False, True]
+
+
+def test_inspect_of_a_replaced_changelog(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    rewrite(built, 5, commit=uuid.UUID(int=7))
+    text = ran(capsys, "inspect", built.root)
+    assert "another attempt at the same batch has replaced it" in " ".join(text.split())
+    found = json.loads(ran(capsys, "inspect", built.root, "--json"))
+    first, second = found["operators"][0]["stores"]
+    assert "5.changelog is of the commit" in first["replaced"][0]
+    assert second["replaced"] == []
 
 
 def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:

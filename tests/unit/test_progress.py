@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from bucketstate.errors import BucketstateError
-from bucketstate.panel import Panel
-from bucketstate.progress import Recorder
+from bucketstate.progress import Panel, Recorder
 
 if TYPE_CHECKING:
     from pathlib import Path

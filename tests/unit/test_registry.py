@@ -22,7 +22,7 @@ def test_a_dotted_name_becomes_a_field() -> None:
 def test_a_type_that_python_does_not_know_is_an_error() -> None:
     setting = {"name": "n", "key": "k", "type": "colour", "default": "red", "doc": ""}
     text = json.dumps({"prefix": "p.", "settings": [setting], "metrics": []})
-    with pytest.raises(ValueError, match="n has type colour"):
+    with pytest.raises(ValueError, match="n has the type colour"):
         parse_registry(text)
 
 

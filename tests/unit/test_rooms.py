@@ -1,8 +1,13 @@
-"""The Python rooms that import one way only."""
+"""The Python rooms: what each may import of the project, and that nothing goes in a circle.
+
+A room is a sub-package of `bucketstate`, or a module beside them. Imports for the type checker
+count as well: who needs another's types cannot be understood without it.
+"""
 
 from __future__ import annotations
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,26 +16,90 @@ import bucketstate
 
 PACKAGE = Path(bucketstate.__file__).parent
 
-ALLOWED = {
-    "stateful": {"stateful", "errors"},
-    "testing": {"testing", "stateful", "session"},
+ROOMS: dict[str, set[str]] = {
+    "__init__": {"config", "errors", "session"},
+    "__main__": {"cli"},
+    "checkpoint": {"config", "errors", "optional"},
+    "cli": {"checkpoint", "config", "errors", "optional", "presets", "registry", "session"},
+    "config": {"kinds", "registry", "settings"},
+    "errors": set(),
+    "kinds": set(),
+    "optional": {"errors"},
+    "presets": set(),
+    "progress": {"errors", "optional"},
+    "pytest_plugin": {"testing"},
+    "registry": {"errors", "kinds"},
+    "session": {"config", "errors"},
+    "settings": set(),
+    "stateful": {"errors"},
+    "testing": {"session", "stateful"},
 }
+"""What of the project each room may import, besides itself."""
 
 
-@pytest.mark.parametrize("room", ALLOWED)
-def test_a_room_imports_only_what_it_may(room: str) -> None:
-    files = list((PACKAGE / room).glob("*.py"))
-    assert files
-    found = {name for file in files for name in rooms_imported(file)}
-    assert found <= ALLOWED[room]
+def modules(package: Path) -> dict[str, Path]:
+    """The modules below a package, by their dotted name; a package is called after its folder."""
+    found = {}
+    for file in package.rglob("*.py"):
+        path = file.relative_to(package.parent)
+        folder = path.parent if path.name == "__init__.py" else path.with_suffix("")
+        found[".".join(folder.parts)] = file
+    return found
 
 
-def rooms_imported(file: Path) -> set[str]:
-    """The first name below `bucketstate` of each import."""
-    modules = set()
+def imports(package: Path) -> dict[str, set[str]]:
+    """Of each module, the modules of the same package that it names in an import.
+
+    Python runs the packages around a module first; that they are imported, too, is not counted.
+    """
+    known = modules(package)
+    return {module: _named(file, known) - {module} for module, file in known.items()}
+
+
+def _named(file: Path, known: dict[str, Path]) -> set[str]:
+    named = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            modules.add(node.module)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are written in full"
+            # `from package import name` means a module of that name, if there is one.
+            inside = (f"{node.module}.{alias.name}" for alias in node.names)
+            named |= {name if name in known else node.module for name in inside}
         elif isinstance(node, ast.Import):
-            modules |= {alias.name for alias in node.names}
-    return {m.split(".")[1] for m in modules if m.startswith("bucketstate.")}
+            named |= {alias.name for alias in node.names}
+    return {name for name in named if name in known}
+
+
+def room(module: str) -> str:
+    """The part behind `bucketstate.`; the package's own module has none."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+IMPORTS = imports(PACKAGE)
+
+
+def test_every_room_is_listed() -> None:
+    assert set(ROOMS) == {room(module) for module in IMPORTS}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_imports_only_what_it_may(name: str) -> None:
+    found = {room(to) for module, named in IMPORTS.items() if room(module) == name for to in named}
+    assert found - {name} <= ROOMS[name]
+
+
+@pytest.mark.parametrize("graph", [ROOMS, IMPORTS], ids=["rooms", "modules"])
+def test_nothing_goes_in_a_circle(graph: dict[str, set[str]]) -> None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(reversed(error.args[1])))
+
+
+def test_what_an_import_names_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("import json\nfrom p import b\nimport p.c\n")
+    (package / "b.py").write_text("if TYPE_CHECKING:\n    from p.a import A\n")
+    (package / "c.py").write_text("def late():\n    from p import NAME\n")
+    assert imports(package) == {"p": set(), "p.a": {"p.b", "p.c"}, "p.b": {"p.a"}, "p.c": {"p"}}

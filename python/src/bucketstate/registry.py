@@ -15,15 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from bucketstate.errors import InvalidSettingError
-
-Value = int | str | bool
-
-_WHOLE_NUMBERS = {
-    "int": "a whole number",
-    "millis": "a whole number of milliseconds",
-    "bytes": "a whole number of bytes, or a text such as '64m',",
-}
-_BYTES = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+from bucketstate.kinds import Kind, Value, kind_of
 
 
 @dataclass(frozen=True)
@@ -32,11 +24,8 @@ class Setting:
 
     name: str
     key: str
-    type: str
+    kind: Kind
     default: Value
-    min: int | None
-    max: int | None
-    values: tuple[str, ...] | None
     doc: str
 
     @property
@@ -44,63 +33,23 @@ class Setting:
         """The name in Python: `snapshot.maxBytes` is `snapshot_max_bytes`."""
         return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name.replace(".", "_")).lower()
 
-    @property
-    def allowed(self) -> str:
-        if self.values is not None:
-            return ("one of " if len(self.values) > 1 else "") + ", ".join(map(repr, self.values))
-        if self.type in _WHOLE_NUMBERS:
-            low = "" if self.min is None else f" from {self.min}"
-            high = "" if self.max is None else f" to {self.max}"
-            return f"{_WHOLE_NUMBERS[self.type]}{low}{high}"
-        if self.type == "boolean":
-            return "true or false"
-        return f"a {self.type}"
-
     def parse(self, text: str) -> Value:
-        """The value that a configuration file or a Spark session holds as text."""
-        if self.type == "bytes" and not text.strip().isdecimal():
-            return self.check(text.strip())
-        if self.type in _WHOLE_NUMBERS:
-            try:
-                return self.check(int(text.strip()))
-            except ValueError:
-                raise self._refusal(text) from None
-        if self.type == "boolean":
-            if text.strip().lower() not in ("true", "false"):
-                raise self._refusal(text)
-            return text.strip().lower() == "true"
-        return self.check(text.strip())
+        """The value that a configuration file or a Spark session holds as text.
 
-    def check(self, value: object) -> Value:
-        """The value itself if it is allowed, else an error that says what is."""
-        match self.type:
-            case "bytes" if isinstance(value, str):
-                self.check(self._bytes(value))
-                return value
-            case "int" | "millis" | "bytes" if isinstance(value, int) and not isinstance(
-                value, bool
-            ):
-                too_low = self.min is not None and value < self.min
-                too_high = self.max is not None and value > self.max
-                if not (too_low or too_high):
-                    return value
-            case "boolean" if isinstance(value, bool):
-                return value
-            case "enum" if isinstance(value, str) and value in (self.values or ()):
-                return value
-            case "string" if isinstance(value, str) and value:
-                return value
-        raise self._refusal(value)
-
-    def _bytes(self, text: str) -> int:
-        """Spark's way to write bytes: suffixes are powers of 1024."""
-        found = _BYTES.fullmatch(text.strip())
-        if found is None:
+        Raises InvalidSettingError if it is not allowed.
+        """
+        value = self.kind.parse(text.strip())
+        if not self.kind.allows(value):
             raise self._refusal(text)
-        return int(found[1]) << (10 * " kmgt".index(found[2].lower() or " "))
+        return value
+
+    def check(self, value: object) -> None:
+        """Raises InvalidSettingError, which says what is allowed, if this is not."""
+        if not self.kind.allows(value):
+            raise self._refusal(value)
 
     def _refusal(self, value: object) -> InvalidSettingError:
-        return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.allowed}.")
+        return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.kind.allowed}.")
 
 
 @dataclass(frozen=True)
@@ -136,6 +85,7 @@ class Registry:
 
 
 def parse_registry(text: str) -> Registry:
+    """The registry in the words of `settings.json`. ValueError for a kind that is not known."""
     raw: dict[str, Any] = json.loads(text)
     return Registry(
         prefix=raw["prefix"],
@@ -152,21 +102,5 @@ def registry() -> Registry:
 
 
 def _setting(raw: dict[str, Any]) -> Setting:
-    known = (*_WHOLE_NUMBERS, "enum", "boolean", "string")
-    if raw["type"] not in known:
-        raise ValueError(f"settings.json: {raw['name']} has type {raw['type']}, not one of {known}")
-    default = raw["default"]
-    if raw["type"] in _WHOLE_NUMBERS and raw["type"] != "bytes":
-        default = int(default)
-    elif raw["type"] == "boolean":
-        default = default == "true"
-    return Setting(
-        name=raw["name"],
-        key=raw["key"],
-        type=raw["type"],
-        default=default,
-        min=raw.get("min"),
-        max=raw.get("max"),
-        values=None if raw.get("values") is None else tuple(raw["values"]),
-        doc=raw["doc"],
-    )
+    kind = kind_of(raw)
+    return Setting(raw["name"], raw["key"], kind, kind.parse(raw["default"]), raw["doc"])

@@ -7,9 +7,10 @@ from pathlib import Path
 from bucketstate.checkpoint.changelog import read_changelog
 from bucketstate.checkpoint.manifest import read_manifest
 from bucketstate.checkpoint.names import ChangelogName, ManifestName, parse
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.state import read_changes
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "v1"
 CHANGELOG = "7_3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6.changelog"

@@ -10,8 +10,12 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.changelog import read_changelog
+from bucketstate.checkpoint.names import Attempt, ChangelogName
+from bucketstate.checkpoint.state import read_changes
+from bucketstate.checkpoint.storage import Folder
 from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
-from tests.kit.checkpoints import CODECS, Built
+from tests.kit.checkpoints import CODECS, PUT, REMOVE, Built
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,18 +86,46 @@ def test_a_manifest_of_an_attempt_that_was_replaced_is_passed_over(
     checkpoint = Checkpoint(tmp_path)
     plan = checkpoint.plan(version=target)
     assert plan.base is None
-    assert "4.manifest is of an attempt at its version that was replaced" in plan.skipped[0]
+    expected = "4.manifest is of an attempt at its version that was replaced"
+    assert expected in str(plan.skipped[0])
     assert rows(checkpoint.to_arrow(version=target)) == built.rows(target)
 
 
-def test_a_changelog_that_was_made_on_top_of_another_one(tmp_path: Path) -> None:
+def test_a_changelog_that_another_attempt_replaced_is_used(tmp_path: Path) -> None:
+    """Without checkpoint ids: the file of version 4 is of the same batch, on the same base."""
     built = grown(tmp_path)
-    built.write_changelog(4, 0, [], 0, commit=uuid.UUID(int=7))
-    expected = r"5\.changelog is damaged: it was made on top of the commit .* another history"
+    rewrite(built, 4, commit=uuid.UUID(int=7))
+    checkpoint = Checkpoint(tmp_path)
+    (noticed,) = checkpoint.plan().replaced
+    assert (noticed.version, noticed.path) == (4, str(built.folder(0) / "4.changelog"))
+    assert "5.changelog: it was built on the commit" in str(noticed)
+    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert checkpoint.changes(2, 6).num_rows > 0
+    assert checkpoint.plan(version=4).replaced == ()
+
+
+def test_a_changelog_that_fits_neither_neighbour_is_of_another_history(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    rewrite(built, 4, commit=uuid.UUID(int=7), base_id=str(uuid.UUID(int=8)))
+    expected = r"5\.changelog is damaged: it was built on the commit .* another history"
     with pytest.raises(DamagedFileError, match=expected):
         Checkpoint(tmp_path).to_arrow()
     with pytest.raises(DamagedFileError, match=expected):
         Checkpoint(tmp_path).changes(2, 6)
+
+
+def rewrite(built: Built, version: int, **header: Any) -> None:
+    """Another attempt's file of partition 0, with the same changes."""
+    path = built.folder(0) / f"{version}.changelog"
+    index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
+    changes = read_changes(index, 0)
+    records = zip(
+        [PUT if put else REMOVE for put in changes.puts.tolist()],
+        changes.keys.to_list(),
+        changes.values.to_list(),
+        strict=True,
+    )
+    assert built.write_changelog(version, 0, records, index.families[0].keys, **header) == path
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import BucketstateError
 from tests.kit.checkpoints import Built
-from tests.unit.checkpoint.test_state import grown, rows
+from tests.unit.checkpoint.test_state import grown, rewrite, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,6 +142,17 @@ def test_leftovers_are_notes(tmp_path: Path) -> None:
         "no manifest names it",
     }
     assert all(f.severity == "note" for f in report.findings)
+
+
+def test_a_changelog_that_another_attempt_replaced_is_a_note(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    rewrite(built, 4, commit=uuid.UUID(int=7))
+    report = verified(tmp_path)
+    assert report.ok
+    (finding,) = report.findings
+    assert (finding.severity, finding.path) == ("note", str(built.folder(0) / "4.changelog"))
+    assert "another attempt at the same batch has replaced it" in finding.what
+    assert report.versions == 2 * 6
 
 
 def test_a_hole_in_spark_s_commit_log(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.overview import Overview
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.plan import Plan
+from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.verify import Finding, Report, Restart
 
 __all__ = ["Checkpoint", "Finding", "Overview", "Plan", "Report", "Restart", "Store"]

@@ -33,6 +33,14 @@ class Header:
     checkpoint_id: str | None
     base_id: str | None
 
+    def fits(self, commit_id: str | None) -> bool:
+        """Whether the changes were made on top of that commit, as far as the file can tell.
+
+        With checkpoint ids names tell attempts apart, and a file may say nothing.
+        """
+        known = self.checkpoint_id is None and self.base_id is not None and commit_id is not None
+        return not known or self.base_id == commit_id
+
 
 @dataclass(frozen=True)
 class Family:
@@ -112,6 +120,14 @@ class Changelog:
             return decompress(block.codec, stored, block.raw_length)
         except (OSError, ValueError, IndexError) as error:
             raise damaged(self.path, f"{where} cannot be decompressed ({error})") from error
+
+
+def read_header(folder: Folder, name: ChangelogName) -> Header:
+    """The header alone, verified, with one small read."""
+    path = folder.path_of(str(name))
+    with folder.opened(str(name)) as file:
+        start = bytes(file.read_at(min(_MAX_HEADER, int(file.size())), 0))
+    return _header(start, path, name.attempt)[0]
 
 
 def read_changelog(folder: Folder, name: ChangelogName) -> Changelog:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.history import history
-from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.overview import Overview, overview
-from bucketstate.checkpoint.query import (
-    DEFAULT_STORE,
-    FamilySchema,
-    OperatorInfo,
-    Query,
-    StoreInfo,
-)
+from bucketstate.checkpoint.query import DEFAULT_FAMILY, DEFAULT_STORE
 from bucketstate.checkpoint.reading import Part, Reading
 from bucketstate.checkpoint.state import MEMORY
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Plan, Store
 from bucketstate.checkpoint.verify import Progress, Report, verify
 from bucketstate.errors import NoSuchStateError
 
@@ -30,10 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyarrow import fs
 
-DEFAULT_FAMILY = "default"
 
-
-class Checkpoint:
+class Checkpoint(Catalog):
     """The checkpoint of a stateful query on bucketstate, read only.
 
     It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe.
@@ -56,112 +45,8 @@ class Checkpoint:
         *,
         memory: int = MEMORY,
     ) -> None:
-        self.query = Query(Folder.at(path, filesystem))
+        super().__init__(Folder.at(path, filesystem))
         self._memory = memory
-        self._stores: dict[tuple[int, int, str], Store] = {}
-        self._schemas: dict[tuple[int, str], dict[str, FamilySchema]] = {}
-
-    @property
-    def location(self) -> str:
-        return self.query.folder.location
-
-    @cached_property
-    def operators(self) -> tuple[OperatorInfo, ...]:
-        """The stateful operators, by their id."""
-        return tuple(self.query.operator(number) for number in self.query.operator_ids)
-
-    @property
-    def last_batch(self) -> int | None:
-        """The last batch that was committed; None before the first is."""
-        return self.query.committed[-1] if self.query.committed else None
-
-    @property
-    def restart_version(self) -> int:
-        """The version that a restart opens: the last batch n made version n + 1, 0 is empty."""
-        return 0 if self.last_batch is None else self.last_batch + 1
-
-    @property
-    def versions(self) -> list[int]:
-        """Versions that Spark could ask for: of every batch that its commit log still has."""
-        return [batch + 1 for batch in self.query.committed]
-
-    def operator(self, number: int = 0) -> OperatorInfo:
-        for operator in self.operators:
-            if operator.id == number:
-                return operator
-        known = ", ".join(str(o.id) for o in self.operators)
-        raise NoSuchStateError(f"{self.location} has no operator {number}. There are: {known}.")
-
-    def store(self, operator: int = 0, partition: int = 0, store: str = DEFAULT_STORE) -> Store:
-        """One store of one partition: its files."""
-        info = self._store_info(self.operator(operator), store)
-        if not 0 <= partition < info.partitions:
-            raise NoSuchStateError(
-                f"Operator {operator} has no partition {partition}: it has 0 to "
-                f"{info.partitions - 1}."
-            )
-        key = (operator, partition, store)
-        if key not in self._stores:
-            folder = self.query.store_folder(operator, partition, store)
-            self._stores[key] = Store(operator, partition, store, folder)
-        return self._stores[key]
-
-    def plan(
-        self,
-        operator: int = 0,
-        partition: int = 0,
-        version: int | None = None,
-        *,
-        store: str = DEFAULT_STORE,
-    ) -> Plan:
-        """Which files hold a version; without one, what a restart reads."""
-        of = self.store(operator, partition, store)
-        return of.plan(self.attempt(of, self.restart_version if version is None else version))
-
-    def attempt(self, store: Store, version: int) -> Attempt:
-        """The attempt at a version that Spark chose."""
-        if version == 0:
-            return Attempt(0)
-        if version < 0:
-            raise NoSuchStateError(f"There is no version {version}: versions start at 0.")
-        if version - 1 in self.query.committed:
-            commit = self.query.commit(version - 1)
-            return Attempt(version, commit.id_of(store.operator, store.partition, store.name))
-        # Not committed, or so long ago that Spark forgot: only the files themselves can tell.
-        attempts = store.attempts(version)
-        if len(attempts) == 1:
-            return attempts[0]
-        if attempts:
-            raise NoSuchStateError(
-                f"Version {version} of {store.folder.location} was written by {len(attempts)} "
-                "attempts, and Spark's commit log does not say which of them counts: the batch was "
-                "not committed."
-            )
-        raise NoSuchStateError(
-            f"{store.folder.location} has no version {version}. Spark's log has the versions "
-            f"{_shown(self.versions)}."
-        )
-
-    def schema(
-        self,
-        operator: int = 0,
-        *,
-        store: str = DEFAULT_STORE,
-        column_family: str | None = None,
-    ) -> FamilySchema:
-        """Spark's schema of a column family's keys and values."""
-        info = self._store_info(self.operator(operator), store)
-        key = (operator, store)
-        if key not in self._schemas:
-            self._schemas[key] = self.query.schemas(operator, info)
-        schemas = self._schemas[key]
-        name = column_family or DEFAULT_FAMILY
-        if name not in schemas:
-            raise NoSuchStateError(
-                f"Operator {operator} has no column family '{name}'. There are: "
-                f"{', '.join(sorted(schemas))}."
-            )
-        return schemas[name]
 
     def to_arrow_batch_reader(
         self,
@@ -316,15 +201,6 @@ class Checkpoint:
         """Reads every file: see `bucketstate.checkpoint.verify`."""
         return verify(self, progress)
 
-    def _store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
-        for info in operator.stores:
-            if info.name == name:
-                return info
-        known = ", ".join(s.name for s in operator.stores)
-        raise NoSuchStateError(
-            f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
-        )
-
     def _reading(self, operator: int, column_family: str | None, store: str) -> Reading:
         schema = self.schema(operator, store=store, column_family=column_family)
         return Reading(column_family or DEFAULT_FAMILY, schema, self._memory)
@@ -344,13 +220,7 @@ class Checkpoint:
                 f"From version {since} to {target} is not a way forward: give two versions, the "
                 "older one first."
             )
-        info = self._store_info(self.operator(operator), store)
+        info = self.store_info(self.operator(operator), store)
         numbers = range(info.partitions) if partition is None else [partition]
         stores = [self.store(operator, number, store) for number in numbers]
         return [Part(s, self.attempt(s, target), self.attempt(s, since)) for s in stores]
-
-
-def _shown(versions: Sequence[int]) -> str:
-    if not versions:
-        return "(none)"
-    return f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.names import ChangelogName, ManifestName
-
-if TYPE_CHECKING:
-    from bucketstate.checkpoint.checkpoint import Checkpoint
-    from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.store import Store
 
 SCHEMA = pa.schema(
     [
@@ -29,22 +27,22 @@ SCHEMA = pa.schema(
 `run_bytes` what the data files of its manifest take. Null where there is no such file."""
 
 
-def history(checkpoint: Checkpoint) -> pa.Table:
+def history(catalog: Catalog) -> pa.Table:
     """A row for each version that Spark's commit log has, in each store of each partition.
 
     Reads the index of every file. Raises what makes one unreadable.
     """
     rows: list[dict[str, Any]] = []
-    for operator in checkpoint.operators:
+    for operator in catalog.operators:
         for info in operator.stores:
             for partition in range(info.partitions):
-                store = checkpoint.store(operator.id, partition, info.name)
-                rows += [_version(checkpoint, store, version) for version in checkpoint.versions]
+                store = catalog.store(operator.id, partition, info.name)
+                rows += [_version(catalog, store, version) for version in catalog.versions]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def _version(checkpoint: Checkpoint, store: Store, version: int) -> dict[str, Any]:
-    attempt = checkpoint.attempt(store, version)
+def _version(catalog: Catalog, store: Store, version: int) -> dict[str, Any]:
+    attempt = catalog.attempt(store, version)
     row: dict[str, Any] = {
         "operator": store.operator,
         "store": store.name,

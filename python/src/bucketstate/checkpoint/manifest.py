@@ -90,9 +90,7 @@ class Manifest:
 
     def is_base_of(self, following: Header) -> bool:
         """Whether the changelog of the next version was made on top of it."""
-        if following.checkpoint_id is not None or following.base_id is None:
-            return True
-        return self.commit_id in (None, following.base_id)
+        return following.fits(self.commit_id)
 
     @property
     def files(self) -> list[RunFile]:

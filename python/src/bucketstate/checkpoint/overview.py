@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from bucketstate.checkpoint.checkpoint import Checkpoint
-    from bucketstate.checkpoint.store import Store
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,8 @@ class StoreOverview:
     """One store of one partition, at one version. Sizes in bytes.
 
     `manifest_version` and `changelogs` are what the version is read from; `skipped` says which
-    newer manifests could not be used. If `problem` is given, the version cannot be read.
+    newer manifests could not be used, `replaced` for which versions another attempt is read than
+    the one that was built on. If `problem` is given, the version cannot be read.
     """
 
     partition: int
@@ -43,6 +41,7 @@ class StoreOverview:
     read_bytes: int
     num_buckets: int
     skipped: tuple[str, ...]
+    replaced: tuple[str, ...]
     problem: str | None
 
 
@@ -65,32 +64,32 @@ class Overview:
     operators: tuple[OperatorOverview, ...]
 
 
-def overview(checkpoint: Checkpoint, version: int | None = None) -> Overview:
+def overview(catalog: Catalog, version: int | None = None) -> Overview:
     """Reads the indexes of the files that the version is made of, and lists the folders."""
-    wanted = checkpoint.restart_version if version is None else version
+    wanted = catalog.restart_version if version is None else version
     operators = []
-    for operator in checkpoint.operators:
+    for operator in catalog.operators:
         stores = [
-            _store(checkpoint, checkpoint.store(operator.id, partition, info.name), wanted)
+            _store(catalog, catalog.store(operator.id, partition, info.name), wanted)
             for info in operator.stores
             for partition in range(info.partitions)
         ]
         operators.append(OperatorOverview(operator.id, operator.name, tuple(stores)))
-    planned = checkpoint.query.planned
+    planned = catalog.query.planned
     return Overview(
-        checkpoint.location,
-        checkpoint.last_batch,
+        catalog.location,
+        catalog.last_batch,
         planned[-1] if planned else None,
         wanted,
-        tuple(checkpoint.versions),
+        tuple(catalog.versions),
         tuple(operators),
     )
 
 
-def _store(checkpoint: Checkpoint, store: Store, version: int) -> StoreOverview:
+def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
     plan, problem = None, None
     try:
-        plan = store.plan(checkpoint.attempt(store, version))
+        plan = store.plan(catalog.attempt(store, version))
     except CheckpointError as error:
         problem = str(error)
     families = plan.families if plan else ()
@@ -110,6 +109,7 @@ def _store(checkpoint: Checkpoint, store: Store, version: int) -> StoreOverview:
         changelogs=len(plan.changelogs) if plan else 0,
         read_bytes=plan.size if plan else 0,
         num_buckets=plan.num_buckets if plan else 0,
-        skipped=plan.skipped if plan else (),
+        skipped=tuple(map(str, plan.skipped)) if plan else (),
+        replaced=tuple(map(str, plan.replaced)) if plan else (),
         problem=problem,
     )

@@ -18,6 +18,7 @@ from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
 from bucketstate.errors import MissingFileError, NotACheckpointError, OtherProviderError
 
 DEFAULT_STORE = "default"
+DEFAULT_FAMILY = "default"
 _OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT, _SCHEMA_FORMAT = 2, 3, 2, 3
 _JOIN_STORES = (
     "left-keyToNumValues",
@@ -184,9 +185,9 @@ def read_schemas(folder: Folder, name: str) -> dict[str, FamilySchema]:
     with decoding(path, "state schema"):
         version = _format(data.utf(), path, "a state schema", _SCHEMA_FORMAT)
         if version == 1:
-            return {DEFAULT_STORE: FamilySchema(_struct(data.utf()), _struct(data.utf()))}
+            return {DEFAULT_FAMILY: FamilySchema(_struct(data.utf()), _struct(data.utf()))}
         if version == 2:
-            return {DEFAULT_STORE: FamilySchema(_struct(data.text()), _struct(data.text()))}
+            return {DEFAULT_FAMILY: FamilySchema(_struct(data.text()), _struct(data.text()))}
         schemas = {}
         for _ in range(data.i32()):
             family = data.utf()

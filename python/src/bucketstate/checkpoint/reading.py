@@ -13,12 +13,13 @@ from bucketstate.checkpoint.decoding import ROWS, RecordDecoder, StateSchema, ch
 from bucketstate.checkpoint.differences import difference_schema, differences
 from bucketstate.checkpoint.keys import LISTS
 from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.skew import SCHEMA as BUCKETS
 from bucketstate.checkpoint.skew import keys_per_bucket
 from bucketstate.checkpoint.state import read_changes, read_state
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import MissingFileError
 
 
@@ -73,13 +74,13 @@ class Reading:
     def _changes(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in parts:
             try:
-                changelogs = list(part.store.lineage(part.target, part.since.version + 1))
+                changelogs = part.store.lineage(part.target, part.since.version + 1)
             except MissingFileError as error:
                 raise MissingFileError(
                     f"{error} The changes of that version are in its changelog alone: ask for "
                     "newer versions, or compare two states with `diff`."
                 ) from error
-            for changelog in reversed(changelogs):
+            for changelog in changelogs:
                 family = next((f for f in changelog.families if f.name == self.family), None)
                 if family is None:
                     continue

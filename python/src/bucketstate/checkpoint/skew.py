@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.buckets import buckets_of
 from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.state import read_state
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 
 SCHEMA = pa.schema([("partition_id", pa.int32()), ("bucket", pa.int32()), ("keys", pa.int64())])
 

@@ -12,10 +12,11 @@ from bucketstate.checkpoint.buckets import buckets_of
 from bucketstate.checkpoint.changelog import Block, Changelog, Family
 from bucketstate.checkpoint.damage import damaged, decoding
 from bucketstate.checkpoint.manifest import Run
+from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.slices import Mask, Slices
-from bucketstate.checkpoint.store import Plan, Store
+from bucketstate.checkpoint.store import Store
 
 MEMORY = 256 * 1024 * 1024
 """Bytes of keys and values held at a time, unless a single bucket has more."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.decoding import RecordDecoder, chunked
+from bucketstate.checkpoint.manifest import RunFile
 from bucketstate.checkpoint.names import (
     Attempt,
     ChangelogName,
@@ -17,16 +19,13 @@ from bucketstate.checkpoint.names import (
     TemporaryName,
 )
 from bucketstate.checkpoint.names import parse as parse_name
+from bucketstate.checkpoint.plan import Plan
+from bucketstate.checkpoint.query import StoreInfo
 from bucketstate.checkpoint.records import parse
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.state import read_state
+from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from bucketstate.checkpoint.checkpoint import Checkpoint
-    from bucketstate.checkpoint.manifest import RunFile
-    from bucketstate.checkpoint.query import StoreInfo
-    from bucketstate.checkpoint.store import Plan, Store
 
 Severity = Literal["error", "warning", "note"]
 Progress = Callable[[int, int], None]
@@ -106,7 +105,7 @@ class _Found:
             self.findings.append(finding)
 
 
-def verify(checkpoint: Checkpoint, progress: Progress | None = None) -> Report:
+def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     """Verifies every checksum and reference of a checkpoint, and every version Spark could ask for.
 
     Those are the restart's version and that of every batch in Spark's commit log that retention
@@ -115,18 +114,18 @@ def verify(checkpoint: Checkpoint, progress: Progress | None = None) -> Report:
     """
     found = _Found()
     stores = []
-    for operator in checkpoint.operators:
+    for operator in catalog.operators:
         for info in operator.stores:
-            _schema(checkpoint, operator.id, info, found)
+            _schema(catalog, operator.id, info, found)
             for partition in range(info.partitions):
-                stores.append(checkpoint.store(operator.id, partition, info.name))
-    _logs(checkpoint, found)
-    logs = len(checkpoint.query.planned) + len(checkpoint.query.committed)
+                stores.append(catalog.store(operator.id, partition, info.name))
+    _logs(catalog, found)
+    logs = len(catalog.query.planned) + len(catalog.query.committed)
     total = logs + sum(len(s.files) for s in stores)
     for store in stores:
-        _Verifier(checkpoint, store, found, progress, total).run()
+        _Verifier(catalog, store, found, progress, total).run()
     return Report(
-        checkpoint.location,
+        catalog.location,
         tuple(found.findings),
         tuple(found.restarts),
         found.files,
@@ -135,15 +134,15 @@ def verify(checkpoint: Checkpoint, progress: Progress | None = None) -> Report:
     )
 
 
-def _schema(checkpoint: Checkpoint, operator: int, info: StoreInfo, found: _Found) -> None:
+def _schema(catalog: Catalog, operator: int, info: StoreInfo, found: _Found) -> None:
     try:
-        checkpoint.query.schemas(operator, info)
+        catalog.query.schemas(operator, info)
     except CheckpointError as error:
-        found.add("error", checkpoint.location, str(error))
+        found.add("error", catalog.location, str(error))
 
 
-def _logs(checkpoint: Checkpoint, found: _Found) -> None:
-    query = checkpoint.query
+def _logs(catalog: Catalog, found: _Found) -> None:
+    query = catalog.query
     readers: list[tuple[str, list[int], Callable[[int], object]]] = [
         ("offsets", query.planned, query.settings),
         ("commits", query.committed, query.commit),
@@ -166,13 +165,13 @@ class _Verifier:
 
     def __init__(
         self,
-        checkpoint: Checkpoint,
+        catalog: Catalog,
         store: Store,
         found: _Found,
         progress: Progress | None,
         total: int,
     ) -> None:
-        self._checkpoint = checkpoint
+        self._catalog = catalog
         self._store = store
         self._found = found
         self._progress = progress
@@ -240,20 +239,22 @@ class _Verifier:
             try:
                 plan = self._plan(version)
             except CheckpointError as error:
-                restart = version == self._checkpoint.restart_version
+                restart = version == self._catalog.restart_version
                 if not restart and self._retired(version):
                     continue
                 self._found.add("error", self._store.folder.location, f"version {version}: {error}")
                 continue
             for skipped in plan.skipped:
-                self._found.add("warning", self._store.folder.location, skipped)
+                self._found.add("warning", self._store.folder.location, str(skipped))
+            for replaced in plan.replaced:
+                self._found.add("note", replaced.path, str(replaced))
             needed |= set(_files_of(plan))
             broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
             self._found.versions += not broken
         return needed
 
     def _required(self) -> list[int]:
-        versions = set(self._checkpoint.versions) | {self._checkpoint.restart_version}
+        versions = set(self._catalog.versions) | {self._catalog.restart_version}
         # Spark's own log keeps one batch more than the state has to.
         oldest = min(versions)
         spare = {oldest} if oldest > 1 and len(versions) > 1 else set()
@@ -272,11 +273,11 @@ class _Verifier:
         return missing > 0 and not any(v < missing for v in there)
 
     def _plan(self, version: int) -> Plan:
-        return self._store.plan(self._checkpoint.attempt(self._store, version))
+        return self._store.plan(self._catalog.attempt(self._store, version))
 
     def _restart(self) -> None:
         """Reads the whole state that a restart would open."""
-        store, version = self._store, self._checkpoint.restart_version
+        store, version = self._store, self._catalog.restart_version
         failure: str | None = None
         base, changelogs, size, keys = None, 0, 0, 0
         try:
@@ -307,7 +308,7 @@ class _Verifier:
                 # It may be one that Spark has no schema of: nothing was ever kept in it.
                 yield sum(len(part) for part in read_state(self._store, plan, family))
                 continue
-            schema = self._checkpoint.schema(
+            schema = self._catalog.schema(
                 self._store.operator, store=self._store.name, column_family=family.name
             )
             decoder = RecordDecoder(family, schema, self._store.folder.location)
@@ -347,9 +348,9 @@ class _Verifier:
 
     def _winners(self) -> dict[int, Attempt]:
         winners = {}
-        for version in self._checkpoint.versions:
+        for version in self._catalog.versions:
             try:
-                winners[version] = self._checkpoint.attempt(self._store, version)
+                winners[version] = self._catalog.attempt(self._store, version)
             except CheckpointError:
                 continue
         return winners

@@ -204,8 +204,8 @@ def _print_overview(found: Overview) -> None:
             rows.append([*cells, *sizes])
         terminal.print(console.table(title, columns, rows))
         for s in operator.stores:
-            for problem in [*s.skipped, *([s.problem] if s.problem else [])]:
-                terminal.print(f"partition {s.partition}, {s.store}: {problem}", markup=False)
+            for remark in [*s.skipped, *s.replaced, *([s.problem] if s.problem else [])]:
+                terminal.print(f"partition {s.partition}, {s.store}: {remark}", markup=False)
 
 
 def _buckets(

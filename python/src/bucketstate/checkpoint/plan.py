@@ -1,0 +1,92 @@
+"""What is concluded of a store's files: how a version is read, and what was noticed on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bucketstate.checkpoint.changelog import Changelog, Family
+from bucketstate.checkpoint.damage import damaged
+from bucketstate.checkpoint.lineage import Replaced
+from bucketstate.checkpoint.manifest import Manifest
+from bucketstate.checkpoint.names import Attempt, ManifestName
+from bucketstate.errors import NoSuchStateError
+
+Reason = Literal["damaged", "stale", "gone"]
+"""A manifest or a file of it is damaged; its version was written again after it; a file that it
+names is not there."""
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A manifest that could not be used; `what` says it in a sentence."""
+
+    manifest: ManifestName
+    reason: Reason
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a version is read: from a manifest (None is the empty store), then changelogs.
+
+    `changelogs` come oldest first. `skipped` says which newer manifests could not be used, and why;
+    what they would have given is the same state. `replaced` says of which versions another attempt
+    at the same batch is read than the one that the next version was built on.
+    """
+
+    target: Attempt
+    base: Manifest | None
+    changelogs: tuple[Changelog, ...]
+    skipped: tuple[PassedOver, ...] = ()
+    replaced: tuple[Replaced, ...] = ()
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The column families at this version, with the keys each holds."""
+        if self.changelogs:
+            return self.changelogs[-1].families
+        return self.base.families if self.base else ()
+
+    @property
+    def num_buckets(self) -> int:
+        if self.changelogs:
+            return self.changelogs[-1].header.num_buckets
+        return self.base.num_buckets if self.base else 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files that are read."""
+        runs = sum(f.size for f in self.base.files) + self.base.size if self.base else 0
+        return runs + sum(c.size for c in self.changelogs)
+
+    def family(self, name: str) -> Family:
+        for family in self.families:
+            if family.name == name:
+                return family
+        known = ", ".join(sorted(f.name for f in self.families)) or "none"
+        raise NoSuchStateError(f"{self.target} has no column family '{name}'. There are: {known}.")
+
+    def check(self) -> None:
+        """Buckets and encodings are fixed for the life of a checkpoint; DamagedFileError if not."""
+        families = {f.id: f for f in self.families}
+        of_base = [(self.base.path, self.base.num_buckets, self.base.families)] if self.base else []
+        of_changes = [(c.path, c.header.num_buckets, c.families) for c in self.changelogs]
+        for path, buckets, described in [*of_base, *of_changes]:
+            if buckets != self.num_buckets:
+                raise damaged(path, f"expected {self.num_buckets} buckets, found {buckets}")
+            for family in described:
+                newest = families.get(family.id, family)
+                if (newest.key_encoding, newest.value_encoding) != (
+                    family.key_encoding,
+                    family.value_encoding,
+                ):
+                    raise damaged(
+                        path,
+                        f"expected the keys of column family '{family.name}' as "
+                        f"{newest.key_encoding} and its values as {newest.value_encoding}, found "
+                        f"{family.key_encoding} and {family.value_encoding}",
+                    )

@@ -1,0 +1,155 @@
+"""What values a setting takes: a class for each `type` that `settings.json` has.
+
+A kind that is new in the Scala registry (`ConfigType`) needs a class here and its case in
+`kind_of`: `Conf`, its checks and the documentation follow from it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Value = int | str
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_BYTES = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
+
+
+class Kind(Protocol):
+    """One kind of values."""
+
+    @property
+    def annotation(self) -> str:
+        """The type of the field of `Conf`, as Python source."""
+
+    @property
+    def allowed(self) -> str:
+        """Completes the sentence "it must be ..."."""
+
+    def parse(self, text: str) -> Value:
+        """What a configuration file or a Spark session means by a text; the text itself if that
+        means nothing, which `allows` then refuses."""
+
+    def allows(self, value: object) -> bool:
+        """Whether a field of `Conf` may be this."""
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    """Between two bounds, both included. `unit` is what is counted, if that has a name."""
+
+    min: int
+    max: int
+    unit: str | None = None
+
+    @property
+    def annotation(self) -> str:
+        return "int"
+
+    @property
+    def allowed(self) -> str:
+        of = f" of {self.unit}" if self.unit else ""
+        return f"a whole number{of} from {self.min} to {self.max}"
+
+    def parse(self, text: str) -> Value:
+        return int(text) if _WHOLE.fullmatch(text) else text
+
+    def allows(self, value: object) -> bool:
+        return _between(self.min, value, self.max)
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A number of bytes, or a text as Spark writes them: its suffixes are powers of 1024."""
+
+    min: int
+    max: int
+
+    @property
+    def annotation(self) -> str:
+        return "int | str"
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number of bytes, or a text such as '64m', from {self.min} to {self.max}"
+
+    def parse(self, text: str) -> Value:
+        return int(text) if _WHOLE.fullmatch(text) else text
+
+    def allows(self, value: object) -> bool:
+        return _between(self.min, _bytes(value) if isinstance(value, str) else value, self.max)
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few words."""
+
+    values: tuple[str, ...]
+
+    @property
+    def annotation(self) -> str:
+        return f"Literal[{', '.join(json.dumps(v) for v in self.values)}]"
+
+    @property
+    def allowed(self) -> str:
+        return ("one of " if len(self.values) > 1 else "") + ", ".join(map(repr, self.values))
+
+    def parse(self, text: str) -> Value:
+        return text
+
+    def allows(self, value: object) -> bool:
+        return value in self.values
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any text but none."""
+
+    @property
+    def annotation(self) -> str:
+        return "str"
+
+    @property
+    def allowed(self) -> str:
+        return "a text that is not empty"
+
+    def parse(self, text: str) -> Value:
+        return text
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, str) and bool(value)
+
+
+def kind_of(raw: Mapping[str, Any]) -> Kind:
+    """The kind of a setting as `settings.json` has it. ValueError if there is no such kind."""
+    match raw["type"]:
+        case "int":
+            return WholeNumber(raw["min"], raw["max"])
+        case "millis":
+            return WholeNumber(raw["min"], raw["max"], "milliseconds")
+        case "bytes":
+            return Bytes(raw["min"], raw["max"])
+        case "enum":
+            return OneOf(tuple(raw["values"]))
+        case "string":
+            return Text()
+        case other:
+            raise ValueError(
+                f"settings.json: {raw['name']} has the type {other}, which bucketstate.kinds does "
+                "not know: give it a class there."
+            )
+
+
+def _between(low: int, value: object, high: int) -> bool:
+    # True and False are whole numbers to Python, and a mistake here.
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _bytes(text: str) -> int | None:
+    found = _BYTES.fullmatch(text.strip())
+    if found is None:
+        return None
+    return int(found[1]) << (10 * " kmgt".index(found[2].lower() or " "))

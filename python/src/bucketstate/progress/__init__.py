@@ -1,0 +1,7 @@
+"""What Spark reports of queries while they run: kept, drawn, shown live, exported."""
+
+from bucketstate.progress.panel import Panel
+from bucketstate.progress.recorder import Recorder
+from bucketstate.progress.rows import PHASE, Progress
+
+__all__ = ["PHASE", "Panel", "Progress", "Recorder"]

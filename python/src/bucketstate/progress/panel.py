@@ -1,0 +1,92 @@
+"""A live panel of streaming queries on the terminal."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import pandas as pd
+
+from bucketstate.optional import needed
+
+_BATCHES = 8
+"""Rows of a query that are shown, the newest."""
+
+
+class Source(Protocol):
+    """Where a panel's batches come from: a `Recorder`."""
+
+    def to_pandas(self) -> pd.DataFrame: ...
+
+    def attach(self, panel: Panel) -> None:
+        """From now on, the panel is updated with each progress."""
+
+    def detach(self, panel: Panel) -> None: ...
+
+
+class Panel:
+    """Shows the newest batches of each query, and is drawn anew with each progress.
+
+    For a `with` block: it is there from the start to the end of it, and its last state stays.
+    """
+
+    def __init__(self, source: Source, console: Any | None = None) -> None:
+        self._source = source
+        live = needed("rich.live", extra="cli", what="A live panel")
+        self._live = live.Live(self.table(), console=console, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        self._source.attach(self)
+        self.update()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._source.detach(self)
+        self._live.stop()
+
+    def update(self) -> None:
+        """Draws what the source has now."""
+        self._live.update(self.table(), refresh=True)
+
+    def table(self) -> Any:
+        """The panel as a table of rich."""
+        rich = needed("rich.table", extra="cli", what="A live panel")
+        found = rich.Table(title="streaming queries", title_justify="left")
+        found.add_column("query")
+        for name in (
+            "batch",
+            "rows",
+            "ms",
+            "state rows",
+            "changed",
+            "commit ms",
+            "changelog",
+            "lag",
+        ):
+            found.add_column(name, justify="right")
+        frame = self._source.to_pandas()
+        if frame.empty:
+            found.caption = "waiting for the first batch"
+            return found
+        for _, batches in frame.groupby("run_id", sort=False):
+            for _, row in batches.tail(_BATCHES).iterrows():
+                found.add_row(*_cells(row))
+            found.add_section()
+        return found
+
+
+def _cells(row: pd.Series[Any]) -> list[str]:
+    name = row["name"] if isinstance(row["name"], str) else str(row["query_id"])[:8]
+    names = ("batch", "input_rows", "batch_ms", "state_rows", "state_rows_updated")
+    metrics = ("state_commit_ms", "bucketedChangelogBytes", "bucketedSnapshotLag")
+    return [name, *(_number(row.get(n)) for n in (*names, *metrics))]
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None or pd.isna(value) else f"{int(value):,}"

@@ -1,0 +1,153 @@
+"""Keeps what Spark reports of queries while they run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from bucketstate.errors import BucketstateError
+from bucketstate.progress.panel import Panel
+from bucketstate.progress.plot import figure
+from bucketstate.progress.rows import Progress, batch_row, state_cells
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pyspark.sql.streaming.listener import (
+        QueryIdleEvent,
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+
+class Recorder(StreamingQueryListener):
+    """Keeps every progress of a session's streaming queries.
+
+        recorder = Recorder()
+        spark.streams.addListener(recorder)
+        ...
+        recorder.to_pandas()
+
+    Thread-safe: Spark calls it from a thread of its own, anybody may read at any time.
+
+    Args:
+        name: only the query of that name; all of them without.
+        limit: how many progresses to keep, the newest; all of them without.
+    """
+
+    def __init__(self, name: str | None = None, *, limit: int | None = None) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._kept: deque[Progress] = deque(maxlen=limit)
+        self._panels: list[Panel] = []
+
+    @classmethod
+    def of(cls, progress: Iterable[Any]) -> Self:
+        """A recorder of progresses that are there already, such as `query.recentProgress`."""
+        recorder = cls()
+        for one in progress:
+            recorder.add(one)
+        return recorder
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """What `save` wrote."""
+        try:
+            texts = pq.read_table(path, columns=["progress"]).column("progress").to_pylist()
+        except (OSError, pa.ArrowInvalid, KeyError) as error:
+            raise BucketstateError(
+                f"{path} does not hold a recorder's progress ({error}). Give a file that "
+                "Recorder.save wrote."
+            ) from error
+        return cls.of(texts)
+
+    def add(self, progress: Any) -> None:
+        """Keeps one progress: Spark's own object, its JSON, or that as a dict."""
+        # Spark's own is a dict too, but of other types than its JSON has.
+        text = progress if isinstance(progress, str) else getattr(progress, "json", None)
+        found: Progress = dict(progress) if text is None else json.loads(text)
+        if self._name is not None and found.get("name") != self._name:
+            return
+        with self._lock:
+            self._kept.append(found)
+            panels = list(self._panels)
+        for panel in panels:
+            panel.update()
+
+    @property
+    def progress(self) -> list[Progress]:
+        """Every progress that is kept, in the order in which they came."""
+        with self._lock:
+            return list(self._kept)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each progress.
+
+        Batch, rows and watermark; `batch_ms` and, as `phase_<name>`, the milliseconds of the
+        batch's phases; of the state, added up over the operators, rows, bytes of memory and
+        milliseconds; and each metric that the state store reports, under its own name.
+        """
+        return pd.DataFrame([batch_row(p) for p in self.progress])
+
+    def operators_to_pandas(self) -> pd.DataFrame:
+        """One row for each progress and stateful operator: its state and its store's metrics."""
+        rows = []
+        for progress in self.progress:
+            for number, operator in enumerate(progress.get("stateOperators", [])):
+                head = {"batch": progress["batchId"], "run_id": progress["runId"]}
+                about = {"operator": number, "name": operator.get("operatorName")}
+                rows.append(head | about | state_cells([operator]))
+        return pd.DataFrame(rows)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the rows of `to_pandas` as Parquet, with each whole progress as JSON beside it."""
+        frame = self.to_pandas()
+        frame["progress"] = [json.dumps(p) for p in self.progress]
+        try:
+            frame.to_parquet(path, index=False)
+        except OSError as error:
+            raise BucketstateError(f"{path} cannot be written: {error}.") from error
+
+    def plot(self) -> Figure:
+        """Batch time by phase, commit time, bytes written, and how far snapshots are behind.
+
+        Needs matplotlib (`bucketstate[plot]`). `plot().savefig("batches.png")` keeps it.
+        """
+        return figure(self.to_pandas())
+
+    def live(self) -> Panel:
+        """A panel on the terminal that follows the queries, for a `with` block.
+
+        Needs rich (`bucketstate[cli]`).
+        """
+        return Panel(self)
+
+    def attach(self, panel: Panel) -> None:
+        """From now on, the panel is updated with each progress."""
+        with self._lock:
+            self._panels.append(panel)
+
+    def detach(self, panel: Panel) -> None:
+        with self._lock:
+            self._panels.remove(panel)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Nothing to keep: each progress names its query."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self.add(event.progress)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Nothing happened, so there is nothing to keep."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """What it did is kept; who wants to know why it ended asks the query."""

@@ -1,0 +1,50 @@
+"""The fields of `Conf`, made by `make generate` from the Scala registry: edits here are lost."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every setting of the provider, unchecked: use `bucketstate.Conf`."""
+
+    engine: Literal["heap"] = "heap"
+    """What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's
+    heap."""
+
+    num_buckets: int = 64
+    """Key groups per store. Fixed for the life of a checkpoint: a different value on restart is an
+    error."""
+
+    lock_acquire_timeout: int = 60000
+    """How long a task waits, in milliseconds, for another task (a killed attempt that still runs)
+    to let go of the store before it fails."""
+
+    snapshot_mode: Literal["async", "sync"] = "async"
+    """'async' makes snapshots in the background while batches go on; 'sync' makes them inside
+    commit, for tests and comparisons."""
+
+    snapshot_max_versions: int = 0
+    """A snapshot is made after this many versions; 0 takes Spark's
+    spark.sql.streaming.stateStore.minDeltasForSnapshot."""
+
+    snapshot_max_bytes: int | str = "64m"
+    """A snapshot is made after this many bytes of changelog, if that comes before
+    snapshot.maxVersions."""
+
+    compaction_max_runs: int = 8
+    """Runs that the newest snapshot may consist of before some are merged. More write less, fewer
+    make a restart and the checkpoint smaller."""
+
+    run_max_file_bytes: int | str = "16m"
+    """A run is split into files of about this size, at the ends of buckets. A restart fetches and
+    verifies whole files before it reads a bucket from them."""
+
+    restore_mode: Literal["lazy", "eager"] = "lazy"
+    """'lazy' loads buckets when they are first touched, the others meanwhile in the background;
+    'eager' loads all of them before the first batch."""
+
+    local_dir: str = "spark"
+    """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;
+    or a folder on each machine, where copies of a remote checkpoint's runs stay for the next
+    restart."""

@@ -1,0 +1,1 @@
+"""Writes what repeats the registry of settings and metrics: `make generate`."""

@@ -1,0 +1,21 @@
+"""`conf/spark-defaults.conf`: all settings with their defaults, for `spark-submit`."""
+
+from __future__ import annotations
+
+from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.registry import Registry
+
+_HEAD = """\
+# Turns bucketstate on, with its defaults, for every query of an application:
+#
+#   spark-submit --properties-file conf/spark-defaults.conf --jars "$(bucketstate jar)" app.py
+#
+# Made by `make generate` from the Scala registry of settings: edits here are lost.
+"""
+
+
+def properties(registry: Registry) -> str:
+    width = max(len(key) for key in (PROVIDER_KEY, *(s.key for s in registry.settings))) + 2
+    provider = f"{PROVIDER_KEY:{width}}{PROVIDER_CLASS}\n"
+    settings = [f"# {s.doc}\n{s.key:{width}}{s.default}\n" for s in registry.settings]
+    return "\n".join([_HEAD, provider, *settings])

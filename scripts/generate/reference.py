@@ -1,0 +1,53 @@
+"""The page of the configuration: settings, presets and metrics."""
+
+from __future__ import annotations
+
+from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.presets import PRESETS, Preset
+from bucketstate.registry import Registry, Setting
+from scripts.generate.markdown import row
+
+
+def page(registry: Registry) -> str:
+    """The whole page, in Markdown."""
+    parts = [_head(registry), "## Settings\n"]
+    parts += [_setting(s) for s in registry.settings]
+    parts += [
+        "## Presets\n\n`bucketstate conf --preset <name>` prints them. What is not listed keeps "
+        "its default.\n"
+    ]
+    parts += [_preset(p) for p in PRESETS.values()]
+    parts += ["## Metrics\n\nIn each progress, below `stateOperators[].customMetrics`.\n"]
+    metrics = (row(f"`{m.name}`", m.kind, m.doc) for m in registry.metrics)
+    parts += ["".join([row("metric", "kind", "meaning"), "|---|---|---|\n", *metrics])]
+    return "\n".join(parts)
+
+
+def _head(registry: Registry) -> str:
+    return f"""# Configuration
+
+<!-- Made by `make generate` from the Scala registry: edits here are lost. -->
+
+`{PROVIDER_KEY}={PROVIDER_CLASS}` turns the provider on.
+Its own settings are below `{registry.prefix}`; in Python they are the
+fields of `bucketstate.Conf`. A value that cannot work is refused with the key, the value and what
+is allowed, and an unknown key with its nearest neighbour.
+"""
+
+
+def _setting(setting: Setting) -> str:
+    return f"### `{setting.name}`\n\n{setting.doc}\n\n" + "".join(
+        [
+            "| | |\n|---|---|\n",
+            row("key", f"`{setting.key}`"),
+            row("in Python", f"`Conf({setting.field}=...)`"),
+            row("default", f"`{setting.default}`"),
+            row("allowed", setting.kind.allowed),
+        ]
+    )
+
+
+def _preset(preset: Preset) -> str:
+    rows = (row(f"`{c.key}`", f"`{c.value}`", c.why) for c in preset.choices)
+    head = row("key", "value", "why") + "|---|---|---|\n"
+    return f"### {preset.name}\n\n{preset.purpose}\n\n{head}" + "".join(rows)

@@ -1,0 +1,479 @@
+"""The golden cases of what a reader concludes of a store's folder: `tests/golden/v1/plans`.
+
+`python -m tests.kit.plans` writes those that are not there yet. What was committed stays as it is:
+files of a released format are readable for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import BinaryType, LongType, StringType, StructType
+
+from bucketstate.checkpoint.names import Attempt
+from tests.kit.checkpoints import (
+    PUT,
+    REMOVE,
+    Row,
+    bucket_of,
+    changelog,
+    manifest,
+    manifest_members,
+    run_file,
+)
+from tests.kit.rows import compact_row
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "v1" / "plans"
+KEY = StructType().add("k1", LongType()).add("k2", StringType())
+VALUE = StructType().add("v1", LongType()).add("v2", BinaryType())
+BUCKETS = 4
+
+Expected = dict[str, Any]
+"""What `expected.json` says; its members are described in the README beside the cases."""
+
+Case = Callable[["Planted"], Expected]
+CASES: dict[str, Case] = {}
+
+
+def case(build: Case) -> Case:
+    """A case is called after its function; its docstring is what it is about."""
+    CASES[build.__name__.replace("_", "-")] = build
+    return build
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One write of one version, and the state that it led to."""
+
+    attempt: Attempt
+    id: uuid.UUID | None = None
+    rows: Mapping[Row, Row] = field(default_factory=dict)
+
+    @property
+    def changelog(self) -> str:
+        return self.attempt.name("changelog")
+
+    @property
+    def manifest(self) -> str:
+        return self.attempt.name("manifest")
+
+
+EMPTY = Commit(Attempt(0))
+
+History = list[Commit]
+"""The commit of each version, from the empty store on: version n is at place n."""
+
+
+class Planted:
+    """A store's folder, to which files are added one by one: histories may part and meet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._written = 0
+        folder.mkdir(parents=True)
+
+    def write(
+        self, base: Commit, *, checkpoint_id: str = "", names_base: bool = True, **other: Any
+    ) -> Commit:
+        """The changelog of one more version; replaces what has its name."""
+        version = base.attempt.version + 1
+        self._written += 1
+        commit = uuid.uuid5(uuid.NAMESPACE_OID, f"commit {self._written}")
+        changes = changes_of(version)
+        rows = {k: v for k, v in {**base.rows, **changes}.items() if v is not None}
+        own = Commit(Attempt(version, checkpoint_id or None), commit, rows)
+        if checkpoint_id:
+            base_id = base.attempt.checkpoint_id or ""
+        else:
+            base_id = str(base.id) if base.id and names_base else ""
+        records = [
+            (REMOVE, _key(key), b"") if value is None else (PUT, _key(key), _value(value))
+            for key, value in changes.items()
+        ]
+        settings = {"codec": "none", "checkpoint_id": checkpoint_id, "base_id": base_id} | other
+        data = changelog(version, records, len(rows), buckets=BUCKETS, commit=commit, **settings)
+        (self.folder / own.changelog).write_bytes(data)
+        return own
+
+    def grow(self, versions: int, on: Sequence[Commit] = (EMPTY,), *, ids: str = "") -> History:
+        """So many versions more; with checkpoint ids if these are to start with a letter."""
+        history = list(on)
+        for _ in range(versions):
+            named = checkpoint_id(ids, len(history))
+            history.append(self.write(history[-1], checkpoint_id=named))
+        return history
+
+    def snapshot(self, *ends: Commit, commit_id: bool = True) -> None:
+        """The manifest of the last of these, with a run up to each."""
+        newest = ends[-1]
+        runs = []
+        for number, (old, new) in enumerate(zip([EMPTY, *ends], ends, strict=False)):
+            first, last = old.attempt.version + 1, new.attempt.version
+            entries = {
+                (bucket_of(_key(key), BUCKETS), _key(key)): _value(new.rows[key])
+                if key in new.rows
+                else None
+                for key in sorted(old.rows.keys() | new.rows.keys())
+                if old.rows.get(key) != new.rows.get(key)
+            }
+            file = run_file(self.folder, newest.attempt.version, number, entries)
+            runs.append({"firstVersion": first, "lastVersion": last, "files": [file]})
+        members = manifest_members(
+            newest.attempt.version, len(newest.rows), list(reversed(runs)), BUCKETS
+        )
+        if commit_id:
+            members["commitId"] = str(newest.id)
+        if newest.attempt.checkpoint_id:
+            members["checkpointId"] = newest.attempt.checkpoint_id
+        (self.folder / newest.manifest).write_bytes(manifest(members))
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            (self.folder / name).unlink()
+
+    def damage(self, name: str, at: int) -> None:
+        """Changes one byte; a negative place is counted from the end."""
+        path = self.folder / name
+        data = bytearray(path.read_bytes())
+        data[at] ^= 0x40
+        path.write_bytes(bytes(data))
+
+    def runs(self) -> list[str]:
+        return sorted(f"runs/{path.name}" for path in (self.folder / "runs").iterdir())
+
+
+def changes_of(version: int) -> dict[Row, Row | None]:
+    """What each version does: a new key, a new value for an old one, and a removal."""
+    changes: dict[Row, Row | None] = {
+        (version, f"key-{version}"): (10 * version, bytes([version, 255])),
+        (0, "every version"): (version, b""),
+    }
+    if version > 2:
+        changes[version - 2, f"key-{version - 2}"] = None
+    return changes
+
+
+def checkpoint_id(letter: str, version: int) -> str:
+    return f"{letter * 8}-0000-4000-8000-{version:012d}" if letter else ""
+
+
+def opens(
+    target: Commit,
+    *,
+    base: Commit = EMPTY,
+    replay: Sequence[Commit] = (),
+    passed: Sequence[tuple[Commit, str]] = (),
+    replaced: Sequence[int] = (),
+) -> Expected:
+    return _target(target) | {
+        "base": base.attempt.version,
+        "changelogs": [commit.changelog for commit in replay],
+        "passed": [{"manifest": of.manifest, "reason": reason} for of, reason in passed],
+        "replaced": list(replaced),
+        "rows": [[*key, value[0], value[1].hex()] for key, value in sorted(target.rows.items())],
+    }
+
+
+def fails(target: Commit, error: str, file: str) -> Expected:
+    return _target(target) | {"error": error, "file": file}
+
+
+def _target(target: Commit) -> Expected:
+    own = target.attempt.checkpoint_id
+    return {"version": target.attempt.version} | ({"checkpointId": own} if own else {})
+
+
+def _key(key: Row) -> bytes:
+    return compact_row(KEY, key)
+
+
+def _value(value: Row) -> bytes:
+    return compact_row(VALUE, value)
+
+
+@case
+def changelogs_only(store: Planted) -> Expected:
+    """Without a manifest all changelogs are replayed, from version 1 on."""
+    v = store.grow(4)
+    return opens(v[4], replay=v[1:])
+
+
+@case
+def manifest_and_changelogs(store: Planted) -> Expected:
+    """The newest manifest and what comes after it; retention has removed what came before."""
+    v = store.grow(5)
+    store.snapshot(v[2])
+    store.snapshot(v[2], v[3])
+    store.remove("2.manifest", "1.changelog", "2.changelog", "3.changelog")
+    return opens(v[5], base=v[3], replay=v[4:])
+
+
+@case
+def manifest_of_the_target(store: Planted) -> Expected:
+    """A manifest of the very version wanted: no changelog is needed, though all are there."""
+    v = store.grow(3)
+    store.snapshot(v[3])
+    return opens(v[3], base=v[3])
+
+
+@case
+def manifest_of_the_target_alone(store: Planted) -> Expected:
+    """The same when the version's own changelog is gone: there is nothing to hold it against."""
+    v = store.grow(2)
+    store.snapshot(v[2])
+    store.remove("1.changelog", "2.changelog")
+    return opens(v[2], base=v[2])
+
+
+@case
+def manifest_beside_a_damaged_changelog(store: Planted) -> Expected:
+    """Of the changelog of a manifest's own version only the header is looked at."""
+    v = store.grow(2)
+    store.snapshot(v[2])
+    store.damage("2.changelog", -40)
+    return opens(v[2], base=v[2])
+
+
+@case
+def manifest_above_the_target(store: Planted) -> Expected:
+    """A manifest of a later version is of no use: changes cannot be undone."""
+    v = store.grow(3)
+    store.snapshot(v[3])
+    return opens(v[2], replay=v[1:3])
+
+
+@case
+def manifest_damaged(store: Planted) -> Expected:
+    """An older manifest and more changelogs give the same state."""
+    v = store.grow(5)
+    store.snapshot(v[2])
+    store.snapshot(v[2], v[4])
+    store.damage("4.manifest", 100)
+    return opens(v[5], base=v[2], replay=v[3:], passed=[(v[4], "damaged")])
+
+
+@case
+def manifests_damaged(store: Planted) -> Expected:
+    """At last it is the empty store that the changelogs start from."""
+    v = store.grow(3)
+    store.snapshot(v[1])
+    store.snapshot(v[2])
+    store.damage("1.manifest", -10)
+    store.damage("2.manifest", 0)
+    return opens(v[3], replay=v[1:], passed=[(v[2], "damaged"), (v[1], "damaged")])
+
+
+@case
+def manifest_without_its_file(store: Planted) -> Expected:
+    """A manifest that names a data file which is not there any more is passed over."""
+    v = store.grow(3)
+    store.snapshot(v[2])
+    store.remove(*store.runs())
+    store.snapshot(v[1])
+    return opens(v[3], base=v[1], replay=v[2:], passed=[(v[2], "gone")])
+
+
+@case
+def manifest_stale(store: Planted) -> Expected:
+    """Version 2 was written again after its manifest was made, and the query went on from that."""
+    v = store.grow(2)
+    store.snapshot(v[1])
+    store.snapshot(v[1], v[2])
+    again = store.grow(2, v[:2])
+    return opens(again[3], base=v[1], replay=again[2:], passed=[(v[2], "stale")])
+
+
+@case
+def manifest_of_the_target_stale(store: Planted) -> Expected:
+    """The same where nothing was built on version 2 yet: its own changelog tells."""
+    v = store.grow(2)
+    store.snapshot(v[2])
+    again = store.grow(1, v[:2])
+    return opens(again[2], replay=again[1:], passed=[(v[2], "stale")])
+
+
+@case
+def manifest_of_the_attempt_built_on(store: Planted) -> Expected:
+    """The changelog of version 2 was replaced, the manifest is of the attempt that counted."""
+    v = store.grow(3)
+    store.snapshot(v[2])
+    store.write(v[1])
+    return opens(v[3], base=v[2], replay=v[3:])
+
+
+@case
+def manifest_damaged_and_nothing_before(store: Planted) -> Expected:
+    """No older version is taken for the one wanted."""
+    v = store.grow(3)
+    store.snapshot(v[2])
+    store.damage("2.manifest", 100)
+    store.remove("1.changelog", "2.changelog")
+    return fails(v[3], "damaged", "2.manifest")
+
+
+@case
+def manifest_without_its_file_and_nothing_before(store: Planted) -> Expected:
+    """What is missing is the file that the manifest names."""
+    v = store.grow(3)
+    store.snapshot(v[2])
+    (file,) = store.runs()
+    store.remove(file, "1.changelog", "2.changelog")
+    return fails(v[3], "missing", file)
+
+
+@case
+def manifest_stale_and_nothing_before(store: Planted) -> Expected:
+    """The manifest does not hold what version 3 was built on, and nothing else does."""
+    v = store.grow(2)
+    store.snapshot(v[2])
+    again = store.grow(2, v[:2])
+    store.remove("1.changelog")
+    return fails(again[3], "damaged", "2.manifest")
+
+
+@case
+def changelog_replaced(store: Planted) -> Expected:
+    """An attempt that was thought dead wrote version 2 again, on the same base: it is used."""
+    v = store.grow(4)
+    store.write(v[1])
+    return opens(v[4], replay=v[1:], replaced=[2])
+
+
+@case
+def changelog_replaced_after_a_manifest(store: Planted) -> Expected:
+    """The same where the base is a manifest."""
+    v = store.grow(3)
+    store.snapshot(v[1])
+    store.write(v[1])
+    return opens(v[3], base=v[1], replay=v[2:], replaced=[2])
+
+
+@case
+def changelogs_replaced_apart(store: Planted) -> Expected:
+    """Twice: each is held against its own neighbours."""
+    v = store.grow(5)
+    store.write(v[1])
+    store.write(v[3])
+    return opens(v[5], replay=v[1:], replaced=[2, 4])
+
+
+@case
+def changelogs_replaced_in_a_row(store: Planted) -> Expected:
+    """Version 3 was not built on this version 2, and version 4 not on this version 3."""
+    v = store.grow(4)
+    store.write(v[1])
+    store.write(v[2])
+    return fails(v[4], "other-history", "4.changelog")
+
+
+@case
+def changelog_of_another_history(store: Planted) -> Expected:
+    """Version 2 is from another checkpoint: it fits neither what is before it nor what is after."""
+    store.grow(2)
+    stranger = (store.folder / "2.changelog").read_bytes()
+    v = store.grow(3)
+    (store.folder / "2.changelog").write_bytes(stranger)
+    return fails(v[3], "other-history", "3.changelog")
+
+
+@case
+def changelogs_that_name_no_base(store: Planted) -> Expected:
+    """Files of a writer that named no commits cannot be held against each other, and pass."""
+    v = store.grow(2)
+    store.snapshot(v[1], commit_id=False)
+    three = store.write(v[2], names_base=False)
+    again = store.write(v[1], names_base=False)
+    return opens(three, base=v[1], replay=[again, three])
+
+
+@case
+def changelog_missing(store: Planted) -> Expected:
+    """A gap is an error, never an older or an empty store."""
+    v = store.grow(3)
+    store.remove("2.changelog")
+    return fails(v[3], "missing", "2.changelog")
+
+
+@case
+def changelog_damaged(store: Planted) -> Expected:
+    """A changed byte in a block."""
+    v = store.grow(3)
+    store.damage("2.changelog", 120)
+    return fails(v[3], "damaged", "2.changelog")
+
+
+@case
+def changelog_of_a_newer_format(store: Planted) -> Expected:
+    """Who does not know the format does not guess."""
+    v = store.grow(2)
+    three = store.write(v[2], format_version=2)
+    return fails(three, "newer-format", "3.changelog")
+
+
+@case
+def ids_manifest_and_changelogs(store: Planted) -> Expected:
+    """With checkpoint ids: the manifest of the attempt that counts, and what comes after it."""
+    v = store.grow(4, ids="a")
+    store.snapshot(v[2])
+    store.remove(v[1].changelog, v[2].changelog)
+    return opens(v[4], base=v[2], replay=v[3:])
+
+
+@case
+def ids_beside_a_losing_attempt(store: Planted) -> Expected:
+    """What another attempt left, a manifest too, is not looked at."""
+    v = store.grow(3, ids="a")
+    store.snapshot(store.write(v[1], checkpoint_id=checkpoint_id("b", 2)))
+    return opens(v[3], replay=v[1:])
+
+
+@case
+def ids_of_the_other_attempt(store: Planted) -> Expected:
+    """The same folder, had the other attempt been the one to go on from."""
+    v = store.grow(3, ids="a")
+    won = store.write(v[1], checkpoint_id=checkpoint_id("b", 2))
+    store.snapshot(won)
+    return opens(won, base=won)
+
+
+@case
+def ids_begun_without(store: Planted) -> Expected:
+    """A checkpoint of format 1 that goes on in format 2: the first id has no base id."""
+    v = store.grow(2, store.grow(2), ids="a")
+    return opens(v[4], replay=v[1:])
+
+
+@case
+def ids_begun_without_on_a_manifest(store: Planted) -> Expected:
+    """The same with a manifest of the time before, which has no id."""
+    v = store.grow(2, store.grow(2), ids="a")
+    store.snapshot(v[2])
+    return opens(v[4], base=v[2], replay=v[3:])
+
+
+@case
+def ids_base_missing(store: Planted) -> Expected:
+    """Another attempt's file of that version does not stand in."""
+    v = store.grow(3, ids="a")
+    store.write(v[1], checkpoint_id=checkpoint_id("b", 2))
+    store.remove(v[2].changelog)
+    return fails(v[3], "missing", v[2].changelog)
+
+
+def plant(name: str, folder: Path) -> None:
+    """Writes a case: its store's files, and `expected.json`."""
+    build = CASES[name]
+    expected = build(Planted(folder / "store"))
+    text = json.dumps({"what": build.__doc__} | expected, indent=2)
+    (folder / "expected.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in CASES:
+        if not (GOLDEN / name).exists():
+            plant(name, GOLDEN / name)

@@ -1,0 +1,84 @@
+"""What `make generate` makes of a registry."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+from typing import Any, Literal, get_type_hints
+
+import pytest
+
+from bucketstate.registry import Registry, parse_registry
+from scripts.generate import fields, preset, readme, reference
+
+AWKWARD = "A word | \"quoted\" \\ 'so', at length: " + "more of it, " * 12 + 'then "the end"'
+
+
+def registry(*settings: dict[str, Any]) -> Registry:
+    every = [{"key": f"p.{s['name']}", "doc": "What it does."} | s for s in settings]
+    metrics = [{"name": "made", "kind": "sum", "doc": "what | was made"}]
+    return parse_registry(json.dumps({"prefix": "p.", "settings": every, "metrics": metrics}))
+
+
+REGISTRY = registry(
+    {"name": "a.number", "type": "int", "min": 0, "max": 9, "default": "3"},
+    {"name": "a.time", "type": "millis", "min": 0, "max": 60_000, "default": "1000"},
+    {"name": "aSize", "type": "bytes", "min": 0, "max": 1 << 40, "default": "64m"},
+    {"name": "aWord", "type": "enum", "values": ["one", "two"], "default": "two"},
+    {"name": "aText", "type": "string", "default": "some", "doc": AWKWARD},
+)
+
+
+def test_each_setting_is_a_field_with_type_and_default() -> None:
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(fields.module(REGISTRY), names)
+    assert get_type_hints(names["Settings"]) == {
+        "a_number": int,
+        "a_time": int,
+        "a_size": int | str,
+        "a_word": Literal["one", "two"],
+        "a_text": str,
+    }
+    assert dataclasses.asdict(names["Settings"]()) == {
+        "a_number": 3,
+        "a_time": 1000,
+        "a_size": "64m",
+        "a_word": "two",
+        "a_text": "some",
+    }
+
+
+def test_each_field_has_its_words_below_it_where_editors_look() -> None:
+    module = ast.parse(fields.module(REGISTRY))
+    (settings,) = (node for node in module.body if isinstance(node, ast.ClassDef))
+    docs = [n.value for n in settings.body[1:] if isinstance(n, ast.Expr)]
+    found = [" ".join(ast.literal_eval(doc).split()) for doc in docs]
+    assert found == [s.doc for s in REGISTRY.settings]
+    assert max(map(len, fields.module(REGISTRY).splitlines())) <= 100
+
+
+def test_the_preset_sets_everything_to_its_default() -> None:
+    text = preset.properties(REGISTRY)
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    assert ["p.aSize", "64m"] in lines
+    for setting in REGISTRY.settings:
+        assert f"\n\n# {setting.doc}\n{setting.key} " in text
+
+
+def test_a_bar_does_not_end_a_cell() -> None:
+    assert "| `aText` | `some` | A word \\| " in readme.table(REGISTRY)
+    assert "| `made` | sum | what \\| was made |\n" in reference.page(REGISTRY)
+
+
+def test_only_what_lies_between_the_marks_changes() -> None:
+    text = f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n"
+    made = readme.with_settings(text, REGISTRY)
+    assert made == f"before\n{readme.BEGIN}\n\n{readme.table(REGISTRY)}\n{readme.END}\nafter\n"
+    assert readme.with_settings(made, REGISTRY) == made
+
+
+@pytest.mark.parametrize("text", ["", f"{readme.BEGIN}\n", f"{readme.END}\n{readme.BEGIN}\n"])
+def test_without_the_marks_nothing_is_made(text: str) -> None:
+    with pytest.raises(ValueError, match="needs these two lines"):
+        readme.with_settings(text, REGISTRY)
