@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.retention.RetentionRules
-import io.bucketstate.error.{ConflictException, MissingException}
+import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.store.{
   CheckpointIds,
@@ -308,10 +308,12 @@ private[bucketstate] final class BucketedStore(
     private[this] val lazyLoadsBefore = opened.table.lazyLoads
 
     override def commit(): StateStoreMetrics = {
-      try lineage.settle()
-      catch {
+      try {
+        lineage.settle()
+        keeper.requireVerified(opened.table)
+      } catch {
         // A read that failed says nothing of what is in memory.
-        case e @ (_: ConflictException | _: MissingException) =>
+        case e @ (_: ConflictException | _: MissingException | _: CorruptException) =>
           keeper.forget()
           throw e
       }

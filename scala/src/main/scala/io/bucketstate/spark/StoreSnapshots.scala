@@ -18,7 +18,7 @@ import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
-import io.bucketstate.store.{BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
+import io.bucketstate.store.{BackgroundPool, BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
 import io.bucketstate.table.VersionedTable
 
 /**
@@ -83,7 +83,10 @@ private[spark] final class StoreSnapshots(
     restoredFrom = recovered.manifest
     scheduler.restored(recovered)
     // Not before: the first bucket that a batch waits for is to have the machine for itself.
-    recovered.table.onFirstTouch(() => warmUp(by, recovered.table))
+    recovered.table.onFirstTouch { () =>
+      if (!recovered.check.isDone) BackgroundPool.submit(() => recovered.check.run())
+      warmUp(by, recovered.table)
+    }
   }
 
   /** Loads what is not in memory yet, in the background. */

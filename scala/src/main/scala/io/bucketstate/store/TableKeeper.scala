@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 import scala.collection.mutable
 
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.recovery.{Recovered, TailCheck}
 import io.bucketstate.table.VersionedTable
 
 /** How a version came to be in memory. */
@@ -40,6 +40,7 @@ private[bucketstate] final class TableKeeper(
   import TableKeeper.Origin
 
   private[this] var table: VersionedTable = _
+  private[this] var check = TailCheck.Settled // of the table's files
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins = mutable.HashMap.empty[Long, Origin]
 
@@ -86,6 +87,14 @@ private[bucketstate] final class TableKeeper(
 
   /** Which commit a version in memory is of; None for the empty store. */
   def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
+
+  /** Throws unless every byte that the table was loaded from has been verified; waits for that. */
+  def requireVerified(in: VersionedTable): Unit = {
+    val pending = synchronized(if (in eq table) check else TailCheck.Settled)
+    pending.settle()
+    // What is verified need not be remembered, nor the files that it leads to.
+    synchronized(if (check eq pending) check = TailCheck.Settled)
+  }
 
   /** The open version of `in` is durable. */
   def committed(in: VersionedTable, commitId: UUID, checkpointId: Option[String]): Unit =
@@ -138,6 +147,7 @@ private[bucketstate] final class TableKeeper(
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
+    check = recovered.check
     origins(version) = Origin(recovered.commitId, checkpointId)
     onLoad(recovered)
     Opened.Reloaded(table, recovered.commitId)

@@ -88,9 +88,12 @@ final class RecordBuffer(assigner: BucketAssigner) {
   def toKeyRecord: Array[Byte] = JArrays.copyOfRange(space, begin, keyLimit)
 
   /** Whether `record` has the key in this buffer. */
-  def sameKey(record: Array[Byte]): Boolean = {
-    val length = keyLimit - begin
-    record.length >= length && JArrays.equals(record, 0, length, space, begin, keyLimit)
+  def sameKey(record: Array[Byte]): Boolean = sameKey(record, 0, record.length)
+
+  /** Whether the record of so many bytes at `offset` has the key in this buffer. */
+  def sameKey(bytes: Array[Byte], offset: Int, length: Int): Boolean = {
+    val wanted = keyLimit - begin
+    length >= wanted && JArrays.equals(bytes, offset, offset + wanted, space, begin, keyLimit)
   }
 }
 

@@ -34,7 +34,7 @@ final class ChangeFeed(store: FileStore, families: KnownFamilies) {
   }
 
   private def changesOf(file: Attempt, family: String): Iterator[Change] = {
-    val reader = ChangelogReader.readWhole(store, file)
+    val reader = ChangelogReader.open(store, file)
     val path = s"${store.location}/${file.changelog}"
     val specs = reader.families.map(f => families.matching(path, f.descriptor))
     val id = specs.find(_.name == family).map(_.id)
@@ -47,6 +47,12 @@ final class ChangeFeed(store: FileStore, families: KnownFamilies) {
         ()
       }
       changes
-    }
+    } ++ closing(reader)
+  }
+
+  /** Nothing: reached when all before it was taken. */
+  private def closing(reader: ChangelogReader): Iterator[Change] = Iterator.unfold(()) { _ =>
+    reader.close()
+    None
   }
 }

@@ -4,7 +4,7 @@ import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.Damage
-import io.bucketstate.checkpoint.records.{BucketSource, Lookup}
+import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.error.CorruptException
 import io.bucketstate.table.RecordSink
 
@@ -33,22 +33,6 @@ private[checkpoint] final class ChangelogBuckets(
     shares.foreach { share =>
       if (share.block.family == family && share.block.holds(bucket)) {
         take(share, bucket).foreach(item => sink(item.record, item.op))
-      }
-    }
-
-  /** What the changelog has of a key whose bucket was not read yet. */
-  def find(family: Int, bucket: Int, isIt: Array[Byte] => Boolean): Lookup =
-    shares.iterator
-      .filter(share => share.block.family == family && share.block.holds(bucket))
-      .flatMap(share => look(share, bucket, isIt))
-      .nextOption()
-      .getOrElse(Lookup.Absent)
-
-  private def look(share: Share, bucket: Int, isIt: Array[Byte] => Boolean): Option[Lookup] =
-    share.synchronized {
-      decode(share)
-      share.waiting.get(bucket).flatMap(_.find(item => isIt(item.record))).map { item =>
-        Lookup.of(item.record, item.op)
       }
     }
 

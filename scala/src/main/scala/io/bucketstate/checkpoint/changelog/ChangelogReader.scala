@@ -4,6 +4,9 @@ import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.io.{Attempt, ByteSlice, Damage, FileStore}
 
+/** A block's raw bytes, and where in them each record starts. Immutable. */
+private[checkpoint] final class IndexedBlock(val raw: Array[Byte], val starts: Array[Int])
+
 /**
  * A changelog opened for reading (see [[ChangelogFormat]]). What is opened has a header, a footer and
  * a trailer that were verified and fit together; each block is verified when it is read. Whatever is
@@ -40,6 +43,12 @@ final class ChangelogReader private (
     raw
   }
 
+  /** A block's records, verified, and where each starts: see [[ChangelogRecords]]. */
+  private[checkpoint] def indexed(block: ChangelogBlock): IndexedBlock = {
+    val raw = readBlock(block)
+    new IndexedBlock(raw, ChangelogRecords.index(block, raw, damage))
+  }
+
   /** All records, in the file's order. */
   def foreach(handler: RecordHandler): Unit = foreachIn(blocks)(handler)
 
@@ -49,7 +58,7 @@ final class ChangelogReader private (
       val raw = new Array[Byte](some.iterator.map(_.rawLength).max)
       some.foreach { block =>
         inflate(block, raw)
-        ChangelogRecords.check(block, raw, damage)
+        ChangelogRecords.index(block, raw, damage)
         ChangelogRecords.foreach(block, raw, handler)
       }
     }

@@ -9,8 +9,11 @@ private[checkpoint] object ChangelogRecords {
   /**
    * Walks the whole block before any record of it is handed out, so that a handler never has to undo
    * the half of a block. Costs little: it touches only the lengths.
+   *
+   * @return where each record starts, with its operation
    */
-  def check(block: ChangelogBlock, raw: Array[Byte], damage: Damage): Unit = {
+  def index(block: ChangelogBlock, raw: Array[Byte], damage: Damage): Array[Int] = {
+    val starts = new Array[Int](block.records)
     val end = block.rawLength
     var at = 0
     var records = 0
@@ -30,15 +33,27 @@ private[checkpoint] object ChangelogRecords {
       if (op == RecordOp.Remove && key + keyLength != body + length) {
         throw damage(s"${place(block, at)}: expected a REMOVE without a value, found one with it")
       }
+      if (records < starts.length) starts(records) = at
       at = body + length
       records += 1
     }
     if (records != block.records) {
       throw damage.mismatch(s"the block at byte ${block.offset} to hold", block.records, records)
     }
+    starts
   }
 
-  /** Only for what [[check]] let pass. */
+  /** Where the body of the record at `start` begins. Only for what [[index]] let pass. */
+  def bodyAt(raw: Array[Byte], start: Int): Int = {
+    var i = start + 1
+    while (raw(i) < 0) i += 1
+    i + 1
+  }
+
+  /** How long the body of the record at `start` is. Only for what [[index]] let pass. */
+  def bodyLength(raw: Array[Byte], start: Int): Int = varint(raw, start + 1)
+
+  /** Only for what [[index]] let pass. */
   def foreach(block: ChangelogBlock, raw: Array[Byte], handler: RecordHandler): Unit = {
     val end = block.rawLength
     var at = 0

@@ -1,8 +1,9 @@
 package io.bucketstate.checkpoint.recovery
 
 import java.util.Arrays
+import java.util.concurrent.atomic.AtomicInteger
 
-import io.bucketstate.checkpoint.changelog.ChangelogBuckets
+import io.bucketstate.checkpoint.changelog.ChangelogTail
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunReaders}
 import io.bucketstate.error.{CorruptException, MissingException}
@@ -15,51 +16,64 @@ import io.bucketstate.table.{BucketLoader, Record, RecordBuffer, RecordSink}
  * @param counts     keys of each family at the version
  * @param readers    opens the runs, when one is first needed
  * @param runs       newest first
- * @param changelogs oldest first
- * @param onDamage   is told when a run turns out to be damaged or gone
+ * @param tail       the changelogs after the runs
+ * @param onDamage   is told when a run, or what runs and changelogs come to, turns out to be wrong or gone
  * @param miscounted the error for a family whose buckets hold another number of keys than `counts` says
  */
 private[checkpoint] final class BucketFiles(
     counts: Map[Int, Long],
     readers: () => RunReaders,
     runs: Seq[Run],
-    changelogs: Seq[ChangelogBuckets],
+    tail: ChangelogTail,
     onDamage: () => Unit,
     miscounted: (Int, Long) => CorruptException
 ) extends BucketLoader {
+  @volatile private[this] var sources = new BucketFiles.Sources(runs, tail)
+  private[this] val unfinished = new AtomicInteger(counts.count(_._2 > 0))
 
   override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
 
   override def load(family: Int, bucket: Int, sink: RecordSink): Unit = {
     loadRuns(BucketSpan(family, bucket, bucket), sink)
-    changelogs.foreach(_.read(family, bucket, sink))
+    sources.tail.read(family, bucket, sink)
+    sources.tail.loaded(family, bucket)
   }
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
-    val inLogs = changelogs.reverseIterator.map(_.find(family, key.bucket, key.sameKey))
-    Lookup.combined(inLogs ++ Iterator.single(key).map(findInRuns(family, _))) match {
+    val inRuns = Iterator.single(key).map(findInRuns(family, _))
+    Lookup.combined(sources.tail.find(family, key) ++ inRuns) match {
       case Lookup.Found(record) => record
       case _                    => null
     }
   }
 
-  override def verify(family: Int, keys: Long): Unit =
-    if (keys != keyCount(family)) throw miscounted(family, keys)
+  /** With the last family the files are let go: nobody asks for them again. */
+  override def verify(family: Int, keys: Long): Unit = {
+    if (keys != keyCount(family)) noting(throw miscounted(family, keys))
+    if (unfinished.decrementAndGet() == 0) sources = null
+  }
 
-  private def findInRuns(family: Int, key: RecordBuffer): Lookup =
+  /** Bytes of heap that changelogs take which are not loaded yet. */
+  def heldBytes: Long = Option(sources).fold(0L)(_.tail.heapBytes)
+
+  private def findInRuns(family: Int, key: RecordBuffer): Lookup = {
+    val runs = sources.runs
     if (runs.isEmpty) Lookup.Absent
     else {
       val record = key.toKeyRecord
       val bytes = Arrays.copyOfRange(record, Record.keyStart(record), record.length)
       noting(readers().get(runs, family, key.bucket, bytes))
     }
+  }
 
-  private def loadRuns(span: BucketSpan, sink: RecordSink): Unit =
+  private def loadRuns(span: BucketSpan, sink: RecordSink): Unit = {
+    val runs = sources.runs
     if (runs.exists(_.files.exists(_.overlaps(span)))) noting {
       val cursor = readers().scan(runs, span, dropRemovals = true)
       try while (cursor.advance()) sink(cursor.record, cursor.op)
       finally cursor.close()
     }
+  }
 
   private def noting[A](read: => A): A =
     try read
@@ -68,4 +82,8 @@ private[checkpoint] final class BucketFiles(
         onDamage()
         throw e
     }
+}
+
+private object BucketFiles {
+  private final class Sources(val runs: Seq[Run], val tail: ChangelogTail)
 }

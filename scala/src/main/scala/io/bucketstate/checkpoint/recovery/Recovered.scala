@@ -12,11 +12,13 @@ import io.bucketstate.table.VersionedTable
  * @param manifest       what it was restored from, None for changelogs alone
  * @param changelogBytes of each version after the manifest
  * @param repaired       manifests that were passed over because they were damaged
+ * @param check          verifies what has not been read yet
  */
 final case class Recovered(
     table: VersionedTable,
     commitId: Option[UUID] = None,
     manifest: Option[Manifest] = None,
     changelogBytes: Seq[(Long, Long)] = Nil,
-    repaired: Int = 0
+    repaired: Int = 0,
+    check: TailCheck = TailCheck.Settled
 )

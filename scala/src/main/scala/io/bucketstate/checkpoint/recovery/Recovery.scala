@@ -100,7 +100,7 @@ final class Recovery(
   private def from(base: Long, target: Attempt, there: Listed): Option[Recovered] = {
     val lineage = Lineage.of(store, target)(_.version <= base)
     val file = ManifestName(lineage.base)
-    if (base == 0) Some(ready(versions.open(target, None, lineage, () => ())))
+    if (base == 0) Some(ready(versions.open(target, None, lineage, there.lengths, () => ())))
     else if (!there.manifests.contains(file)) None
     else {
       var recovered: Option[Recovered] = None
@@ -146,7 +146,7 @@ final class Recovery(
       damaged = true
       trust.failed(file)
     }
-    val recovered = versions.open(target, Some(manifest), lineage, onDamage)
+    val recovered = versions.open(target, Some(manifest), lineage, there.lengths, onDamage)
     try ready(recovered)
     catch { case e: BucketstateException if damaged => throw Damaged(e) }
   }
@@ -157,7 +157,7 @@ final class Recovery(
     val (checked, holds) = lineage.changelogs.lastOption match {
       case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(store, next))
       case None       =>
-        own -> (!there.names(own.changelog) ||
+        own -> (!there.lengths.contains(own.changelog) ||
           manifest.covers(ChangelogReader.readHeader(store, own)))
     }
     if (!holds) {
@@ -225,7 +225,7 @@ private object Recovery {
 
   /** What lies in the store's folders. */
   private final class Listed(
-      val names: Set[String],
+      val lengths: Map[String, Long],
       files: Seq[CheckpointFile],
       list: => Set[String]
   ) {
@@ -237,9 +237,9 @@ private object Recovery {
 
   private object Listed {
     def apply(store: FileStore): Listed = {
-      val names = store.list().map(_.name)
+      val lengths = store.list().iterator.map(file => file.name -> file.length).toMap
       def data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
-      new Listed(names.toSet, names.flatMap(CheckpointFiles.parse), data)
+      new Listed(lengths, lengths.keys.toSeq.flatMap(CheckpointFiles.parse), data)
     }
   }
 }

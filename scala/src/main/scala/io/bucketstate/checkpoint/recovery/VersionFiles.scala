@@ -2,17 +2,16 @@ package io.bucketstate.checkpoint.recovery
 
 import java.util.UUID
 
-import scala.util.Using
-
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{
-  ChangelogBuckets,
   ChangelogHeader,
   ChangelogReader,
+  ChangelogTail,
   Lineage,
-  MissingIds
+  MissingIds,
+  TailChangelog
 }
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.manifest.Manifest
@@ -37,31 +36,35 @@ private[checkpoint] final class VersionFiles(
 
   /**
    * @param lineage  from the target back to the manifest, or to the empty store
+   * @param lengths  of the store's files by name, as far as they are known
    * @param onDamage is told when, then or later, a run turns out to be damaged or gone
    */
   def open(
       target: Attempt,
       manifest: Option[Manifest],
       lineage: Lineage,
+      lengths: Map[String, Long],
       onDamage: () => Unit
   ): Recovered = {
     manifest.foreach(checkManifest)
     var held = 0L
-    val opened = lineage.inOrder.map { case (file, base) =>
-      val changelog = openChangelog(file, base, hold = held < HeldBytes)
-      held += changelog.reader.length
+    val tail = new ChangelogTail(lineage.inOrder.toIndexedSeq.map { case (file, base) =>
+      val short = lengths.get(file.changelog).exists(_ <= math.min(HeldFileBytes, heldBytes - held))
+      val changelog = openChangelog(file, base, hold = short)
+      if (changelog.isVerified) held += changelog.opened.length
       changelog
-    }
+    })
+    val opened = tail.oldestFirst
     checkChain(manifest, opened)
     val counts = opened.lastOption.fold(
       manifest.iterator.flatMap(_.families).map(f => f.descriptor -> f.keyCount).toSeq
-    )(_.reader.families.map(f => f.descriptor -> f.keyCount))
+    )(_.opened.families.map(f => f.descriptor -> f.keyCount))
     val names = counts.map { case (descriptor, _) => descriptor.id -> descriptor.name }.toMap
     val loader = new BucketFiles(
       counts.map { case (descriptor, keys) => descriptor.id -> keys }.toMap,
       () => runs.readers,
       manifest.fold(Seq.empty[Run])(_.runs),
-      opened.map(_.buckets),
+      tail,
       onDamage,
       (family, found) => {
         val expected =
@@ -75,15 +78,16 @@ private[checkpoint] final class VersionFiles(
     }
     table.reserveFamilies(
       opened.lastOption
-        .map(_.reader.nextFamily)
+        .map(_.opened.nextFamily)
         .orElse(manifest.map(_.firstFreeFamily))
         .getOrElse(0)
     )
     Recovered(
       table,
-      opened.lastOption.map(_.reader.header.commitId).orElse(manifest.flatMap(_.commitId)),
+      opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
-      opened.map(o => o.file.version -> o.reader.length)
+      opened.map(o => o.file.version -> o.opened.length),
+      check = TailCheck.of(tail)
     )
   }
 
@@ -94,23 +98,22 @@ private[checkpoint] final class VersionFiles(
   }
 
   /** @param hold whether the file stays in memory until all buckets are loaded */
-  private def openChangelog(file: Attempt, base: Attempt, hold: Boolean): Opened = {
-    val reader = new MissingIds(store).explained(file) {
+  private def openChangelog(file: Attempt, base: Attempt, hold: Boolean): TailChangelog = {
+    val opened = new MissingIds(store).explained(file) {
       if (hold) ChangelogReader.readWhole(store, file) else ChangelogReader.open(store, file)
     }
-    // What is in memory is verified at once; of the rest, each block when it is read.
-    if (hold) reader.verifyBlocks() else reader.close()
-    checkBase(file, base, reader.header)
-    StoredChecks.buckets(path(file), reader.header.numBuckets, reader.header.hashFunction, assigner)
-    val places = new RecordPlaces(
-      assigner,
-      reader.families.map(f => families.matching(path(file), f.descriptor))
-    )
-    val reading: (ChangelogReader => Unit) => Unit =
-      if (hold) use => use(reader)
-      else use => Using.resource(ChangelogReader.open(store, file))(use)
-    Opened(file, reader, new ChangelogBuckets(reading, reader.blocks, path(file), places))
+    // What is in memory is verified at once; of the rest each block when it is read, and all before the
+    // first commit.
+    if (hold) opened.verifyBlocks() else opened.close()
+    checkBase(file, base, opened.header)
+    StoredChecks.buckets(path(file), opened.header.numBuckets, opened.header.hashFunction, assigner)
+    val specs = opened.families.map(f => families.matching(path(file), f.descriptor))
+    new TailChangelog(store, file, opened, isHeld = hold, new RecordPlaces(assigner, specs))
   }
+
+  /** Bytes of changelogs that may stay in memory until all buckets are loaded. */
+  private def heldBytes: Long =
+    if (store.localPath("").isDefined) HeldLocally else HeldRemotely
 
   /** Headers were read before, one by one: what is replayed must still be what was found then. */
   private def checkBase(file: Attempt, base: Attempt, header: ChangelogHeader): Unit = {
@@ -131,11 +134,11 @@ private[checkpoint] final class VersionFiles(
    * all there is; with format 2 it could not have happened. A file that was not even built on the one
    * before it is of another history, and an error.
    */
-  private def checkChain(manifest: Option[Manifest], opened: Seq[Opened]): Unit = {
+  private def checkChain(manifest: Option[Manifest], opened: Seq[TailChangelog]): Unit = {
     var fits = true // whether the file before was built on the one before it
     var last = manifest.flatMap(_.commitId)
     opened.foreach { changelog =>
-      val header = changelog.reader.header
+      val header = changelog.opened.header
       val base = if (header.checkpointId.isEmpty) header.baseId else None
       val wasFitting = fits
       fits = base.forall(id => last.forall(_.toString == id))
@@ -164,12 +167,12 @@ private[checkpoint] final class VersionFiles(
 
 private object VersionFiles {
 
-  /** Changelogs up to so many bytes in all stay in memory until all buckets are loaded. */
-  private final val HeldBytes = 256L << 20
+  /** From a local disk a block is there in no time; what is held is what is verified before all else. */
+  private final val HeldLocally = 16L << 20
 
-  private final case class Opened(
-      file: Attempt,
-      reader: ChangelogReader,
-      buckets: ChangelogBuckets
-  )
+  /** Elsewhere each block is a request. */
+  private final val HeldRemotely = 256L << 20
+
+  /** Longer files are always read block by block. */
+  private final val HeldFileBytes = 64L << 20
 }

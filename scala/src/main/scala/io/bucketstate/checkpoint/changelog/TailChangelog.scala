@@ -1,0 +1,139 @@
+package io.bucketstate.checkpoint.changelog
+
+import java.util.{Arrays, BitSet}
+
+import scala.util.Using
+
+import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
+import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.error.CorruptException
+import io.bucketstate.table.{RecordBuffer, RecordSink}
+
+/**
+ * One changelog of a [[ChangelogTail]]. A block is read and inflated when one of its buckets is first
+ * asked for, and let go when all of them were loaded. Thread-safe.
+ *
+ * @param opened   tells what header and footer say
+ * @param isHeld   whether `opened` has the file in memory, verified; else it is opened for each block
+ * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
+ */
+private[checkpoint] final class TailChangelog(
+    store: FileStore,
+    val file: Attempt,
+    val opened: ChangelogReader,
+    isHeld: Boolean,
+    bucketOf: (Int, Array[Byte]) => Int
+) {
+  private[this] val blocks = opened.blocks.map(new Share(_)).toArray
+
+  /** Hands out what the changelog has of a bucket. */
+  def read(family: Int, bucket: Int, sink: RecordSink): Unit =
+    each(family, bucket)(share => share.synchronized(share.read(bucket, sink)))
+
+  /** What the changelog has of a key. */
+  def find(family: Int, key: RecordBuffer): Lookup = {
+    var found: Lookup = Lookup.Absent
+    each(family, key.bucket) { share =>
+      if (found == Lookup.Absent) found = share.synchronized(share.find(key))
+    }
+    found
+  }
+
+  /** A bucket was loaded: it is not read again. */
+  def loaded(family: Int, bucket: Int): Unit =
+    each(family, bucket)(share => share.synchronized(share.loaded(bucket)))
+
+  /** Whether all its bytes have been verified already. */
+  def isVerified: Boolean = isHeld
+
+  /** Compares the checksums of all blocks, without decoding any. */
+  def verify(): Unit = reading(_.verifyBlocks())
+
+  /** Bytes of heap that it holds now. */
+  def heapBytes: Long =
+    (if (isHeld) opened.length else 0L) + blocks.iterator.map(share => share.synchronized(share.heapBytes)).sum
+
+  private def each(family: Int, bucket: Int)(use: Share => Unit): Unit = {
+    var i = 0
+    while (i < blocks.length) {
+      val block = blocks(i).block
+      if (block.family == family && block.holds(bucket)) use(blocks(i))
+      i += 1
+    }
+  }
+
+  private def reading[A](use: ChangelogReader => A): A =
+    if (isHeld) use(opened) else Using.resource(ChangelogReader.open(store, file))(use)
+
+  /** A block and, while buckets of it were not loaded, its records. */
+  private final class Share(val block: ChangelogBlock) {
+    private[this] var content: IndexedBlock = _
+    private[this] var buckets: Array[Int] = _ // of the records, known when a bucket is first read
+    private[this] var done: BitSet = _ // buckets that were loaded, counted from the block's first
+
+    def read(bucket: Int, sink: RecordSink): Unit = {
+      val (raw, starts) = (records.raw, records.starts)
+      if (buckets == null) buckets = places(raw, starts)
+      var i = 0
+      while (i < starts.length) {
+        if (buckets(i) == bucket) sink(recordAt(raw, starts(i)), raw(starts(i)))
+        i += 1
+      }
+    }
+
+    /** Compares the keys in place: nothing is copied but the record that is found. */
+    def find(key: RecordBuffer): Lookup = {
+      val (raw, starts) = (records.raw, records.starts)
+      var i = 0
+      while (i < starts.length) {
+        val body = ChangelogRecords.bodyAt(raw, starts(i))
+        if (key.sameKey(raw, body, ChangelogRecords.bodyLength(raw, starts(i)))) {
+          return Lookup.of(recordAt(raw, starts(i)), raw(starts(i)))
+        }
+        i += 1
+      }
+      Lookup.Absent
+    }
+
+    def loaded(bucket: Int): Unit = {
+      if (done == null) done = new BitSet
+      done.set(bucket - block.firstBucket)
+      if (done.cardinality == block.lastBucket - block.firstBucket + 1) {
+        content = null
+        buckets = null
+      }
+    }
+
+    def heapBytes: Long =
+      (if (content == null) 0L else content.raw.length + 4L * content.starts.length) +
+        (if (buckets == null) 0L else 4L * buckets.length)
+
+    private def records: IndexedBlock = {
+      if (content == null) content = reading(_.indexed(block))
+      content
+    }
+
+    private def recordAt(raw: Array[Byte], start: Int): Array[Byte] = {
+      val body = ChangelogRecords.bodyAt(raw, start)
+      Arrays.copyOfRange(raw, body, body + ChangelogRecords.bodyLength(raw, start))
+    }
+
+    private def places(raw: Array[Byte], starts: Array[Int]): Array[Int] = {
+      val found = new Array[Int](starts.length)
+      var i = 0
+      while (i < starts.length) {
+        found(i) = bucketOf(block.family, recordAt(raw, starts(i)))
+        if (!block.holds(found(i))) throw misplaced(found(i))
+        i += 1
+      }
+      found
+    }
+
+    private def misplaced(bucket: Int) = new CorruptException(
+      s"${store.location}/${file.changelog}",
+      s"expected keys of buckets ${block.firstBucket} to ${block.lastBucket} in the block at byte " +
+        s"${block.offset}, found one of bucket $bucket",
+      Damage.Remedy
+    )
+  }
+}
