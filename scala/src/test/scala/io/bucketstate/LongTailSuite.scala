@@ -1,0 +1,92 @@
+package io.bucketstate
+
+import java.nio.file.Files
+
+import scala.util.Random
+
+import org.apache.spark.SparkException
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.error.CorruptException
+import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.ProviderHarness._
+
+/** A restart from more bytes of changelog than are read before the first get. */
+class LongTailSuite extends AnyFunSuite {
+  private val NoSnapshots =
+    Seq("maxVersions" -> "1000", "maxBytes" -> "1g").map { case (name, value) =>
+      s"spark.sql.streaming.stateStore.bucketed.snapshot.$name" -> value
+    }
+
+  private val versions = 3
+  private val keys = (0 until 10).map(i => (i.toLong, s"key $i"))
+
+  /** Incompressible, and large enough to lie in blocks of their own. */
+  private def big(version: Int, key: (Long, String)): String =
+    new Random(version * 100L + key._1).alphanumeric.take(1 << 20).mkString
+
+  private def model(version: Int): Map[(Long, String), (Long, String)] =
+    keys.map(k => k -> (version.toLong, big(version, k))).toMap
+
+  private def written(harness: ProviderHarness): Unit = {
+    val provider = harness.provider(NoSnapshots: _*)
+    (0 until versions).foreach(v => batch(provider, v.toLong)(model(v).toSeq: _*)())
+    provider.close()
+  }
+
+  test("every version is what was committed, and the next batch goes on") {
+    withHarness { harness =>
+      written(harness)
+      val provider = harness.provider(NoSnapshots: _*)
+      val store = provider.getStore(versions.toLong)
+      keys.foreach { k =>
+        assert(valueOf(store.get(key(k._1, k._2))) == model(versions - 1)(k))
+      }
+      assert(contents(store) == model(versions - 1))
+      store.put(key(99, "new"), value(99, "new"))
+      assert(store.commit() == versions + 1)
+      assert(store.metrics.numKeys == keys.size + 1)
+      provider.close()
+    }
+  }
+
+  test("nothing is committed on top of a byte that is not what was written, whoever reads it") {
+    withHarness { harness =>
+      written(harness)
+      val path = harness.file(s"$versions.changelog")
+      val bytes = Files.readAllBytes(path)
+      bytes(1000) = (bytes(1000) ^ 1).toByte // in the first block
+      Files.write(path, bytes)
+      val provider = harness.provider(NoSnapshots: _*)
+      val store = provider.getStore(versions.toLong)
+      val readable = keys.count { k =>
+        try valueOf(store.get(key(k._1, k._2))) == model(versions - 1)(k)
+        catch { case _: SparkException => false }
+      }
+      assert(readable < keys.size)
+      val error = intercept[SparkException](store.commit())
+      assert(Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).exists {
+        case e: CorruptException => e.file.endsWith(s"$versions.changelog")
+        case _                   => false
+      })
+      assert(!Files.exists(harness.file(s"${versions + 1}.changelog")))
+      store.abort()
+      provider.close()
+    }
+  }
+
+  test("a batch that touches nothing does not pass over damage either") {
+    withHarness { harness =>
+      written(harness)
+      val path = harness.file(s"$versions.changelog")
+      val bytes = Files.readAllBytes(path)
+      bytes(bytes.length / 2) = (bytes(bytes.length / 2) ^ 1).toByte
+      Files.write(path, bytes)
+      val provider = harness.provider(NoSnapshots: _*)
+      val store = provider.getStore(versions.toLong)
+      assertThrows[SparkException](store.commit())
+      store.abort()
+      provider.close()
+    }
+  }
+}
