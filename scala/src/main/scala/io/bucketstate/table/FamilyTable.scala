@@ -233,7 +233,10 @@ private[table] final class FamilyTable(
    */
   def takeChanges(): Array[Entry] = {
     val taken = if (grouped != null) grouped.entries else JArrays.copyOf(changes, changeCount)
-    JArrays.fill(changes.asInstanceOf[Array[AnyRef]], 0, changeCount, null)
+    // After a burst the list shrinks step by step, lest it is grown again for every second batch.
+    if (changeCount * 8 < changes.length && changes.length > FewChanges)
+      changes = new Array[Entry](changes.length / 2)
+    else JArrays.fill(changes.asInstanceOf[Array[AnyRef]], 0, changeCount, null)
     changeCount = 0
     grouped = null
     taken
@@ -339,6 +342,8 @@ private object FamilyTable {
   private final val EntrySize = 40L
   private final val SlotSize = 8L
   private final val BucketSize = 112L
+
+  private final val FewChanges = 1024
 
   private def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
 
