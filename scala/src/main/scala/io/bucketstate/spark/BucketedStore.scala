@@ -25,7 +25,7 @@ import io.bucketstate.store.{
   TableKeeper,
   Ticker
 }
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * One store of one query run: opens versions for tasks, one writer at a time, readers beside it.
@@ -181,7 +181,7 @@ private[bucketstate] final class BucketedStore(
     lock.failIfClosed("ACQUIRED", "load")
     val recovered =
       loading(snapshots.recovery.loadFrom(Attempt(from, fromId), Attempt(to, toId)))
-    val table = telling(recovered).table
+    val table = expecting(recovered).table
     new ReplayedState(id, table, viewsOf(table, _), validator)
   }
 
@@ -231,18 +231,16 @@ private[bucketstate] final class BucketedStore(
   }
 
   private def load(version: Long, checkpointId: Option[String]): Recovered =
-    telling(snapshots.recovery.load(version, checkpointId))
+    expecting(snapshots.recovery.load(version, checkpointId))
 
-  /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
-  private def telling(recovered: Recovered): Recovered = {
-    recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, _))
+  private def expecting(recovered: Recovered): Recovered = {
     if (recovered.table.newest > 0) validator.expectRestored()
     recovered
   }
 
   private def restored(recovered: Recovered): Unit = snapshots.restored(keeper, recovered)
 
-  private def viewsOf(table: VersionedTable, version: Long): FamilyViews =
+  private def viewsOf(table: StateTable, version: Long): FamilyViews =
     new FamilyViews(registry, table, version, assigner)
 
   private def requireVersion(version: Long): Unit =
@@ -313,7 +311,7 @@ private[bucketstate] final class BucketedStore(
       val commitId = newId()
       val figures = committer.commit(opened.table, ids, commitId, baseCommit)
       keeper.committed(opened.table, commitId, ids.own)
-      snapshots.checkpointed(opened.table, figures(MetricKey.ChangelogBytes))
+      snapshots.checkpointed(opened.table.newest, figures(MetricKey.ChangelogBytes))
       figures
     }
 

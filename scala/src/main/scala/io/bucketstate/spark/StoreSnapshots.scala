@@ -19,7 +19,7 @@ import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.store.{BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.{LoadHost, StateTable}
 
 /**
  * The snapshots of one store: what they are made with, when they are made, and who is told of them.
@@ -49,7 +49,20 @@ private[spark] final class StoreSnapshots(
     published,
     ticker
   )
-  private[this] val loading = new BucketLoading(config.numBuckets)
+  private[this] val loading = new BucketLoading
+
+  private[this] object Host extends LoadHost {
+
+    /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
+    override def failureOf(cause: Throwable): Throwable = SparkErrors.cannotLoad(id, cause)
+
+    /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
+    override def inUse(table: StateTable): Unit =
+      loading.later(table, config.numBuckets, () => isCurrent(table))
+
+    override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
+  }
+
   @volatile private[this] var keeper: TableKeeper = _
   @volatile private[this] var restoredFrom: Option[Manifest] = None
   @volatile private[this] var newest = -1L
@@ -68,7 +81,8 @@ private[spark] final class StoreSnapshots(
       config.spark.repairAfterFailures,
       config.spark.repairMaxChangelogs
     ),
-    table => if (config.restoreEagerly) loading.now(table)
+    Host,
+    table => if (config.restoreEagerly) loading.now(table, config.numBuckets)
   )
 
   /** Version of the newest snapshot that was made, -1 if there was none. */
@@ -82,20 +96,13 @@ private[spark] final class StoreSnapshots(
     keeper = by
     restoredFrom = recovered.manifest
     scheduler.restored(recovered)
-    // Not before: the first bucket that a batch waits for is to have the machine for itself.
-    recovered.table.onFirstTouch(() => warmUp(by, recovered.table))
   }
 
-  /** Loads what is not in memory yet, in the background. */
-  private def warmUp(by: TableKeeper, table: VersionedTable): Unit =
-    loading.later(table, () => by.isCurrent(table))
+  private def isCurrent(table: StateTable): Boolean = Option(keeper).exists(_.isCurrent(table))
 
   /** A version became durable. */
-  def checkpointed(table: VersionedTable, changelogBytes: Long): Unit = {
-    scheduler.checkpointed(table.newest, changelogBytes)
-    // A batch that touched nothing: snapshots and retention want the table in memory all the same.
-    table.beginWarmUp()
-  }
+  def checkpointed(version: Long, changelogBytes: Long): Unit =
+    scheduler.checkpointed(version, changelogBytes)
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
   def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] =

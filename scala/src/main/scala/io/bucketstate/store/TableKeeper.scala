@@ -7,16 +7,16 @@ import scala.collection.mutable
 
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /** How a version came to be in memory. */
 private[bucketstate] sealed trait Opened {
-  def table: VersionedTable
+  def table: StateTable
 }
 private[bucketstate] object Opened {
-  final case class Hit(table: VersionedTable) extends Opened
-  final case class Reopened(table: VersionedTable) extends Opened
-  final case class Reloaded(table: VersionedTable) extends Opened
+  final case class Hit(table: StateTable) extends Opened
+  final case class Reopened(table: StateTable) extends Opened
+  final case class Reloaded(table: StateTable) extends Opened
 }
 
 /**
@@ -36,7 +36,7 @@ private[bucketstate] final class TableKeeper(
 ) {
   import TableKeeper.Origin
 
-  private[this] var table: VersionedTable = _
+  private[this] var table: StateTable = _
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins = mutable.HashMap.empty[Long, Origin]
 
@@ -71,7 +71,7 @@ private[bucketstate] final class TableKeeper(
       } else None
     }.getOrElse(Opened.Reloaded(load(version, checkpointId).table))
 
-  def endRead(from: VersionedTable, version: Long): Unit = synchronized {
+  def endRead(from: StateTable, version: Long): Unit = synchronized {
     if (from eq table) {
       readers.updateWith(version)(_.map(_ - 1).filter(_ > 0))
       ()
@@ -82,7 +82,7 @@ private[bucketstate] final class TableKeeper(
   def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
 
   /** The open version of `in` is durable. */
-  def committed(in: VersionedTable, commitId: UUID, checkpointId: Option[String]): Unit =
+  def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
     synchronized {
       in.commit()
       if (in eq table) {
@@ -92,7 +92,7 @@ private[bucketstate] final class TableKeeper(
       }
     }
 
-  def aborted(in: VersionedTable): Unit = synchronized(in.abort())
+  def aborted(in: StateTable): Unit = synchronized(in.abort())
 
   /**
    * The whole state at the newest version, if that is in memory, and what to call when it has been
@@ -108,7 +108,7 @@ private[bucketstate] final class TableKeeper(
   }
 
   /** Whether this is the table that versions are opened from now. */
-  def isCurrent(loaded: VersionedTable): Boolean = synchronized(loaded eq table)
+  def isCurrent(loaded: StateTable): Boolean = synchronized(loaded eq table)
 
   /** Whether a part of the table still lies in files only. */
   def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)

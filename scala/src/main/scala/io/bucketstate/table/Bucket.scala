@@ -38,7 +38,7 @@ private[table] final class Bucket(index: FamilyIndex) {
       val h = a.hashes.getAcquire(i)
       if (h == hash) {
         val slot = content(a.slots.getAcquire(i))
-        if (slot != null && key.sameKey(recordOf(slot))) return slot
+        if (slot != null && key.sameKey(Slots.recordOf(slot))) return slot
       } else if (h == Empty) {
         return null
       }
@@ -57,7 +57,7 @@ private[table] final class Bucket(index: FamilyIndex) {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (key.sameKey(recordOf(content(a.slots.getPlain(i))))) return i
+        if (key.sameKey(Slots.recordOf(content(a.slots.getPlain(i))))) return i
       } else if (h == Empty) {
         return -1
       }
@@ -198,9 +198,6 @@ private[table] object Bucket {
 
   /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
   private val EmptyArrays = new SlotArrays(1)
-
-  def recordOf(slot: AnyRef): Array[Byte] =
-    if (slot.isInstanceOf[Entry]) slot.asInstanceOf[Entry].bytes else slot.asInstanceOf[Array[Byte]]
 
   private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
     var current = slot

@@ -40,7 +40,7 @@ private[table] final class BucketFilling(
   private def add(record: Array[Byte]): Unit = {
     bucket.insert(key.hash, record)
     keyCount += 1
-    recordBytes += FamilyTable.slotHeap(record)
+    recordBytes += Slots.heap(record)
   }
 
   private def replace(i: Int, slot: AnyRef): Unit = {

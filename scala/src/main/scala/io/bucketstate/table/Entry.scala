@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicReference
  * @param isMerge true if the value is appended to that of `older`: see [[MergeChain]]
  * @param replaced what is `older` at first: null, a settled `Array[Byte]` record, or another `Entry`
  */
-final class Entry(
+private[table] final class Entry(
     val hash: Int,
     val bucket: Int,
     val version: Int,
@@ -36,13 +36,13 @@ final class Entry(
 ) extends AtomicReference[AnyRef] {
   setPlain(replaced)
 
-  private[table] def older: AnyRef = getAcquire
+  def older: AnyRef = getAcquire
 
   /** By something equivalent. Writer only. */
-  private[table] def older_=(slot: AnyRef): Unit = setRelease(slot)
+  def older_=(slot: AnyRef): Unit = setRelease(slot)
 
   /** Where the open change set lists this entry; the writer's own. */
-  private[table] var position: Int = 0
+  var position: Int = 0
 
   /** Which [[RecordOp]] the write is. */
   def op: Byte =

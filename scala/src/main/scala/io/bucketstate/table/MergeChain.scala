@@ -66,7 +66,7 @@ private[table] object MergeChain {
         case entry: Entry if entry.isMerge => entry.older
         case _                             => null
       }
-      Bucket.recordOf(slot)
+      Slots.recordOf(slot)
     }
   }
 
@@ -86,8 +86,8 @@ private[table] object MergeChain {
   def onto(base: AnyRef, bytes: Array[Byte], hash: Int, bucket: Int, version: Int): AnyRef = {
     var appended = bytes
     var rest = base
-    while (rest != null && Bucket.recordOf(rest).length < 2L * appended.length) {
-      appended = Record.append(Bucket.recordOf(rest), appended)
+    while (rest != null && Slots.recordOf(rest).length < 2L * appended.length) {
+      appended = Record.append(Slots.recordOf(rest), appended)
       rest = olderOf(rest)
     }
     if (rest == null) appended
@@ -99,7 +99,7 @@ private[table] object MergeChain {
     var bytes = 0L
     var current = top
     while (current != null && (current ne end)) {
-      bytes += FamilyTable.slotHeap(current)
+      bytes += Slots.heap(current)
       current = olderOf(current)
     }
     bytes

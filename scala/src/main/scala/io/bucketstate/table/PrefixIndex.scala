@@ -53,7 +53,7 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
       Math.max(0L, keys - prefixes.mappingCount) * GroupedHeap
 
   private def prefixOf(cell: Cell): Prefix = {
-    val record = Bucket.recordOf(cell.content)
+    val record = Slots.recordOf(cell.content)
     val start = Record.keyStart(record)
     val end = bucketKey.end(record, start, Record.keyEnd(record))
     new Prefix(assigner.hash(record, start, end).toInt, cell, bucketKey)
@@ -102,8 +102,8 @@ private object PrefixIndex {
     }
 
     private def record: Array[Byte] = content match {
-      case group: Group => Bucket.recordOf(group.first.content)
-      case single       => Bucket.recordOf(single.asInstanceOf[Cell].content)
+      case group: Group => Slots.recordOf(group.first.content)
+      case single       => Slots.recordOf(single.asInstanceOf[Cell].content)
     }
 
     private def sameBytes(a: Array[Byte], b: Array[Byte]): Boolean = {

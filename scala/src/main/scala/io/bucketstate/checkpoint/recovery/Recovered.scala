@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.recovery
 import java.util.UUID
 
 import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * A version brought back from its files; its buckets are loaded when they are touched.
@@ -14,7 +14,7 @@ import io.bucketstate.table.VersionedTable
  * @param repaired       manifests that were passed over because they were damaged
  */
 final case class Recovered(
-    table: VersionedTable,
+    table: StateTable,
     commitId: Option[UUID] = None,
     manifest: Option[Manifest] = None,
     changelogBytes: Seq[(Long, Long)] = Nil,
