@@ -6,8 +6,8 @@ import scala.util.Random
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{BusyThreads, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{BusyThreads, ProviderHarness}
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older

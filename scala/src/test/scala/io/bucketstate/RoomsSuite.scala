@@ -83,7 +83,7 @@ class RoomsSuite extends AnyFunSuite {
     }
 
   test("no circle of files") {
-    val circles = Circles.of(uses.filterNot { case (file, _) => roomOf(file) == "table" })
+    val circles = Circles.of(uses)
     assert(circles.isEmpty, circles.map(_.toSeq.sorted.mkString(" <-> ")).mkString("\n", "\n", ""))
   }
 
@@ -100,6 +100,13 @@ class RoomsSuite extends AnyFunSuite {
       name <- c.names
     } assert(!name.startsWith("org/apache/hadoop/"), s"${c.file} uses $name")
   }
+
+  test("the engine is behind its contract: nothing outside the table names its parts") {
+    for {
+      c <- classes if roomOf(c.file) != "table"
+      name <- c.names
+    } assert(!EngineParts(name), s"${c.file} uses $name")
+  }
 }
 
 private object RoomsSuite {
@@ -109,6 +116,7 @@ private object RoomsSuite {
 
   private val Own = "io/bucketstate/"
   private val SparkState = "org/apache/spark/sql/execution/streaming/state/"
+  private val EngineParts = Set("VersionedTable", "FamilyTable", "Entry").map(Own + "table/" + _)
 
   /** Of a file such as `checkpoint/run/Run.scala`. */
   def roomOf(file: String): String =

@@ -1,9 +1,11 @@
 package io.bucketstate
 import java.nio.file.{Files, Path}
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Try, Using}
 
+import org.apache.spark.SparkException
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
@@ -11,6 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.Manifests
+import io.bucketstate.store.BackgroundPool
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
 
@@ -456,6 +459,43 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
         }
       }
     }
+
+  test("nothing is committed on top of a run that turns out to be damaged beside the batches") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark("minBatchesToRetain" -> "20")
+      val keys = (0 until 200).map(n => (n.toLong, "k"))
+      val model =
+        keys.map(k => k -> (k._1, new Random(k._1).alphanumeric.take(3000).mkString)).toMap
+      val writer = harness.provider(settings: _*)
+      (0 until 4).foreach(v => batch(writer, v.toLong)(model.toSeq: _*)())
+      writer.close()
+      assert(manifests(harness).last == 2)
+      damage(runsOf(harness, 2).maxBy(Files.size(_)))
+      (3 to 4).foreach(v => Files.delete(harness.file(s"$v.changelog")))
+
+      val provider = harness.provider(settings: _*)
+      def attempt(): Map[String, Long] = {
+        val store = provider.getStore(2)
+        try {
+          // The first get of a bucket reads one block alone; then the rest is loaded beside the batch.
+          val first = keys.head
+          assert(valueOf(store.get(key(first._1, first._2))) == model(first))
+          val loaded = new CountDownLatch(1)
+          BackgroundPool.submit(() => loaded.countDown())
+          assert(loaded.await(60, TimeUnit.SECONDS))
+          store.commit()
+          figures(store)
+        } finally if (!store.hasCommitted) store.abort()
+      }
+      val error = intercept[SparkException](attempt())
+      assert(error.getMessage.contains("CANNOT_COMMIT"))
+      assert(!Files.exists(harness.file("3.changelog")))
+      val retry = attempt()
+      assert(retry("bucketedRepairs") == 1 && retry("bucketedWarmUpFailures") == 1)
+      assert(contents(provider.getReadStore(3)) == model)
+      provider.close()
+    }
+  }
 
   test("copies of a remote checkpoint's runs are reused where they are intact, else fetched again") {
     withFolder { folder =>

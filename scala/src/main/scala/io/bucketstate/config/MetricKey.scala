@@ -54,6 +54,12 @@ object MetricKey {
     MetricKey("bucketedCompactionBytes", Size, "those of them that were rewritten from older runs")
   val LazyLoads: MetricKey =
     MetricKey("bucketedLazyLoads", Sum, "buckets that had to be loaded when a batch touched them")
+  val WarmUpFailures: MetricKey =
+    MetricKey(
+      "bucketedWarmUpFailures",
+      Sum,
+      "failures to load the rest of the state after a restart, beside the batches, since the last report"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -89,6 +95,7 @@ object MetricKey {
     RunBytes,
     CompactionBytes,
     LazyLoads,
+    WarmUpFailures,
     Repairs,
     InternalKeys,
     ForcedSnapshots

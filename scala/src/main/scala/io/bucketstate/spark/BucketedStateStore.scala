@@ -16,10 +16,7 @@ private[spark] trait WriteSession {
   /** Undoes the open changes. */
   def abort(): Unit
 
-  /** The figures of a store that ended without a commit. */
-  def metrics: StateStoreMetrics
-
-  /** Keys and memory as they are now, for a store that has not ended. */
+  /** Keys and memory as they are now, for a store that has not committed. */
   def current: StateStoreMetrics
 
   /** Names the version that is being made, and the one it builds on. */
@@ -146,7 +143,7 @@ private[spark] final class BucketedStateStore(
       state = next
       try {
         session.abort()
-        figures = session.metrics
+        figures = session.current
       } finally session.end()
     }
   }

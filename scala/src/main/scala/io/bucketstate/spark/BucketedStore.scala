@@ -15,8 +15,8 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.retention.RetentionRules
-import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
 import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
 import io.bucketstate.store.{
   CheckpointIds,
   Committer,
@@ -26,7 +26,7 @@ import io.bucketstate.store.{
   TableKeeper,
   Ticker
 }
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * One store of one query run: opens versions for tasks, one writer at a time, readers beside it.
@@ -168,7 +168,8 @@ private[bucketstate] final class BucketedStore(
       case _                  => ()
     }
     val end = () => keeper.endRead(table, version)
-    val store = new BucketedReadStore(id, version, viewsOf(table, version), validator, opened.commitId, end)
+    val store =
+      new BucketedReadStore(id, version, viewsOf(table, version), validator, opened.commitId, end)
     onTaskEnd(() => store.endIfOpen(), () => ())
     store
   }
@@ -187,7 +188,7 @@ private[bucketstate] final class BucketedStore(
     lock.failIfClosed("ACQUIRED", "load")
     val recovered =
       loading(snapshots.recovery.loadFrom(Attempt(from, fromId), Attempt(to, toId)))
-    val table = telling(recovered).table
+    val table = expecting(recovered).table
     new ReplayedState(id, table, viewsOf(table, _), validator)
   }
 
@@ -238,18 +239,16 @@ private[bucketstate] final class BucketedStore(
   }
 
   private def load(version: Long, checkpointId: Option[String]): Recovered =
-    telling(snapshots.recovery.load(version, checkpointId))
+    expecting(snapshots.recovery.load(version, checkpointId))
 
-  /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
-  private def telling(recovered: Recovered): Recovered = {
-    recovered.table.onLoadFailure(SparkErrors.cannotLoad(id, _))
+  private def expecting(recovered: Recovered): Recovered = {
     if (recovered.table.newest > 0) validator.expectRestored()
     recovered
   }
 
   private def restored(recovered: Recovered): Unit = snapshots.restored(keeper, recovered)
 
-  private def viewsOf(table: VersionedTable, version: Long): FamilyViews =
+  private def viewsOf(table: StateTable, version: Long): FamilyViews =
     new FamilyViews(registry, table, version, assigner)
 
   private def requireVersion(version: Long): Unit =
@@ -311,8 +310,9 @@ private[bucketstate] final class BucketedStore(
       try {
         lineage.settle()
         keeper.requireVerified(opened.table)
+        opened.table.requireSound()
       } catch {
-        // A read that failed says nothing of what is in memory.
+        // A read that failed says nothing of what is in memory. A table that is not sound is loaded anew.
         case e @ (_: ConflictException | _: MissingException | _: CorruptException) =>
           keeper.forget()
           throw e
@@ -341,9 +341,7 @@ private[bucketstate] final class BucketedStore(
 
     override def abort(): Unit = keeper.aborted(opened.table)
 
-    override def metrics: StateStoreMetrics = metricsWith(Map.empty)
-
-    // What happened since the last report is left for the report at the end.
+    // What happened since the last report is left for the next commit's: Spark reports no other.
     override def current: StateStoreMetrics = SparkMetrics.of(
       id,
       FamilyViews.keyCount(opened.table),

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreErr
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{FamilyDescriptor, FamilyState, RecordBuffer, VersionedTable}
+import io.bucketstate.table.{FamilyDescriptor, FamilyState, RecordBuffer, StateTable}
 
 /**
  * What the query said of its column families: of a family that is only in the files nobody knows the
@@ -38,7 +38,7 @@ private[spark] final class FamilyRegistry(val default: FamilySchema, val multipl
  */
 private[spark] final class FamilyViews(
     registry: FamilyRegistry,
-    table: VersionedTable,
+    table: StateTable,
     version: Long,
     assigner: BucketAssigner
 ) {
@@ -152,10 +152,10 @@ private[spark] object FamilyViews {
   private final val MaxNumber = 0xffff
 
   /** Keys at the newest version, those of internal families left out. */
-  def keyCount(table: VersionedTable): Long =
+  def keyCount(table: StateTable): Long =
     table.families.iterator.filterNot(_.spec.descriptor.isInternal).map(_.keyCount).sum
 
   /** Those that `keyCount` leaves out. */
-  def internalKeyCount(table: VersionedTable): Long =
+  def internalKeyCount(table: StateTable): Long =
     table.families.iterator.filter(_.spec.descriptor.isInternal).map(_.keyCount).sum
 }

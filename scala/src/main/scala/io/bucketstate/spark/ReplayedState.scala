@@ -3,7 +3,7 @@ package io.bucketstate.spark
 import org.apache.spark.sql.execution.streaming.state._
 
 import io.bucketstate.store.CheckpointIds
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * A state replayed for the state reader, in a table of its own that nothing else uses. Spark may ask for
@@ -12,7 +12,7 @@ import io.bucketstate.table.VersionedTable
  */
 private[bucketstate] final class ReplayedState(
     id: StateStoreId,
-    table: VersionedTable,
+    table: StateTable,
     viewsAt: Long => FamilyViews,
     validator: RowValidator
 ) {
@@ -34,10 +34,8 @@ private[bucketstate] final class ReplayedState(
 
     override def abort(): Unit = table.abort()
 
-    override def metrics: StateStoreMetrics =
+    override def current: StateStoreMetrics =
       SparkMetrics.of(id, FamilyViews.keyCount(table), table.memoryBytes, Map.empty)
-
-    override def current: StateStoreMetrics = metrics
 
     override val ids: CheckpointIds = CheckpointIds(None, None)
 

@@ -3,6 +3,7 @@ package io.bucketstate.spark
 import java.nio.file.Path
 import java.time.Clock
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicLong
 
 import scala.util.control.NonFatal
 
@@ -14,12 +15,19 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.checkpoint.manifest.{Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery, TailCheck}
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
-import io.bucketstate.store.{BackgroundPool, BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.store.{
+  BackgroundPool,
+  BucketLoading,
+  DueSnapshot,
+  SnapshotScheduler,
+  TableKeeper,
+  Ticker
+}
+import io.bucketstate.table.{LoadHost, StateTable}
 
 /**
  * The snapshots of one store: what they are made with, when they are made, and who is told of them.
@@ -49,9 +57,28 @@ private[spark] final class StoreSnapshots(
     published,
     ticker
   )
-  private[this] val loading = new BucketLoading(config.numBuckets)
+  private[this] val loading = new BucketLoading
+
+  private[this] object Host extends LoadHost {
+
+    /** What a bucket cannot be loaded for when it is touched is told as what a version cannot be. */
+    override def failureOf(cause: Throwable): Throwable = SparkErrors.cannotLoad(id, cause)
+
+    /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
+    override def inUse(table: StateTable): Unit = {
+      val unread = unverified
+      if (!unread.isDone) BackgroundPool.submit(() => unread.run())
+      warmUp(table)
+    }
+
+    override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
+  }
+
   @volatile private[this] var keeper: TableKeeper = _
   @volatile private[this] var restoredFrom: Option[Manifest] = None
+  @volatile private[this] var unverified = TailCheck.Settled // of the restored table's files
+  @volatile private[this] var isWarmUpBroken = false
+  private[this] val warmUpFailures = new AtomicLong
   @volatile private[this] var newest = -1L
 
   /** Reads and writes runs. */
@@ -68,7 +95,8 @@ private[spark] final class StoreSnapshots(
       config.spark.repairAfterFailures,
       config.spark.repairMaxChangelogs
     ),
-    table => if (config.restoreEagerly) loading.now(table)
+    Host,
+    table => if (config.restoreEagerly) loading.now(table, config.numBuckets)
   )
 
   /** Version of the newest snapshot that was made, -1 if there was none. */
@@ -81,24 +109,37 @@ private[spark] final class StoreSnapshots(
   def restored(by: TableKeeper, recovered: Recovered): Unit = {
     keeper = by
     restoredFrom = recovered.manifest
+    unverified = recovered.check
+    isWarmUpBroken = false
     scheduler.restored(recovered)
-    // Not before: the first bucket that a batch waits for is to have the machine for itself.
-    recovered.table.onFirstTouch { () =>
-      if (!recovered.check.isDone) BackgroundPool.submit(() => recovered.check.run())
-      warmUp(by, recovered.table)
+  }
+
+  private def isCurrent(table: StateTable): Boolean = Option(keeper).exists(_.isCurrent(table))
+
+  /** A version became durable. */
+  def checkpointed(table: StateTable, changelogBytes: Long): Unit = {
+    scheduler.checkpointed(table.newest, changelogBytes)
+    if (isWarmUpBroken) {
+      isWarmUpBroken = false
+      warmUp(table)
     }
   }
 
-  /** Loads what is not in memory yet, in the background. */
-  private def warmUp(by: TableKeeper, table: VersionedTable): Unit =
-    loading.later(table, () => by.isCurrent(table))
-
-  /** A version became durable. */
-  def checkpointed(table: VersionedTable, changelogBytes: Long): Unit = {
-    scheduler.checkpointed(table.newest, changelogBytes)
-    // A batch that touched nothing: snapshots and retention want the table in memory all the same.
-    table.beginWarmUp()
-  }
+  /** Loads what is not in memory yet, in the background; after a failure again with the next batch. */
+  private def warmUp(table: StateTable): Unit =
+    loading.later(
+      table,
+      config.numBuckets,
+      () => isCurrent(table),
+      failure => {
+        warmUpFailures.incrementAndGet()
+        isWarmUpBroken = table.isSound
+        val next =
+          if (table.isSound) "It is tried again with the next batch"
+          else "No batch is committed on top of it; the next one loads the checkpoint anew"
+        log.warn(s"The state of $id could not be loaded in the background. $next.", failure)
+      }
+    )
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
   def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] =
@@ -126,7 +167,8 @@ private[spark] final class StoreSnapshots(
   }
 
   /** Figures since the last call, and of now. */
-  def drainFigures(version: Long): Map[MetricKey, Long] = scheduler.drainFigures(version)
+  def drainFigures(version: Long): Map[MetricKey, Long] =
+    scheduler.drainFigures(version) + (MetricKey.WarmUpFailures -> warmUpFailures.getAndSet(0L))
 
   /** Ends what goes on in the background, and lets go of what is native. */
   def close(): Unit = {

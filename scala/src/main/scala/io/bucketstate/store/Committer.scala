@@ -6,7 +6,7 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.config.MetricKey
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * Makes a table's open version durable: one changelog, one atomic file. One per provider, used by one
@@ -26,7 +26,7 @@ private[bucketstate] final class Committer(
    * @param base what the table's newest version is known as
    */
   def commit(
-      table: VersionedTable,
+      table: StateTable,
       ids: CheckpointIds,
       commitId: UUID,
       base: Option[UUID]

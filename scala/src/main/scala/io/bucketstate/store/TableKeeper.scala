@@ -7,19 +7,19 @@ import scala.collection.mutable
 
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.{Recovered, TailCheck}
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /** How a version came to be in memory. */
 private[bucketstate] sealed trait Opened {
-  def table: VersionedTable
+  def table: StateTable
 
   /** Which commit of the version it is; None for the empty store. */
   def commitId: Option[UUID]
 }
 private[bucketstate] object Opened {
-  final case class Hit(table: VersionedTable, commitId: Option[UUID]) extends Opened
-  final case class Reopened(table: VersionedTable, commitId: Option[UUID]) extends Opened
-  final case class Reloaded(table: VersionedTable, commitId: Option[UUID]) extends Opened
+  final case class Hit(table: StateTable, commitId: Option[UUID]) extends Opened
+  final case class Reopened(table: StateTable, commitId: Option[UUID]) extends Opened
+  final case class Reloaded(table: StateTable, commitId: Option[UUID]) extends Opened
 }
 
 /**
@@ -39,7 +39,7 @@ private[bucketstate] final class TableKeeper(
 ) {
   import TableKeeper.Origin
 
-  private[this] var table: VersionedTable = _
+  private[this] var table: StateTable = _
   private[this] var check = TailCheck.Settled // of the table's files
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins = mutable.HashMap.empty[Long, Origin]
@@ -69,7 +69,8 @@ private[bucketstate] final class TableKeeper(
    */
   def openForRead(version: Long, checkpointId: Option[String]): Opened =
     synchronized {
-      if (holds(version, checkpointId)) Some(register(Opened.Hit(table, commitOf(version)), version))
+      if (holds(version, checkpointId))
+        Some(register(Opened.Hit(table, commitOf(version)), version))
       else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
         Some(register(reload(version, checkpointId), version))
       } else None
@@ -78,7 +79,7 @@ private[bucketstate] final class TableKeeper(
       Opened.Reloaded(recovered.table, recovered.commitId)
     }
 
-  def endRead(from: VersionedTable, version: Long): Unit = synchronized {
+  def endRead(from: StateTable, version: Long): Unit = synchronized {
     if (from eq table) {
       readers.updateWith(version)(_.map(_ - 1).filter(_ > 0))
       ()
@@ -89,7 +90,7 @@ private[bucketstate] final class TableKeeper(
   def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
 
   /** Throws unless every byte that the table was loaded from has been verified; waits for that. */
-  def requireVerified(in: VersionedTable): Unit = {
+  def requireVerified(in: StateTable): Unit = {
     val pending = synchronized(if (in eq table) check else TailCheck.Settled)
     pending.settle()
     // What is verified need not be remembered, nor the files that it leads to.
@@ -97,7 +98,7 @@ private[bucketstate] final class TableKeeper(
   }
 
   /** The open version of `in` is durable. */
-  def committed(in: VersionedTable, commitId: UUID, checkpointId: Option[String]): Unit =
+  def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
     synchronized {
       in.commit()
       if (in eq table) {
@@ -107,7 +108,7 @@ private[bucketstate] final class TableKeeper(
       }
     }
 
-  def aborted(in: VersionedTable): Unit = synchronized(in.abort())
+  def aborted(in: StateTable): Unit = synchronized(in.abort())
 
   /**
    * The whole state at the newest version, if that is in memory, and what to call when it has been
@@ -123,7 +124,7 @@ private[bucketstate] final class TableKeeper(
   }
 
   /** Whether this is the table that versions are opened from now. */
-  def isCurrent(loaded: VersionedTable): Boolean = synchronized(loaded eq table)
+  def isCurrent(loaded: StateTable): Boolean = synchronized(loaded eq table)
 
   /** Whether a part of the table still lies in files only. */
   def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)

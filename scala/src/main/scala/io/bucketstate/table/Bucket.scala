@@ -38,7 +38,7 @@ private[table] final class Bucket(index: FamilyIndex) {
       val h = a.hashes.getAcquire(i)
       if (h == hash) {
         val slot = content(a.slots.getAcquire(i))
-        if (slot != null && key.sameKey(recordOf(slot))) return slot
+        if (slot != null && key.sameKey(Slots.recordOf(slot))) return slot
       } else if (h == Empty) {
         return null
       }
@@ -57,7 +57,7 @@ private[table] final class Bucket(index: FamilyIndex) {
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (key.sameKey(recordOf(content(a.slots.getPlain(i))))) return i
+        if (key.sameKey(Slots.recordOf(content(a.slots.getPlain(i))))) return i
       } else if (h == Empty) {
         return -1
       }
@@ -104,7 +104,7 @@ private[table] final class Bucket(index: FamilyIndex) {
 
   /** Adds a key that `indexOf` did not find. Writer only. */
   def insert(rawHash: Int, value: AnyRef): Unit = {
-    if (used + 1 > arrays.limit) rebuild()
+    if (used + 1 > arrays.limit) rebuild(wantedCapacity)
     val hash = normal(rawHash)
     val a = arrays
     val capacity = a.capacity
@@ -124,12 +124,17 @@ private[table] final class Bucket(index: FamilyIndex) {
     a.hashes.setRelease(i, hash)
   }
 
-  /** Frees a slot whose key no reader can reach any more. Writer only. */
+  /**
+   * Frees a slot whose key no reader can reach any more. Writer only; no other slot's index is valid
+   * after it, because a bucket that is nearly empty is rebuilt smaller.
+   */
   def free(slot: Int): Unit = {
+    val a = arrays
     if (index != null) index.remove(cellAt(slot))
-    arrays.hashes.setRelease(slot, Deleted)
-    arrays.slots.setRelease(slot, null)
+    a.hashes.setRelease(slot, Deleted)
+    a.slots.setRelease(slot, null)
     live -= 1
+    if (isSparse(a, live)) rebuild(fitting(live))
   }
 
   /** The arrays as they are now; a scan of them sees every key that has been there from now on. */
@@ -137,14 +142,18 @@ private[table] final class Bucket(index: FamilyIndex) {
 
   def capacity: Int = arrays.capacity
 
-  /** Grows when full of keys, or only clears out markers when it is full of those. */
-  private def rebuild(): Unit = {
+  /** What to rebuild into when no slot is left: more where they hold keys, else without the markers. */
+  private def wantedCapacity: Int = {
     val old = arrays
     val wanted = live + 1
-    val capacity =
-      if (wanted * 4L < old.limit * 3L) old.capacity
-      else if (old.capacity < SmallCapacity) Math.max(FirstCapacity, old.capacity * 2)
-      else Math.addExact(old.capacity, old.capacity >> 1)
+    if (wanted * 2L < old.limit && old.capacity > SparseCapacity) fitting(wanted)
+    else if (wanted * 4L < old.limit * 3L) old.capacity
+    else if (old.capacity < SmallCapacity) Math.max(FirstCapacity, old.capacity * 2)
+    else Math.addExact(old.capacity, old.capacity >> 1)
+  }
+
+  private def rebuild(capacity: Int): Unit = {
+    val old = arrays
     val fresh = new SlotArrays(capacity)
     var from = 0
     while (from < old.capacity) {
@@ -170,17 +179,25 @@ private[table] object Bucket {
   private final val Deleted = 1
   private final val FirstCapacity = 8
   private final val SmallCapacity = 1024
+  private final val SparseCapacity = 64 // a bucket of this size is not worth a rebuild
 
   /** The two reserved values are moved out of the way. */
   private def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2
 
   private def isTaken(hash: Int): Boolean = hash != Empty && hash != Deleted
 
+  /**
+   * Whether so few keys are left of what a bucket once held that it should give its memory back. It was
+   * three eighths full at least when it got its size, so a removal pays for ten slots of a rebuild at most.
+   */
+  private def isSparse(arrays: SlotArrays, live: Int): Boolean =
+    live * 4L < arrays.limit && arrays.capacity > SparseCapacity
+
+  /** Half full of so many keys. */
+  private def fitting(live: Int): Int = Math.max(FirstCapacity, (live * 5L / 2).toInt)
+
   /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
   private val EmptyArrays = new SlotArrays(1)
-
-  def recordOf(slot: AnyRef): Array[Byte] =
-    if (slot.isInstanceOf[Entry]) slot.asInstanceOf[Entry].bytes else slot.asInstanceOf[Array[Byte]]
 
   private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
     var current = slot

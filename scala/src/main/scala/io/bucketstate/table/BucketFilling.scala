@@ -17,6 +17,17 @@ private[table] final class BucketFilling(
 
   def keys: Long = keyCount
 
+  /** The bucket is of no use: takes back what the index was told of it. */
+  def discard(): Unit = if (index != null) {
+    val slots = bucket.capture().slots
+    (0 until slots.length).foreach { i =>
+      slots.getPlain(i) match {
+        case cell: Cell => index.remove(cell)
+        case _          => ()
+      }
+    }
+  }
+
   /** Heap that the records take. */
   def bytes: Long = recordBytes
 
@@ -40,7 +51,7 @@ private[table] final class BucketFilling(
   private def add(record: Array[Byte]): Unit = {
     bucket.insert(key.hash, record)
     keyCount += 1
-    recordBytes += FamilyTable.slotHeap(record)
+    recordBytes += Slots.heap(record)
   }
 
   private def replace(i: Int, slot: AnyRef): Unit = {

@@ -11,7 +11,8 @@ trait BucketLoader {
 
   /**
    * Hands out what a bucket holds at the table's base version, as changes to an empty bucket, oldest
-   * first. When it throws, the table is of no use any more and has to be loaded anew.
+   * first. When it throws `UnavailableException` it may be asked again, for all of the bucket; after
+   * anything else the table is of no use any more and has to be loaded anew.
    */
   def load(family: Int, bucket: Int, sink: RecordSink): Unit
 
@@ -20,6 +21,9 @@ trait BucketLoader {
    * handed out, and not while theirs is.
    */
   def find(family: Int, key: RecordBuffer): Array[Byte]
+
+  /** Heap that it holds of what was not loaded yet, in bytes. */
+  def heldBytes: Long
 
   /** All buckets of a family were loaded and hold so many keys; throws when they should hold others. */
   def verify(family: Int, keys: Long): Unit
@@ -32,6 +36,7 @@ object BucketLoader {
     override def keyCount(family: Int): Long = 0L
     override def load(family: Int, bucket: Int, sink: RecordSink): Unit = ()
     override def find(family: Int, key: RecordBuffer): Array[Byte] = null
+    override def heldBytes: Long = 0L
     override def verify(family: Int, keys: Long): Unit = ()
   }
 }

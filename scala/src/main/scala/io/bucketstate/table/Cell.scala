@@ -18,7 +18,7 @@ private[table] final class Cell(first: AnyRef) extends Comparable[Cell] {
   var place: Int = 0
 
   override def compareTo(other: Cell): Int = {
-    val (mine, its) = (Bucket.recordOf(content), Bucket.recordOf(other.content))
+    val (mine, its) = (Slots.recordOf(content), Slots.recordOf(other.content))
     Arrays.compareUnsigned(
       mine,
       Record.keyStart(mine),

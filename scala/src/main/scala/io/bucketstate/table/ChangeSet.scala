@@ -1,20 +1,24 @@
 package io.bucketstate.table
 
-/**
- * What one version changed in one column family: the last write per key, grouped by bucket.
- *
- * @param descriptor   the family
- * @param entries      the writes; those of bucket b are `entries(bucketStart(b)) until bucketStart(b + 1)`
- * @param bucketStart  length numBuckets + 1
- * @param keyCount     keys the column family holds at this version, counted exactly
- */
-final class FamilyChanges(
-    val descriptor: FamilyDescriptor,
-    val entries: Array[Entry],
-    val bucketStart: Array[Int],
-    val keyCount: Long
-) {
-  def size: Int = entries.length
+/** Takes one change of a family: in which bucket, which [[RecordOp]], and the record (of a removal, the key alone). */
+trait ChangeSink {
+  def apply(bucket: Int, op: Byte, record: Array[Byte]): Unit
+}
+
+/** What one version changed in one column family: the last write per key. */
+trait FamilyChanges {
+  def descriptor: FamilyDescriptor
+
+  def numBuckets: Int
+
+  /** Keys the family holds at this version, counted exactly. */
+  def keyCount: Long
+
+  /**
+   * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
+   * this version is none. The records are the table's own, not to be written to. Allocates nothing.
+   */
+  def foreach(sink: ChangeSink): Unit
 }
 
 /**
@@ -26,10 +30,4 @@ final class ChangeSet(
     val version: Long,
     val families: IndexedSeq[FamilyChanges],
     val nextFamily: Int
-) {
-  def size: Int = {
-    var n = 0
-    families.foreach(f => n += f.size)
-    n
-  }
-}
+)

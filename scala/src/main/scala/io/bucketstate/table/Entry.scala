@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import java.util.concurrent.atomic.AtomicReference
+
 /**
  * One write of one key at one version, newest first in a chain of older ones.
  *
@@ -9,8 +11,10 @@ package io.bucketstate.table
  *
  * Threads: everything but `older` is final, so an entry that a reader finds is whole. `older` is set
  * before the entry is linked and later only replaced by something that reads the same at every version
- * still readable. A second write of the same key at the same version makes a new entry that takes the
- * first one's place.
+ * still readable. That may be an array or a merge made just then, so the link is published with release
+ * and followed with acquire semantics; the class is its own atomic reference because a chain costs no
+ * object more that way. A second write of the same key at the same version makes a new entry that takes
+ * the first one's place.
  *
  * The idea of versions per entry is from Flink's `CopyOnWriteStateMap`.
  *
@@ -19,20 +23,26 @@ package io.bucketstate.table
  * @param bytes   the key and, unless `isRemoval`, the value: see [[Record]]
  * @param isRemoval true for a tombstone: the key does not exist at this version
  * @param isMerge true if the value is appended to that of `older`: see [[MergeChain]]
- * @param older   what it replaced: null, a settled `Array[Byte]` record, or another `Entry`
+ * @param replaced what is `older` at first: null, a settled `Array[Byte]` record, or another `Entry`
  */
-final class Entry(
+private[table] final class Entry(
     val hash: Int,
     val bucket: Int,
     val version: Int,
     val bytes: Array[Byte],
     val isRemoval: Boolean,
     val isMerge: Boolean,
-    private[table] var older: AnyRef
-) {
+    replaced: AnyRef
+) extends AtomicReference[AnyRef] {
+  setPlain(replaced)
+
+  def older: AnyRef = getAcquire
+
+  /** By something equivalent. Writer only. */
+  def older_=(slot: AnyRef): Unit = setRelease(slot)
 
   /** Where the open change set lists this entry; the writer's own. */
-  private[table] var position: Int = 0
+  var position: Int = 0
 
   /** Which [[RecordOp]] the write is. */
   def op: Byte =

@@ -46,7 +46,7 @@ private[table] final class FamilyHistory private (lists: TreeMap[Long, FamilyLis
     else new FamilyHistory(lists.rangeFrom(lists.rangeTo(version).lastKey))
 
   /** Whether some version has it. */
-  def holds(table: FamilyTable): Boolean = lists.valuesIterator.exists(_.tables.contains(table))
+  def holds(family: Settler): Boolean = lists.valuesIterator.exists(_.tables.contains(family))
 
   def all: Iterator[FamilyTable] = lists.valuesIterator.flatMap(_.tables)
 }

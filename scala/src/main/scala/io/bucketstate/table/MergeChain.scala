@@ -25,25 +25,49 @@ private[table] object MergeChain {
 
   /** One entry in place of all those of its version: its values, and whether it stands on older ones. */
   def joined(entry: Entry): Entry = {
-    val base = below(entry)
+    val parts = new ArrayDeque[Array[Byte]]()
     var first = entry
-    while (first.older ne base) first = first.older.asInstanceOf[Entry]
+    parts.push(first.bytes)
+    while (isSplit(first)) {
+      first = first.older.asInstanceOf[Entry]
+      parts.push(first.bytes)
+    }
     new Entry(
       entry.hash,
       entry.bucket,
       entry.version,
-      join(entry, base),
+      Record.join(parts),
       isRemoval = false,
       isMerge = first.isMerge,
-      base
+      first.older
     )
   }
 
   /** Key and all values that a merge leads to. */
   def whole(entry: Entry): Array[Byte] = {
-    var base: AnyRef = entry
-    while (base.isInstanceOf[Entry] && base.asInstanceOf[Entry].isMerge) base = olderOf(base)
-    join(entry, olderOf(base))
+    val oldestFirst = new ArrayDeque[Array[Byte]]()
+    val parts = new Parts(entry)
+    while (parts.hasNext) oldestFirst.push(parts.next())
+    Record.join(oldestFirst)
+  }
+
+  /**
+   * The records whose values a merge leads to, newest first. Follows each link once, and none below the
+   * first record that is no merge: a writer that settles what lies there may replace it between two looks.
+   */
+  final class Parts(top: Entry) extends Iterator[Array[Byte]] {
+    private[this] var following: AnyRef = top
+
+    override def hasNext: Boolean = following != null
+
+    override def next(): Array[Byte] = {
+      val slot = following
+      following = slot match {
+        case entry: Entry if entry.isMerge => entry.older
+        case _                             => null
+      }
+      Slots.recordOf(slot)
+    }
   }
 
   /** What takes the place of a merge that nothing can look behind any more. */
@@ -62,8 +86,8 @@ private[table] object MergeChain {
   def onto(base: AnyRef, bytes: Array[Byte], hash: Int, bucket: Int, version: Int): AnyRef = {
     var appended = bytes
     var rest = base
-    while (rest != null && Bucket.recordOf(rest).length < 2L * appended.length) {
-      appended = Record.append(Bucket.recordOf(rest), appended)
+    while (rest != null && Slots.recordOf(rest).length < 2L * appended.length) {
+      appended = Record.append(Slots.recordOf(rest), appended)
       rest = olderOf(rest)
     }
     if (rest == null) appended
@@ -75,7 +99,7 @@ private[table] object MergeChain {
     var bytes = 0L
     var current = top
     while (current != null && (current ne end)) {
-      bytes += FamilyTable.slotHeap(current)
+      bytes += Slots.heap(current)
       current = olderOf(current)
     }
     bytes
@@ -88,15 +112,4 @@ private[table] object MergeChain {
 
   private def isOf(slot: AnyRef, version: Int): Boolean =
     slot.isInstanceOf[Entry] && slot.asInstanceOf[Entry].version == version
-
-  /** The values of the chain from `top` down to what is above `end`, oldest first, behind the key. */
-  private def join(top: Entry, end: AnyRef): Array[Byte] = {
-    val parts = new ArrayDeque[Array[Byte]]()
-    var current: AnyRef = top
-    while (current != null && (current ne end)) {
-      parts.push(Bucket.recordOf(current))
-      current = olderOf(current)
-    }
-    Record.join(parts)
-  }
 }

@@ -16,30 +16,20 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
     extends FamilyIndex {
   import PrefixIndex._
 
-  // A prefix with one key leads to its cell, one with more to their group.
-  private[this] val prefixes = new ConcurrentHashMap[Prefix, AnyRef]()
+  private[this] val prefixes = new ConcurrentHashMap[Prefix, Prefix]() // to themselves
 
   override def add(cell: Cell): Unit = {
     val prefix = prefixOf(cell)
-    prefixes.get(prefix) match {
-      case null         => prefixes.put(prefix, cell)
-      case group: Group => group.add(cell)
-      case single       =>
-        val group = new Group
-        group.add(single.asInstanceOf[Cell])
-        group.add(cell)
-        prefixes.put(prefix, group)
-    }
-    ()
+    val known = prefixes.putIfAbsent(prefix, prefix)
+    if (known != null) known.add(cell)
   }
 
   override def remove(cell: Cell): Unit = {
-    val prefix = prefixOf(cell)
-    prefixes.get(prefix) match {
-      case group: Group =>
-        group.remove(cell)
-        if (group.isEmpty) prefixes.remove(prefix)
-      case _ => prefixes.remove(prefix, cell)
+    val known = prefixes.get(prefixOf(cell))
+    if (known != null) {
+      // A prefix is found by the bytes of a cell it leads to, so it leaves the map before the last one.
+      if (known.leadsOnlyTo(cell)) prefixes.remove(known)
+      else known.remove(cell)
     }
     ()
   }
@@ -51,9 +41,8 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
 
   override def prefixed(prefix: Array[Byte]): JIterator[Cell] =
     prefixes.get(prefixOf(new Cell(Record.of(prefix, Array.emptyByteArray)))) match {
-      case null         => Collections.emptyIterator()
-      case group: Group => group.cells
-      case cell         => Collections.singleton(cell.asInstanceOf[Cell]).iterator()
+      case null  => Collections.emptyIterator()
+      case known => known.cells
     }
 
   override def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell] =
@@ -64,7 +53,7 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
       Math.max(0L, keys - prefixes.mappingCount) * GroupedHeap
 
   private def prefixOf(cell: Cell): Prefix = {
-    val record = Bucket.recordOf(cell.content)
+    val record = Slots.recordOf(cell.content)
     val start = Record.keyStart(record)
     val end = bucketKey.end(record, start, Record.keyEnd(record))
     new Prefix(assigner.hash(record, start, end).toInt, cell, bucketKey)
@@ -76,15 +65,46 @@ private object PrefixIndex {
   private final val PrefixHeap = 64L // of the map, with its key
   private final val GroupedHeap = 16L // of an array, and a share of its group
 
-  /** The prefix of a cell's key, whose bytes are not copied. */
-  private final class Prefix(override val hashCode: Int, cell: Cell, bucketKey: BucketKey) {
+  /**
+   * A prefix, and the keys that have it. Its bytes are not copied: they are those of a key that is there
+   * now, never of one that is gone, which would be kept in memory as long as the prefix is.
+   */
+  private final class Prefix(override val hashCode: Int, first: Cell, bucketKey: BucketKey) {
+    @volatile private[this] var content: AnyRef =
+      first // a cell, or a group where there are several
 
     override def equals(other: Any): Boolean = other match {
       case that: Prefix => hashCode == that.hashCode && sameBytes(record, that.record)
       case _            => false
     }
 
-    private def record: Array[Byte] = Bucket.recordOf(cell.content)
+    def add(cell: Cell): Unit = content match {
+      case group: Group => group.add(cell)
+      case single       =>
+        val group = new Group(single.asInstanceOf[Cell])
+        group.add(cell)
+        content = group
+    }
+
+    def remove(cell: Cell): Unit = content match {
+      case group: Group => group.remove(cell)
+      case _            => ()
+    }
+
+    def leadsOnlyTo(cell: Cell): Boolean = content match {
+      case group: Group => group.holdsOnly(cell)
+      case single       => single eq cell
+    }
+
+    def cells: JIterator[Cell] = content match {
+      case group: Group => group.cells
+      case single       => Collections.singleton(single.asInstanceOf[Cell]).iterator()
+    }
+
+    private def record: Array[Byte] = content match {
+      case group: Group => Slots.recordOf(group.first.content)
+      case single       => Slots.recordOf(single.asInstanceOf[Cell].content)
+    }
 
     private def sameBytes(a: Array[Byte], b: Array[Byte]): Boolean = {
       val (aStart, bStart) = (Record.keyStart(a), Record.keyStart(b))
@@ -95,12 +115,17 @@ private object PrefixIndex {
   }
 
   /** Cells of one prefix; each knows its place. Readers go on with the array they found. */
-  private final class Group {
+  private final class Group(one: Cell) {
     @volatile private[this] var places = new AtomicReferenceArray[Cell](2)
     private[this] var used = 0 // places, freed ones included
     private[this] var live = 0
 
-    def isEmpty: Boolean = live == 0
+    /** The first cell that is there. A group is never empty. */
+    @volatile var first: Cell = one
+
+    add(one)
+
+    def holdsOnly(cell: Cell): Boolean = live == 1 && (first eq cell)
 
     def add(cell: Cell): Unit = {
       if (used == places.length) rebuild()
@@ -112,9 +137,17 @@ private object PrefixIndex {
 
     def remove(cell: Cell): Unit =
       if (cell.place < used && (places.getPlain(cell.place) eq cell)) {
+        if (first eq cell) first = after(cell.place)
         places.setRelease(cell.place, null)
         live -= 1
       }
+
+    /** Goes over each freed place once: those before the first cell stay free. */
+    private def after(place: Int): Cell = {
+      var i = place + 1
+      while (places.getPlain(i) == null) i += 1
+      places.getPlain(i)
+    }
 
     /** Grows when full of cells, or only clears out freed places. */
     private def rebuild(): Unit = {

@@ -61,7 +61,7 @@ abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[
   private def resolve(gathered: Int): Unit = {
     var i = 0
     while (i < gathered) {
-      val record = Slots.visible(slots(i), at)
+      val record = Visibility.record(slots(i), at)
       if (record == null) hidden(i, slots(i))
       else {
         records(found) = record

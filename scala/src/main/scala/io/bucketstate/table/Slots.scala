@@ -3,6 +3,13 @@ package io.bucketstate.table
 /** What a key's slot says: nothing, a settled record, or an [[Entry]] and those below it. */
 private[table] object Slots {
 
+  // Sizes on a 64-bit JVM with compressed pointers, objects aligned to 8 bytes.
+  private final val EntrySize = 40L
+
+  /** The record of what a slot holds: that of the newest entry where there are several. */
+  def recordOf(slot: AnyRef): Array[Byte] =
+    if (slot.isInstanceOf[Entry]) slot.asInstanceOf[Entry].bytes else slot.asInstanceOf[Array[Byte]]
+
   /** Whether the newest thing known of a key is that it is there. */
   def exists(slot: AnyRef): Boolean = slot match {
     case null         => false
@@ -10,26 +17,11 @@ private[table] object Slots {
     case _            => true
   }
 
-  /** The record at a version, counted from the table's base, or null. */
-  def visible(slot: AnyRef, at: Int): Array[Byte] = {
-    var current = slot
-    while (current.isInstanceOf[Entry]) {
-      val entry = current.asInstanceOf[Entry]
-      if (entry.version <= at) {
-        return if (entry.isRemoval) null
-        else if (entry.isMerge) MergeChain.whole(entry)
-        else entry.bytes
-      }
-      current = entry.older
-    }
-    current.asInstanceOf[Array[Byte]]
+  /** Heap of an entry without what it stands on, or of a record. */
+  def heap(slot: AnyRef): Long = slot match {
+    case entry: Entry => arraySize(entry.bytes) + EntrySize
+    case record       => arraySize(record.asInstanceOf[Array[Byte]])
   }
 
-  /** Whether `visible` would find something. */
-  def holds(slot: AnyRef, at: Int): Boolean = {
-    var current = slot
-    while (current.isInstanceOf[Entry] && current.asInstanceOf[Entry].version > at)
-      current = current.asInstanceOf[Entry].older
-    exists(current)
-  }
+  private def arraySize(array: Array[Byte]): Long = (array.length + 16L + 7L) & ~7L
 }

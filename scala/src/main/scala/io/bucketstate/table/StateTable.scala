@@ -4,8 +4,9 @@ package io.bucketstate.table
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * A bucket that is not in memory is loaded when it is touched. That may throw what the storage throws;
- * from then on the table is broken (see [[StateTable.isSound]]) and no other bucket is loaded.
+ * A bucket that is not in memory is loaded when it is touched. When that fails, the table's host says what
+ * is thrown; unless the storage was just not available, the table is broken from then on (see
+ * [[StateTable.isSound]]) and no other bucket is loaded.
  *
  * Threads: `put`, `merge`, `remove` and `removeRange` belong to the one writer; all else to any thread.
  */
@@ -57,7 +58,10 @@ trait FamilyState {
   /** Whether all buckets are in memory. Once true it stays true. */
   def isResident: Boolean
 
-  /** Sees to it that a bucket is in memory; true if it was not. Any thread. */
+  /**
+   * Sees to it that a bucket is in memory before somebody touches it; true if it was not. Throws what the
+   * storage throws. Any thread.
+   */
   def load(bucket: Int): Boolean
 }
 
@@ -121,6 +125,9 @@ trait StateTable {
 
   /** Whether every bucket can still be had: false once the loading of one failed, and for ever. */
   def isSound: Boolean
+
+  /** Throws unless it is sound: what the loading failed with, as the host tells it. */
+  def requireSound(): Unit
 
   /** Heap the state takes, estimated from counts kept while it changes. O(buckets). */
   def memoryBytes: Long

@@ -1,6 +1,7 @@
 package io.bucketstate.table
 
 import scala.collection.immutable.TreeMap
+import scala.collection.mutable
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -128,21 +129,22 @@ class ListsAndRangesSuite extends AnyFunSuite {
     }
   }
 
-  private def changed(changes: ChangeSet): Seq[Entry] = {
-    val entries = changes.families.head.entries.toSeq
-    assert(entries.map(e => keyOf(e.bytes)).distinct.size == entries.size, "each key once")
-    entries
+  private def changed(changes: ChangeSet): Seq[(Byte, Array[Byte])] = {
+    val written = mutable.ArrayBuffer.empty[(Byte, Array[Byte])]
+    changes.families.head.foreach((_, op, record) => written += op -> record)
+    assert(written.map(w => keyOf(w._2)).distinct.size == written.size, "each key once")
+    written.toSeq
   }
 
-  private def applied(model: Model, entries: Seq[Entry]): Model = entries.foldLeft(model) {
-    (state, entry) =>
-      val key = keyOf(entry.bytes)
-      entry.op match {
-        case RecordOp.Put    => state + (key -> valueOf(entry.bytes))
+  private def applied(model: Model, written: Seq[(Byte, Array[Byte])]): Model =
+    written.foldLeft(model) { case (state, (op, record)) =>
+      val key = keyOf(record)
+      op match {
+        case RecordOp.Put    => state + (key -> valueOf(record))
         case RecordOp.Remove => state - key
-        case _               => state + (key -> (state(key) ++ valueOf(entry.bytes)))
+        case _               => state + (key -> (state(key) ++ valueOf(record)))
       }
-  }
+    }
 
   test("appending costs what is appended, and what a batch appended is one short record") {
     val table = new Table(BucketKey.BeforeTimestamp)
@@ -154,9 +156,9 @@ class ListsAndRangesSuite extends AnyFunSuite {
       table.merge(key, appended.take(1))
       table.merge(key, appended.drop(1))
       expected ++= appended
-      val entry = changed(table.versioned.openChanges).head
-      assert(valueOf(entry.bytes) == appended)
-      assert(entry.op == (if (batch == 1) RecordOp.Put else RecordOp.Merge))
+      val (op, record) = changed(table.versioned.openChanges).head
+      assert(valueOf(record) == appended)
+      assert(op == (if (batch == 1) RecordOp.Put else RecordOp.Merge))
       table.versioned.commit()
     }
     assert(table.get(key, 310).contains(expected))

@@ -110,21 +110,22 @@ class VersionedTableSuite extends AnyFunSuite {
     private def commit(): Unit = {
       assert(family.keyCount == open.get.size)
       val changes = table.openChanges.families.head
-      changes.entries.foreach { e =>
-        if (e.isVisibleChange) {
-          assert(open.get.get(keyOf(e.bytes)) == Option.when(!e.isRemoval)(valueOf(e.bytes)))
-        }
+      val visible = mutable.ArrayBuffer.empty[String]
+      val buckets = mutable.ArrayBuffer.empty[Int]
+      changes.foreach { (bucket, op, record) =>
+        val key = keyOf(record)
+        find(key)
+        assert(bucket == buffer.bucket)
+        assert(open.get.get(key) == Option.when(op != RecordOp.Remove)(valueOf(record)))
+        visible += key
+        buckets += bucket
       }
-      val visible = changes.entries.filter(_.isVisibleChange).map(e => keyOf(e.bytes))
       assert(visible.distinct.length == visible.length, "one write per key")
+      assert(buckets == buckets.sorted, "by bucket")
       val before = models(table.newest)
       val differing =
         (before.keySet ++ open.get.keySet).filter(k => before.get(k) != open.get.get(k))
       assert(differing.subsetOf(visible.toSet), "every difference is in the change set")
-      (0 until numBuckets).foreach { b =>
-        val of = changes.entries.slice(changes.bucketStart(b), changes.bucketStart(b + 1))
-        assert(of.forall(_.bucket == b))
-      }
       table.commit()
       models(table.newest) = open.get
       open = None

@@ -6,7 +6,14 @@ import org.scalacheck.Gen
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.{ChangeSet, Entry, FamilyChanges, FamilyDescriptor, Record, RecordOp}
+import io.bucketstate.table.{
+  ChangeSet,
+  ChangeSink,
+  FamilyChanges,
+  FamilyDescriptor,
+  Record,
+  RecordOp
+}
 
 /**
  * One write to be put into a change set; `value` None removes the key.
@@ -41,18 +48,28 @@ object Changes {
 
   def family(
       id: Int,
-      numBuckets: Int,
+      buckets: Int,
       writes: Seq[Write],
-      keyCount: Long = 0
-  ): FamilyChanges = {
-    val sorted = writes.sortBy(_.bucket)
-    val entries = sorted.map { w =>
-      val record = Record.of(w.key.toArray, w.value.getOrElse(Nil).toArray)
-      val older = if (w.value.isEmpty && w.visible) Array.emptyByteArray else null
-      new Entry(0, w.bucket, 1, record, w.value.isEmpty, w.appended, older)
-    }.toArray
-    val start = Array.tabulate(numBuckets + 1)(b => sorted.count(_.bucket < b))
-    new FamilyChanges(descriptor(id), entries, start, keyCount)
+      keys: Long = 0
+  ): FamilyChanges = of(descriptor(id), buckets, writes, keys)
+
+  def of(
+      of: FamilyDescriptor,
+      buckets: Int,
+      writes: Seq[Write],
+      keys: Long
+  ): FamilyChanges = new FamilyChanges {
+    override def descriptor: FamilyDescriptor = of
+    override def numBuckets: Int = buckets
+    override def keyCount: Long = keys
+    override def foreach(sink: ChangeSink): Unit =
+      writes.filter(w => w.visible || w.value.nonEmpty).sortBy(_.bucket).foreach { w =>
+        val op =
+          if (w.value.isEmpty) RecordOp.Remove
+          else if (w.appended) RecordOp.Merge
+          else RecordOp.Put
+        sink(w.bucket, op, Record.of(w.key.toArray, w.value.getOrElse(Nil).toArray))
+      }
   }
 
   /** @param families in the order of their numbers */

@@ -47,11 +47,10 @@ object GoldenChangelog {
   val nextFamily = 5
 
   def families: Seq[FamilyChanges] = writes.map { case (id, w) =>
-    val changes = Changes.family(id, numBuckets, w, keyCounts(id))
+    val plain = Changes.descriptor(id)
     val descriptor =
-      if (id == 0) changes.descriptor
-      else changes.descriptor.copy(valueEncoding = "compact-rows/1", isInternal = true)
-    new FamilyChanges(descriptor, changes.entries, changes.bucketStart, changes.keyCount)
+      if (id == 0) plain else plain.copy(valueEncoding = "compact-rows/1", isInternal = true)
+    Changes.of(descriptor, numBuckets, w, keyCounts(id))
   }
 
   /** One line per record, as in the text beside the golden file: family, operation, key, value. */

@@ -6,8 +6,14 @@ import scala.util.Using
 
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
-import io.bucketstate.checkpoint.run.WorkFolder
-import io.bucketstate.checkpoint.run.{LocalRuns, RunWriter, SstOptions, TimeSpan, VersionSpan}
+import io.bucketstate.checkpoint.run.{
+  LocalRuns,
+  RunWriter,
+  SstOptions,
+  TimeSpan,
+  VersionSpan,
+  WorkFolder
+}
 
 /**
  * The manifest and the runs that are kept as golden files of their format versions: two runs, two
@@ -54,7 +60,13 @@ object GoldenRuns {
     Using.resources(new NioFileStore(folder), new SstOptions(BlockCodec.Lz4, blockBytes = 256)) {
       (store, options) =>
         val writer =
-          new RunWriter(store, new LocalRuns(store, WorkFolder(work, temporary = true)), options, 1000, () => ids.next())
+          new RunWriter(
+            store,
+            new LocalRuns(store, WorkFolder(work, temporary = true)),
+            options,
+            1000,
+            () => ids.next()
+          )
         val old = writer.write(VersionSpan(1, 7), Runs.cursor(oldest), oldest = true)
         val young =
           writer.write(VersionSpan(8, 9), Runs.cursor(newest ++ appended, appended.keySet), false)

@@ -8,14 +8,14 @@ import scala.util.{Random, Using}
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore}
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   LocalRuns,
   Run,
   RunWriter,
   SstOptions,
-  VersionSpan
+  VersionSpan,
+  WorkFolder
 }
 import io.bucketstate.table.{Record, RecordOp}
 

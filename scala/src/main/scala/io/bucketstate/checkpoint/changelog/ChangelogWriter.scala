@@ -8,7 +8,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.{BlockCodec, BlockCompressor, LittleEndian}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{ChangeSet, Entry, FamilyChanges, Record, RecordOp}
+import io.bucketstate.table.{ChangeSet, ChangeSink, FamilyChanges, Record}
 
 /**
  * Encodes change sets as changelogs (see [[ChangelogFormat]]), one after another for one thread. It
@@ -40,7 +40,13 @@ final class ChangelogWriter(
   private var countShared = 0
   private var firstShared = 0
   private var lastShared = 0
-  private var split = false // the bucket being filled already has a block
+  private var bucket = 0 // the one that is being filled
+  private var split = false // it already has a block
+
+  private val sink: ChangeSink = (ofBucket, op, record) => {
+    if (ofBucket != bucket) startBucket(ofBucket)
+    append(op, record)
+  }
 
   /**
    * The changelog of these changes. Every family of the store belongs here, also one without changes:
@@ -84,46 +90,38 @@ final class ChangelogWriter(
     small.reset()
     blocks.clear()
     startBlock()
+    split = false
     // One huge value must not hold its memory for ever.
     if (raw.length > 16 * blockBytes) raw = new Array[Byte](2 * blockBytes)
   }
 
   private def check(h: ChangelogHeader, changes: FamilyChanges): Unit =
-    if (changes.bucketStart.length != h.numBuckets + 1) {
+    if (changes.numBuckets != h.numBuckets) {
       throw new InvalidException(
         s"Changelog of version ${h.version}: expected the changes of column family " +
           s"'${changes.descriptor.name}' in ${h.numBuckets} buckets, found those in " +
-          s"${changes.bucketStart.length - 1}",
+          s"${changes.numBuckets}",
         "This is a defect of the caller; please report it."
       )
     }
 
   private def encodeFamily(changes: FamilyChanges): Unit = {
-    val entries = changes.entries
-    val start = changes.bucketStart
     family = changes.descriptor.id
-    var bucket = 0
-    while (bucket < start.length - 1) {
-      var i = start(bucket)
-      val end = start(bucket + 1)
-      split = false
-      while (i < end) {
-        if (entries(i).isVisibleChange) append(entries(i), bucket)
-        i += 1
-      }
-      endBucket(bucket)
-      bucket += 1
-    }
+    changes.foreach(sink)
+    endBucket()
     cutShared()
   }
 
-  private def append(entry: Entry, bucket: Int): Unit = {
-    val record = entry.bytes
-    val op = entry.op
-    val length = if (op == RecordOp.Remove) Record.keyEnd(record) else record.length
+  private def startBucket(next: Int): Unit = {
+    endBucket()
+    bucket = next
+  }
+
+  private def append(op: Byte, record: Array[Byte]): Unit = {
+    val length = record.length
     if (length > MaxRecordLength) throw tooLong(length)
     if (used > bucketFrom && used - bucketFrom > splitBytes - length) {
-      cutAlone(bucket)
+      cutAlone()
       split = true
     }
     val most = used + 6 + length
@@ -136,15 +134,18 @@ final class ChangelogWriter(
   }
 
   /** Decides what becomes of the bucket just filled: a block of its own, or part of a shared one. */
-  private def endBucket(bucket: Int): Unit = if (used > bucketFrom) {
-    if (split || used - bucketFrom >= blockBytes) cutAlone(bucket)
-    else {
-      if (bucketFrom == 0) firstShared = bucket
-      lastShared = bucket
-      bucketFrom = used
-      countShared = count
-      if (used >= blockBytes) cutShared()
+  private def endBucket(): Unit = {
+    if (used > bucketFrom) {
+      if (split || used - bucketFrom >= blockBytes) cutAlone()
+      else {
+        if (bucketFrom == 0) firstShared = bucket
+        lastShared = bucket
+        bucketFrom = used
+        countShared = count
+        if (used >= blockBytes) cutShared()
+      }
     }
+    split = false
   }
 
   private def cutShared(): Unit = {
@@ -152,7 +153,7 @@ final class ChangelogWriter(
     startBlock()
   }
 
-  private def cutAlone(bucket: Int): Unit = {
+  private def cutAlone(): Unit = {
     if (bucketFrom > 0) cut(0, bucketFrom, firstShared, lastShared, countShared)
     cut(bucketFrom, used, bucket, bucket, count - countShared)
     startBlock()

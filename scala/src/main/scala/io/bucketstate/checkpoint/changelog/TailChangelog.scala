@@ -51,7 +51,9 @@ private[checkpoint] final class TailChangelog(
 
   /** Bytes of heap that it holds now. */
   def heapBytes: Long =
-    (if (isHeld) opened.length else 0L) + blocks.iterator.map(share => share.synchronized(share.heapBytes)).sum
+    (if (isHeld) opened.length else 0L) + blocks.iterator
+      .map(share => share.synchronized(share.heapBytes))
+      .sum
 
   private def each(family: Int, bucket: Int)(use: Share => Unit): Unit = {
     var i = 0

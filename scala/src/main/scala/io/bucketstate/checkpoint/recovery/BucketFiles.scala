@@ -53,8 +53,7 @@ private[checkpoint] final class BucketFiles(
     if (unfinished.decrementAndGet() == 0) sources = null
   }
 
-  /** Bytes of heap that changelogs take which are not loaded yet. */
-  def heldBytes: Long = Option(sources).fold(0L)(_.tail.heapBytes)
+  override def heldBytes: Long = Option(sources).fold(0L)(_.tail.heapBytes)
 
   private def findInRuns(family: Int, key: RecordBuffer): Lookup = {
     val runs = sources.runs

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.recovery
 import java.util.UUID
 
 import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.StateTable
 
 /**
  * A version brought back from its files; its buckets are loaded when they are touched.
@@ -15,7 +15,7 @@ import io.bucketstate.table.VersionedTable
  * @param check          verifies what has not been read yet
  */
 final case class Recovered(
-    table: VersionedTable,
+    table: StateTable,
     commitId: Option[UUID] = None,
     manifest: Option[Manifest] = None,
     changelogBytes: Seq[(Long, Long)] = Nil,

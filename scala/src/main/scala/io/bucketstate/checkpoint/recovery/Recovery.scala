@@ -17,12 +17,13 @@ import io.bucketstate.checkpoint.manifest.{Manifest, ManifestTrust, Manifests, R
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.run.RunAccess
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.{LoadHost, StateTable, StateTables}
 
 /**
  * Carries out a [[RecoveryPlan]]: finds the newest manifest that leads to a version and the changelogs
  * after it, and makes a table of them. Only reads. Thread-safe.
  *
+ * @param host    of the tables
  * @param prepare called with each table before it is handed out: loads it, if that is to be done at once
  */
 final class Recovery(
@@ -31,14 +32,15 @@ final class Recovery(
     families: KnownFamilies,
     runs: RunAccess,
     rules: RepairRules,
-    prepare: VersionedTable => Unit = _ => ()
+    host: LoadHost = LoadHost.Plain,
+    prepare: StateTable => Unit = _ => ()
 ) {
   import Recovery._
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
   private[this] val manifests = new Manifests(store)
   private[this] val trust = new ManifestTrust(rules)
-  private[this] val versions = new VersionFiles(store, assigner, families, runs)
+  private[this] val versions = new VersionFiles(store, assigner, families, runs, host)
 
   /**
    * The state at `version`, 0 being the empty store.
@@ -76,7 +78,7 @@ final class Recovery(
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
       Lineage.of(store, target)(_ => false)
-      Recovered(emptyTable)
+      Recovered(StateTables.heap(assigner, 0L, families.initial))
     } else {
       val there = Listed(store)
       val all = there.manifests.filter(_.version <= latest.version)
@@ -177,12 +179,6 @@ final class Recovery(
   private def ready(recovered: Recovered): Recovered = {
     prepare(recovered.table)
     recovered
-  }
-
-  private def emptyTable: VersionedTable = {
-    val table = new VersionedTable(assigner, 0L)
-    families.initial.foreach(table.family)
-    table
   }
 
   private def passingOver(

@@ -17,7 +17,7 @@ import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.records.{KnownFamilies, RecordPlaces}
 import io.bucketstate.checkpoint.run.{Run, RunAccess}
-import io.bucketstate.table.VersionedTable
+import io.bucketstate.table.{LoadHost, StateTables}
 
 /**
  * Makes a table of a manifest and changelogs that were found to lead to a version. Checks what the
@@ -28,7 +28,8 @@ private[checkpoint] final class VersionFiles(
     store: FileStore,
     assigner: BucketAssigner,
     families: KnownFamilies,
-    runs: RunAccess
+    runs: RunAccess,
+    host: LoadHost
 ) {
   import VersionFiles._
 
@@ -72,15 +73,16 @@ private[checkpoint] final class VersionFiles(
         StoredChecks.miscounted(path(target), target.version, names(family), expected, found)
       }
     )
-    val table = new VersionedTable(assigner, target.version, loader)
-    counts.foreach { case (descriptor, _) =>
-      table.family(families.matching(path(target), descriptor))
-    }
-    table.reserveFamilies(
+    val table = StateTables.heap(
+      assigner,
+      target.version,
+      counts.map { case (descriptor, _) => families.matching(path(target), descriptor) },
       opened.lastOption
         .map(_.opened.nextFamily)
         .orElse(manifest.map(_.firstFreeFamily))
-        .getOrElse(0)
+        .getOrElse(0),
+      loader,
+      host
     )
     Recovered(
       table,

@@ -5,7 +5,14 @@ import java.time.Clock
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
-import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, VersionedFile, FileStore, ListedFile, ManifestName}
+import io.bucketstate.checkpoint.io.{
+  Attempt,
+  CheckpointFiles,
+  FileStore,
+  ListedFile,
+  ManifestName,
+  VersionedFile
+}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.error.{BucketstateException, MissingException}
 

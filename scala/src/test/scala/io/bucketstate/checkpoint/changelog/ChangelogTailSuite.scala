@@ -26,7 +26,7 @@ class ChangelogTailSuite extends AnyFunSuite {
     val provider =
       harness.provider("spark.sql.streaming.stateStore.bucketed.numBuckets" -> s"$buckets")
     (0 until versions).foreach { v =>
-      val keys = Seq.fill(200)(((random.nextInt(9)).toLong, s"k${random.nextInt(40)}")).distinct
+      val keys = Seq.fill(200)((random.nextInt(9).toLong, s"k${random.nextInt(40)}")).distinct
       val (puts, removes) = keys.partition(_ => random.nextInt(4) > 0)
       batch(provider, v.toLong)(
         puts.map(_ -> (random.nextLong(), "v" * random.nextInt(3000))): _*

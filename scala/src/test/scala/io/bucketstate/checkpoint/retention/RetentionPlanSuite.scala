@@ -92,7 +92,15 @@ class RetentionPlanSuite extends AnyFunSuite {
       }
       val seen = known.filter(_ => random.nextInt(10) > 0)
       val plan =
-        RetentionPlan(files.values, seen, latest, rules, now, inFlight, WinningIds(TreeMap.from(winners)))
+        RetentionPlan(
+          files.values,
+          seen,
+          latest,
+          rules,
+          now,
+          inFlight,
+          WinningIds(TreeMap.from(winners))
+        )
       val gone = plan.map(_.name).toSet
       assert(gone.size == plan.size && gone.forall(files.keySet) && !gone.exists(inFlight))
       files --= gone

@@ -1,0 +1,102 @@
+package io.bucketstate.table
+
+import java.util.{Arrays => JArrays}
+
+/** What the open version wrote in one family: the newest entry of each key. Writer only. */
+private[table] final class ChangeList(numBuckets: Int) {
+  import ChangeList._
+
+  private[this] var entries = new Array[Entry](FirstLength)
+  private[this] var count = 0
+  private[this] var grouped: GroupedChanges = _ // by bucket, until the next write
+
+  /** The first write of a key. */
+  def add(entry: Entry): Unit = {
+    grouped = null
+    entry.position = count
+    if (count == entries.length) entries = JArrays.copyOf(entries, count * 2)
+    entries(count) = entry
+    count += 1
+  }
+
+  /** A later write of a key. */
+  def replace(before: Entry, entry: Entry): Unit = {
+    grouped = null
+    entry.position = before.position
+    entries(before.position) = entry
+  }
+
+  /** Replaces entries; `by` gives an equivalent one, or the same. */
+  def rewrite(by: Entry => Entry): Unit = {
+    var i = 0
+    while (i < count) {
+      val entry = entries(i)
+      val other = by(entry)
+      if (other ne entry) replace(entry, other)
+      i += 1
+    }
+  }
+
+  /** By bucket (a counting sort: no comparisons). */
+  def group(descriptor: FamilyDescriptor, keyCount: Long): FamilyChanges = {
+    val start = new Array[Int](numBuckets + 1)
+    var i = 0
+    while (i < count) {
+      start(entries(i).bucket + 1) += 1
+      i += 1
+    }
+    var b = 0
+    while (b < numBuckets) {
+      start(b + 1) += start(b)
+      b += 1
+    }
+    val sorted = new Array[Entry](count)
+    i = 0
+    while (i < count) {
+      val entry = entries(i)
+      sorted(start(entry.bucket)) = entry
+      start(entry.bucket) += 1
+      i += 1
+    }
+    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, sorted)
+    grouped
+  }
+
+  /**
+   * Hands over the entries and begins anew. By bucket when they were grouped before, as a commit does:
+   * settling them later then stays in one bucket's arrays for a while, and so in the processor's cache.
+   */
+  def take(): Array[Entry] = {
+    val taken = if (grouped != null) grouped.entries else JArrays.copyOf(entries, count)
+    // After a burst the list shrinks step by step, lest it is grown again for every second batch.
+    if (count * 8L < entries.length && entries.length > FewChanges)
+      entries = new Array[Entry](entries.length / 2)
+    else JArrays.fill(entries.asInstanceOf[Array[AnyRef]], 0, count, null)
+    count = 0
+    grouped = null
+    taken
+  }
+
+  def heap: Long = entries.length * 4L
+}
+
+private object ChangeList {
+  private final val FirstLength = 16
+  private final val FewChanges = 1024
+
+  private final class GroupedChanges(
+      override val descriptor: FamilyDescriptor,
+      override val numBuckets: Int,
+      override val keyCount: Long,
+      val entries: Array[Entry]
+  ) extends FamilyChanges {
+    override def foreach(sink: ChangeSink): Unit = {
+      var i = 0
+      while (i < entries.length) {
+        val entry = entries(i)
+        if (entry.isVisibleChange) sink(entry.bucket, entry.op, entry.bytes)
+        i += 1
+      }
+    }
+  }
+}

@@ -1,0 +1,33 @@
+package io.bucketstate.table
+
+/**
+ * What a table asks of whoever keeps it, as long as not all of its buckets are in memory. Safe for several
+ * threads; one host may have many tables.
+ */
+trait LoadHost {
+
+  /** What a failure to load a bucket is told as to those who touched the bucket. */
+  def failureOf(cause: Throwable): Throwable
+
+  /**
+   * The table is in use: the first bucket that somebody touched is loaded, or the first version committed,
+   * whichever comes first. Called once for each table that was not whole then. Must not wait.
+   */
+  def inUse(table: StateTable): Unit
+
+  /**
+   * Calls `load` with each number from 0 until `count`, in any threads and any order. Returns when all calls
+   * have returned; throws what one of them threw.
+   */
+  def forEach(count: Int)(load: Int => Unit): Unit
+}
+
+object LoadHost {
+
+  /** Tells failures as they are, and loads one bucket after another. */
+  object Plain extends LoadHost {
+    override def failureOf(cause: Throwable): Throwable = cause
+    override def inUse(table: StateTable): Unit = ()
+    override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
+  }
+}

@@ -1,0 +1,29 @@
+package io.bucketstate.table
+
+import io.bucketstate.bucket.BucketAssigner
+
+/** Makes state tables: the one place that chooses an engine. */
+object StateTables {
+
+  /**
+   * A table that keeps the state on the heap.
+   *
+   * @param base       version it begins with
+   * @param families   of that version, in ascending order of their numbers
+   * @param nextFamily numbers below this one belonged to families that are gone
+   * @param loader     hands out the state at that version
+   */
+  def heap(
+      assigner: BucketAssigner,
+      base: Long,
+      families: Seq[FamilySpec],
+      nextFamily: Int = 0,
+      loader: BucketLoader = BucketLoader.Empty,
+      host: LoadHost = LoadHost.Plain
+  ): StateTable = {
+    val table = new VersionedTable(assigner, base, loader, host)
+    families.foreach(table.family)
+    table.reserveFamilies(nextFamily)
+    table
+  }
+}

@@ -1,0 +1,64 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.{AtomicBoolean, LongAdder}
+
+import io.bucketstate.error.UnavailableException
+
+/**
+ * What the families of a table share while buckets are loaded. Thread-safe.
+ *
+ * @param inUse told once, of the first use; see [[LoadHost.inUse]]
+ */
+private[table] final class TableLoading(
+    val loader: BucketLoader,
+    host: LoadHost,
+    numBuckets: Int,
+    inUse: () => Unit
+) {
+  private[this] val locks = Array.fill(numBuckets)(new Object)
+  private[this] val touched = new LongAdder
+  private[this] val isUsed = new AtomicBoolean
+  @volatile private[this] var failure: Throwable = _
+
+  /** How often a bucket had to be loaded because it was touched. */
+  def touches: Long = touched.sum
+
+  /** Held while a bucket of that number is loaded. */
+  def lockOf(bucket: Int): AnyRef = locks(bucket)
+
+  def isSound: Boolean = failure == null
+
+  /** Throws what the loading of a bucket failed with for good, if it has. */
+  def requireSound(): Unit = if (failure != null) throw failure
+
+  /**
+   * Carries out a part of loading. Where the storage was not available it may be tried again; after any
+   * other failure nothing is loaded any more.
+   */
+  def guarded[A](load: => A): A =
+    try load
+    catch {
+      case e: UnavailableException => throw e
+      case e: Throwable            =>
+        failure = e
+        throw e
+    }
+
+  /** Loads what somebody touched. */
+  def touching[A](load: => A): A = {
+    touched.increment()
+    val loaded = telling(load)
+    use()
+    loaded
+  }
+
+  /** Calls `load` for the number of every bucket, see [[LoadHost.forEach]]. */
+  def all(load: Int => Unit): Unit = telling(host.forEach(numBuckets)(load))
+
+  /** Tells the host that the table is in use, unless that was told before. */
+  def use(): Unit = if (!isUsed.get && isUsed.compareAndSet(false, true)) inUse()
+
+  def telling[A](load: => A): A =
+    try load
+    catch { case e: Throwable => throw host.failureOf(e) }
+}

@@ -1,0 +1,115 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.AtomicReference
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.testkit.Changes
+
+/** Keys with several values, read while what lies below the reader's version settles. */
+class MergeChainSuite extends AnyFunSuite {
+
+  private final class Table {
+    private val assigner = new BucketAssigner(1)
+    private val buffer = new RecordBuffer(assigner)
+    private val versioned = new VersionedTable(assigner, base = 0)
+    private val family = versioned.family(
+      FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued = true)
+    )
+
+    def newest: Long = versioned.newest
+
+    /** @param keepFrom versions below it can settle from now on */
+    def version(keepFrom: Long)(write: => Unit): Unit = {
+      versioned.begin(keepFrom)
+      write
+      versioned.openChanges
+      versioned.commit()
+    }
+
+    def put(key: Int, value: Int): Unit = family.put(at(buffer, key, value))
+
+    def merge(key: Int, value: Int): Unit = family.merge(at(buffer, key, value))
+
+    /** Opens a version in which nothing but `write` happens, for each write settles two old entries. */
+    def settling(write: => Unit): Unit = {
+      versioned.begin(versioned.newest)
+      write
+      versioned.abort()
+    }
+
+    def reader(): Int => Seq[Byte] = {
+      val key = new RecordBuffer(assigner)
+      val at = newest
+      n => {
+        key.key(Array(n.toByte), BucketKey.Whole)
+        valuesOf(family.get(key, at))
+      }
+    }
+
+    private def at(buffer: RecordBuffer, key: Int, value: Int): RecordBuffer = {
+      buffer.key(Array(key.toByte), BucketKey.Whole)
+      buffer.valueSpace(1)(buffer.keyEnd) = value.toByte
+      buffer.valueDone(buffer.keyEnd + 1)
+      buffer
+    }
+  }
+
+  private def valuesOf(record: Array[Byte]): Seq[Byte] = record.drop(Record.keyEnd(record)).toSeq
+
+  test("values that a put replaced never come back for readers beside a writer that settles them") {
+    val round = new AtomicReference[(Int => Seq[Byte], Seq[Byte])]
+    @volatile var stop = false
+    @volatile var wrong = Option.empty[String]
+    @volatile var reads = 0L // the reader's own
+    val reader = new Thread(() =>
+      while (!stop) {
+        val now = round.get
+        if (now != null) {
+          val found = now._1(0)
+          reads += 1
+          if (found != now._2) wrong = Some(s"$found instead of ${now._2}")
+        }
+      }
+    )
+    reader.start()
+    try
+      for (n <- 1 to 400 if wrong.isEmpty) {
+        val table = new Table
+        val merges = 1 + n % 100
+        table.version(0)(table.put(0, 1)) // replaced, and yet in nobody's way until it settles
+        table.version(0)(table.put(0, 2))
+        (1 to merges).foreach(m => table.version(0)(table.merge(0, m)))
+        round.set(table.reader() -> (2 +: (1 to merges)).map(_.toByte))
+        val before = reads
+        while (reads < before + 3) Thread.onSpinWait()
+        table.settling((10 to 100).foreach(table.put(_, 0)))
+      }
+    finally {
+      stop = true
+      reader.join()
+    }
+    assert(wrong.isEmpty)
+  }
+
+  test("a chain is walked once: nothing comes back that settles between two steps") {
+    val bytes = Array(1, 2, 3).map(value => Record.of(Array[Byte](0), Array(value.toByte)))
+    def entry(version: Int, merge: Boolean, older: AnyRef) =
+      new Entry(0, 0, version, bytes(version - 1), isRemoval = false, isMerge = merge, older)
+    // Whichever step the writer comes before, and however far it has settled by then.
+    for {
+      before <- 0 to 2
+      settled <- 0 to 2
+    } {
+      val replaced = entry(1, merge = false, null)
+      val put = entry(2, merge = false, replaced)
+      val merge = entry(3, merge = true, put)
+      val parts = new MergeChain.Parts(merge)
+      val first = Seq.fill(before)(valuesOf(parts.next()))
+      if (settled >= 1) put.older = replaced.bytes
+      if (settled >= 2) merge.older = put.bytes
+      assert(first ++ parts.map(valuesOf) == Seq(Seq[Byte](3), Seq[Byte](2)))
+    }
+  }
+}
