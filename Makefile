@@ -65,7 +65,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m --json artifacts/bench/long-run.json" \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m,4m --batches 60 --providers rocksdb,bucketed --json artifacts/bench/restart.json" \
+	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/restart.json" \
 	  "bench/runMain io.bucketstate.bench.OperationBenchmark --keys 1m --json artifacts/bench/operations.json" \
 	  "bench/runMain io.bucketstate.bench.SmallRowsBenchmark --json artifacts/bench/small-rows.json"
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
