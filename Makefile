@@ -68,6 +68,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/restart.json" \
 	  "bench/runMain io.bucketstate.bench.OperationBenchmark --keys 1m --json artifacts/bench/operations.json" \
 	  "bench/runMain io.bucketstate.bench.SmallRowsBenchmark --json artifacts/bench/small-rows.json"
+	$(PY) python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000 --batches 15 --json artifacts/bench/partitions.json
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-stateful
