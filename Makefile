@@ -60,7 +60,7 @@ package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark (BENCH_KEYS=100k,1m,4m)
+bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
@@ -72,6 +72,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-stateful
+	@$(PY) python/bench/pictures.py artifacts/bench
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way (half an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.FaultSweepSuite"
