@@ -60,17 +60,19 @@ package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark (BENCH_KEYS=100k,1m,4m)
+bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m --json artifacts/bench/long-run.json" \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m,4m --batches 60 --providers rocksdb,bucketed --json artifacts/bench/restart.json" \
+	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/restart.json" \
 	  "bench/runMain io.bucketstate.bench.OperationBenchmark --keys 1m --json artifacts/bench/operations.json" \
 	  "bench/runMain io.bucketstate.bench.SmallRowsBenchmark --json artifacts/bench/small-rows.json"
+	$(PY) python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000 --batches 15 --json artifacts/bench/partitions.json
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-stateful
+	@$(PY) python/bench/pictures.py artifacts/bench
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \

@@ -1,12 +1,15 @@
 """A streaming query from end to end, the same one on each provider side by side.
 
-`aggregation`: count, sum and maximum per key in update mode on two partitions. The first batches
-bring all keys, then come the batches that are measured, then the query is restarted in a process of
-its own and one more batch is measured. `join`: the stream with itself, each event with those of its
-key in the ten batches after it, inner, with a watermark; what is measured are batches in which as
-many events leave the state as enter it. Times are Spark's own `batchDuration`, medians.
+`aggregation`: count, sum and maximum per key in update mode. The first batches bring all keys, then
+come the batches that are measured, then the query is restarted in a process of its own and one more
+batch is measured. `join`: the stream with itself, each event with those of its key in the ten
+batches after it, inner, with a watermark; what is measured are batches in which as many events
+leave the state as enter it. Times are Spark's own, medians over batches: `batchDuration`, and
+`commitTimeMs`, the commits of all partitions and operators added up (tasks run side by side, so the
+sum may be more than the batch).
 
     .venv/bin/python python/bench/end_to_end.py --keys 1000000 --rows 50000 --batches 30
+    .venv/bin/python python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000
     .venv/bin/python python/bench/end_to_end.py --query join --keys 200000 --rows 20000
 """
 
@@ -19,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +45,7 @@ PROVIDERS = {
     },
     "bucketed": {"providerClass": "io.bucketstate.BucketedStateStoreProvider"},
 }
+PARTITIONS = 2
 START = datetime(2024, 3, 1)
 BETWEEN_FILES = timedelta(minutes=1)
 
@@ -81,12 +85,30 @@ QUERIES = {
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Milliseconds of one batch, and of the commits of all its partitions and operators."""
+
+    whole_ms: int
+    commits_ms: int
+
+
+@dataclass(frozen=True)
 class Result:
     """Milliseconds of one provider."""
 
     provider: str
+    partitions: int
     batch_ms: float
+    commits_ms: float
     restart_ms: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and what it runs on."""
+
+    query: str
+    partitions: int
 
 
 def write_input(folder: Path, keys: int, rows: int, preload: int, batches: int) -> None:
@@ -109,16 +131,17 @@ def write_input(folder: Path, keys: int, rows: int, preload: int, batches: int) 
         pq.write_table(table, folder / f"{number:05d}.parquet")
 
 
-def run(query: Query, provider: str, source: Path, checkpoint: Path, batches: int) -> list[int]:
-    """Runs the query for so many batches in this process; their durations."""
+def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> list[Batch]:
+    """Runs the query for so many batches in this process."""
     from pyspark.sql import SparkSession
 
     import bucketstate
 
+    query = QUERIES[case.query]
     builder = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "6g")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.shuffle.partitions", str(case.partitions))
         .config("spark.ui.enabled", "false")
         .config("spark.jars", str(bucketstate.jar_path()))
     )
@@ -134,35 +157,36 @@ def run(query: Query, provider: str, source: Path, checkpoint: Path, batches: in
 
     writer = query.rows(read).writeStream.outputMode(query.mode).format("noop")
     started = writer.option("checkpointLocation", str(checkpoint)).start()
-    durations: dict[int, int] = {}
-    while len(durations) < batches:
+    found: dict[int, Batch] = {}
+    while len(found) < batches:
         started.awaitTermination(1)
         if started.exception() is not None:
             raise RuntimeError(f"{provider}: {started.exception()}")
         for progress in started.recentProgress:
             if progress.numInputRows > 0:
-                durations[progress.batchId] = progress.batchDuration
+                commits = sum(operator.commitTimeMs for operator in progress.stateOperators)
+                found[progress.batchId] = Batch(progress.batchDuration, commits)
     started.stop()
     spark.stop()
-    return [durations[batch] for batch in sorted(durations)]
+    return [found[batch] for batch in sorted(found)]
 
 
 def in_process(
-    query: str, provider: str, source: Path, checkpoint: Path, batches: int
-) -> list[int]:
+    case: Case, provider: str, source: Path, checkpoint: Path, batches: int
+) -> list[Batch]:
     """The same in a process of its own, as after a restart."""
-    command = [sys.executable, __file__, "--query", query]
+    command = [sys.executable, __file__]
+    command += ["--query", case.query, "--partitions", str(case.partitions)]
     command += ["--run", provider, str(source), str(checkpoint)]
     done = subprocess.run(
         [*command, str(batches)], check=True, stdout=subprocess.PIPE, text=True, timeout=1800
     )
-    found: list[int] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return [Batch(*times) for times in json.loads(done.stdout.splitlines()[-1])]
 
 
-def measure(query: str, provider: str, files: Path, work: Path, restarts: int) -> Result:
+def measure(case: Case, provider: str, files: Path, work: Path, restarts: int) -> Result:
     """All batches of the first run, then restarts of one batch each."""
-    not_counted = QUERIES[query].preload_files + QUERIES[query].warm_up
+    not_counted = QUERIES[case.query].preload_files + QUERIES[case.query].warm_up
     source, checkpoint = work / f"{provider}-in", work / f"{provider}-checkpoint"
     source.mkdir()
     every = sorted(files.iterdir())
@@ -170,19 +194,32 @@ def measure(query: str, provider: str, files: Path, work: Path, restarts: int) -
     for file in every[:first]:
         shutil.copy2(file, source)
     print(f"{provider}: {first} batches...", file=sys.stderr, flush=True)
-    counted = in_process(query, provider, source, checkpoint, first)[not_counted:]
+    counted = in_process(case, provider, source, checkpoint, first)[not_counted:]
     cold: list[int] = []
     for file in every[first : first + restarts]:
         shutil.copy2(file, source)
         print(f"{provider}: restart {len(cold) + 1}...", file=sys.stderr, flush=True)
-        cold.append(in_process(query, provider, source, checkpoint, 1)[0])
-    return Result(provider, statistics.median(counted), statistics.median(cold))
+        cold.append(in_process(case, provider, source, checkpoint, 1)[0].whole_ms)
+    return Result(
+        provider,
+        case.partitions,
+        statistics.median(batch.whole_ms for batch in counted),
+        statistics.median(batch.commits_ms for batch in counted),
+        statistics.median(cold),
+    )
 
 
 def report(results: list[Result], wanted: dict[str, float]) -> str:
     """A table for people, with ratios to Spark's own providers."""
-    lines = ["| provider | batch ms | first batch after a cold restart ms |", "|---|---:|---:|"]
-    lines += [f"| {r.provider} | {r.batch_ms:.0f} | {r.restart_ms:.0f} |" for r in results]
+    lines = [
+        "| provider | partitions | batch ms | sum of commits ms | first batch after a restart ms |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {r.provider} | {r.partitions} "
+        f"| {r.batch_ms:.0f} | {r.commits_ms:.0f} | {r.restart_ms:.0f} |"
+        for r in results
+    ]
     by_name = {r.provider: r for r in results}
     ours = by_name.get("bucketed")
     for name, other in by_name.items():
@@ -190,6 +227,7 @@ def report(results: list[Result], wanted: dict[str, float]) -> str:
             target = f" (wanted {wanted[name]})" if name in wanted else ""
             lines.append(
                 f"\nbucketed / {name}: batch {ours.batch_ms / other.batch_ms:.2f}{target}, "
+                f"commits {ours.commits_ms / max(1, other.commits_ms):.2f}, "
                 f"restart {ours.restart_ms / other.restart_ms:.2f} (wanted 1)"
             )
     return "\n".join(lines)
@@ -198,6 +236,7 @@ def report(results: list[Result], wanted: dict[str, float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--query", choices=QUERIES, default="aggregation")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--batches", type=int, default=30)
@@ -207,19 +246,22 @@ def main() -> None:
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     query = QUERIES[options.query]
+    case = Case(options.query, options.partitions)
     if options.run:
         provider, source, checkpoint, batches = options.run
-        print(json.dumps(run(query, provider, Path(source), Path(checkpoint), int(batches))))
+        found = run(case, provider, Path(source), Path(checkpoint), int(batches))
+        print(json.dumps([astuple(batch) for batch in found]))
         return
     with tempfile.TemporaryDirectory(prefix="bucketstate-end-to-end-") as folder:
         work = Path(folder)
         batches = query.warm_up + options.batches + options.restarts
         write_input(work / "files", options.keys, options.rows, query.preload_files, batches)
         results = [
-            measure(options.query, name, work / "files", work, options.restarts)
+            measure(case, name, work / "files", work, options.restarts)
             for name in options.providers.split(",")
         ]
-    print(report(results, query.wanted))
+    # What is wanted is said of the default.
+    print(report(results, query.wanted if case.partitions == PARTITIONS else {}))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n")

@@ -16,12 +16,13 @@ object FileAccess {
 
 final case class BenchOptions(
     keyCounts: Seq[Int] = Seq(1000000),
-    contenders: Seq[Contender] = Contender.all.filterNot(_ == Contender.withoutSnapshots),
+    contenders: Seq[Contender] = Contender.sideBySide,
     batches: Int = 30,
     updates: Int = 20000,
     warmUp: Int = 5,
     maintenanceEvery: Int = 10,
     rounds: Int = 1,
+    tails: Seq[Int] = Seq(10, 100),
     seed: Long = 42,
     fileAccess: FileAccess = FileAccess.Own,
     settings: Seq[(String, String)] = Nil,
@@ -34,18 +35,21 @@ final case class BenchOptions(
   require(warmUp >= 0 && batches > warmUp, "--batches: more than --warm-up")
   require(maintenanceEvery > 0, "--maintenance-every: above 0")
   require(rounds > 0, "--rounds: above 0")
+  require(tails.nonEmpty && tails.forall(_ > 0), "--tails: at least one count above 0")
 }
 
 object BenchOptions {
   val usage: String =
     """Options:
       |  --keys 100k,1m,4m        sizes of the state, in keys            (1m)
-      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed,no-snapshots (the benchmark's own)
+      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed,no-snapshots,eager
+      |                           (the benchmark's own)
       |  --batches B              batches, the warm-up included          (30)
       |  --updates U              random get+put per batch               (20k)
       |  --warm-up W              first batches that are not counted     (5)
       |  --maintenance-every M    batches between two doMaintenance      (10)
       |  --rounds R               repeats; the tables show medians       (1)
+      |  --tails 10,100           changelogs since the newest snapshot, at restarts (10,100)
       |  --seed S                 of the sequence of updates             (42)
       |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted
       |                           Hadoop file system for all             (nio)
@@ -72,8 +76,9 @@ object BenchOptions {
     case "--warm-up"   => options.copy(warmUp = count(name, value))
     case "--maintenance-every" => options.copy(maintenanceEvery = count(name, value))
     case "--rounds"            => options.copy(rounds = count(name, value))
-    case "--seed"              => options.copy(seed = count(name, value).toLong)
-    case "--filesystem"        =>
+    case "--tails"      => options.copy(tails = list(value).map(count(name, _)).distinct.sorted)
+    case "--seed"       => options.copy(seed = count(name, value).toLong)
+    case "--filesystem" =>
       val access = FileAccess.all.find(_.name == value).getOrElse {
         throw new IllegalArgumentException(
           s"$name $value: one of ${FileAccess.all.map(_.name).mkString(", ")}"

@@ -36,15 +36,22 @@ final case class Contender(
     settings: Map[String, String] = Map.empty
 ) {
 
+  /** Whether there is something to restart from. */
+  def isDurable: Boolean = this != Contender.hashmap
+
+  def storeConf(options: BenchOptions): StateStoreConf = {
+    val sqlConf = new SQLConf
+    val own = settings + (SQLConf.STATE_STORE_PROVIDER_CLASS.key -> className)
+    (own ++ options.settings).foreach { case (key, value) => sqlConf.setConfString(key, value) }
+    new StateStoreConf(sqlConf)
+  }
+
   /** A new provider for a checkpoint in a folder. */
   def provider(
       options: BenchOptions,
       folder: Path,
       schema: StoreSchema = StoreSchema.plain
   ): StateStoreProvider = {
-    val sqlConf = new SQLConf
-    val own = settings + (SQLConf.STATE_STORE_PROVIDER_CLASS.key -> className)
-    (own ++ options.settings).foreach { case (key, value) => sqlConf.setConfString(key, value) }
     val counted = options.fileAccess == FileAccess.Counted
     val hadoopConf = new Configuration
     if (counted) {
@@ -64,7 +71,7 @@ final case class Contender(
       schema.value,
       schema.keySpec,
       useColumnFamilies = schema.multiValued,
-      new StateStoreConf(sqlConf),
+      storeConf(options),
       hadoopConf,
       useMultipleValuesPerKey = schema.multiValued,
       None
@@ -96,7 +103,16 @@ object Contender {
     }.toMap
   )
 
-  val all: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed, withoutSnapshots)
+  /** A restart that waits for everything: tells how long that is. */
+  val eager: Contender = bucketed.copy(
+    name = "eager",
+    settings = Map("spark.sql.streaming.stateStore.bucketed.restore.mode" -> "eager")
+  )
+
+  /** The providers as people use them, and the limit. */
+  val sideBySide: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
+
+  val all: Seq[Contender] = sideBySide ++ Seq(withoutSnapshots, eager)
 
   def named(name: String): Contender = all.find(_.name == name).getOrElse {
     throw new IllegalArgumentException(

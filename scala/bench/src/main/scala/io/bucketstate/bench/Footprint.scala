@@ -8,6 +8,9 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+/** Bytes and files of a folder. */
+final case class FolderSize(bytes: Long, files: Int)
+
 /**
  * Adds up what was written to a folder. Looked at after every batch, so that a file which is deleted
  * later counts all the same; a file that was replaced counts again. Temporary files do not count:
@@ -30,10 +33,10 @@ final class Footprint(folder: Path) {
     bytes
   }
 
-  /** Bytes and files that are in the folder now. */
-  def now(): (Long, Int) = {
+  /** What is in the folder now. */
+  def now(): FolderSize = {
     val there = walk()
-    (there.iterator.map(_._2).sum, there.size)
+    FolderSize(there.iterator.map(_._2).sum, there.size)
   }
 
   /** Background work may remove files under the walk's feet: the next look sees what is left. */

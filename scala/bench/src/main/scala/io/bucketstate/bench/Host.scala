@@ -3,6 +3,7 @@ package io.bucketstate.bench
 import java.lang.management.ManagementFactory
 
 import scala.annotation.tailrec
+import scala.jdk.CollectionConverters._
 
 import com.sun.management.OperatingSystemMXBean
 
@@ -30,6 +31,12 @@ object Host {
     case _ => 0.0
   }
 
+  /** The collections of garbage so far. */
+  def collections(): Collections = {
+    val collectors = ManagementFactory.getGarbageCollectorMXBeans.asScala
+    Collections(collectors.map(_.getCollectionCount).sum, collectors.map(_.getCollectionTime).sum)
+  }
+
   /** Live heap bytes: collects until two readings agree, so that soft leftovers do not count. */
   def settledHeapBytes(): Long = {
     val memory = ManagementFactory.getMemoryMXBean
@@ -42,4 +49,9 @@ object Host {
     }
     settle(Long.MaxValue, attempts = 8)
   }
+}
+
+/** How many there were, and the milliseconds that they took. */
+final case class Collections(count: Long, ms: Long) {
+  def -(earlier: Collections): Collections = Collections(count - earlier.count, ms - earlier.ms)
 }

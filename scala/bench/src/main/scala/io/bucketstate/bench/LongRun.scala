@@ -5,26 +5,9 @@ import java.util.concurrent.{Executors, Future, TimeUnit}
 
 import scala.collection.mutable.ArrayBuffer
 
-/**
- * What one provider showed in a long run with snapshots, and at the restart after it.
- *
- * @param open           the part of a batch that snapshots are captured in
- * @param bytesPerUpdate all that was written to the checkpoint, snapshots and their compaction included
- * @param folders        bytes and files in the folder after two thirds and after all of the batches
- * @param firstGetMs     from asking a new provider for the version until one value was read
- * @param firstBatchMs   from the same moment until the first batch was committed
- */
-final case class LongRunResult(
-    provider: String,
-    keys: Int,
-    open: Spread,
-    batch: Spread,
-    bytesPerUpdate: Double,
-    folders: Seq[(Long, Int)],
-    firstGetMs: Double,
-    firstBatchMs: Double,
-    loadOfOthers: Double
-)
+import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProvider}
+
+import io.bucketstate.config.MetricKey
 
 /** One provider: preload, batches with maintenance beside them as in Spark, restarts. */
 final class LongRun(
@@ -37,8 +20,9 @@ final class LongRun(
   private val label = s"${Keys.show(workload.keys)} ${contender.name}"
   private val driver = new Driver(label, workload, options)
   private val footprint = new Footprint(folder)
+  private val processor = new ProcessorTime
   private val maintenance = Executors.newSingleThreadExecutor()
-  private val open, batch = ArrayBuffer.empty[Long]
+  private val samples = ArrayBuffer.empty[BatchSample]
   private var version = 0L
   private var sum = 0L
   private var bytes = 0L
@@ -46,17 +30,22 @@ final class LongRun(
   def run(): LongRunResult =
     try {
       Host.loadOfOthers()
-      val folders = runBatches()
-      val restarts = (1 to Restarts).map(_ => restart())
+      val (folders, micros) = runBatches()
+      val restarts = if (contender.isDurable) (1 to Restarts).map(_ => restart()) else Nil
       LongRunResult(
         contender.name,
         workload.keys,
-        Spread.of(open.toSeq.drop(options.warmUp)),
-        Spread.of(batch.toSeq.drop(options.warmUp)),
+        BatchTimes.of(samples.toSeq.drop(options.warmUp)),
+        samples.toSeq,
+        micros,
         bytes.toDouble / (options.batches.toLong * options.updates),
         folders,
-        Median.of(restarts.map(_._1)),
-        Median.of(restarts.map(_._2)),
+        Option.when(restarts.nonEmpty)(
+          RestartTimes(
+            Median.of(restarts.map(_.firstGetMs)),
+            Median.of(restarts.map(_.firstBatchMs))
+          )
+        ),
         Host.loadOfOthers()
       )
     } finally {
@@ -64,49 +53,76 @@ final class LongRun(
       ()
     }
 
-  private def runBatches(): Seq[(Long, Int)] = {
+  private def runBatches(): (Seq[FolderSize], ProcessorMicros) = {
     val provider = contender.provider(options, folder)
     try {
       version = driver.preload(provider)
       provider.doMaintenance()
       footprint.look()
-      val folders = ArrayBuffer.empty[(Long, Int)]
+      val folders = ArrayBuffer.empty[FolderSize]
       var maintaining: Future[_] = null
       for (number <- 0 until options.batches) {
-        workload.fillBatch(number)
-        val t0 = Host.nanos()
-        val store = provider.getStore(version)
-        val t1 = Host.nanos()
-        sum += driver.update(store)
-        version = store.commit()
-        val t2 = Host.nanos()
-        open += t1 - t0
-        batch += t2 - t0
-        bytes += footprint.look()
+        if (number == options.warmUp) processor.restart()
+        processor.aside(workload.fillBatch(number))
+        samples += runBatch(provider, number)
+        bytes += processor.aside(footprint.look())
         if ((number + 1) % options.maintenanceEvery == 0) {
           if (maintaining != null) maintaining.get()
           maintaining = maintenance.submit((() => provider.doMaintenance()): Runnable)
         }
         if ((number + 1) * 3 == options.batches * 2 || number + 1 == options.batches) {
           if (maintaining != null) maintaining.get()
-          folders += footprint.now()
+          folders += processor.aside(footprint.now())
         }
         if ((number + 1) % 20 == 0) {
           Host.progress(
-            f"$label: batch ${number + 1}/${options.batches}, ${(t2 - t0) / 1e6}%.1f ms"
+            f"$label: batch ${number + 1}/${options.batches}, ${samples.last.ms}%.1f ms"
           )
         }
       }
       driver.checkSum(sum, expectedSum)
-      folders.toSeq
+      val updates = (options.batches - options.warmUp).toLong * options.updates
+      val micros = ProcessorMicros(
+        processor.ofProcess / 1e3 / updates,
+        processor.ofBackground() / 1e3 / updates
+      )
+      (folders.toSeq, micros)
     } finally {
       provider.close()
       bytes += footprint.look()
     }
   }
 
+  private def runBatch(provider: StateStoreProvider, number: Int): BatchSample = {
+    val background = processor.aside(processor.ofBackground())
+    val collections = Host.collections()
+    val t0 = Host.nanos()
+    val store = provider.getStore(version)
+    val t1 = Host.nanos()
+    sum += driver.update(store)
+    version = store.commit()
+    val t2 = Host.nanos()
+    val collected = Host.collections() - collections
+    processor.aside {
+      BatchSample(
+        number,
+        (t1 - t0) / 1e6,
+        (t2 - t0) / 1e6,
+        collected.count,
+        collected.ms,
+        (processor.ofBackground() - background) / 1e6,
+        snapshotLag(store)
+      )
+    }
+  }
+
+  private def snapshotLag(store: StateStore): Option[Long] =
+    store.metrics.customMetrics.collectFirst {
+      case (metric, value) if metric.name == MetricKey.SnapshotLag.name => value
+    }
+
   /** A new provider on the same folder, as after a restart with the files in the system's cache. */
-  private def restart(): (Double, Double) = {
+  private def restart(): RestartTimes = {
     val provider = contender.provider(options, folder)
     try {
       workload.fillBatch(0)
@@ -120,7 +136,7 @@ final class LongRun(
       val done = Host.nanos()
       Host.progress(f"$label: restarted, first get ${(got - start) / 1e6}%.1f ms")
       TimeUnit.SECONDS.sleep(1) // background work ends, as it would before the next restart
-      ((got - start) / 1e6, (done - start) / 1e6)
+      RestartTimes((got - start) / 1e6, (done - start) / 1e6)
     } finally provider.close()
   }
 

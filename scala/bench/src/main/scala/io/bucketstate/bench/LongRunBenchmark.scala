@@ -2,13 +2,20 @@ package io.bucketstate.bench
 
 import scala.util.Using
 
-/** Long runs with snapshots and the restart after them, all durable providers side by side. */
+/** Long runs with snapshots and the restart after them, side by side. */
 object LongRunBenchmark {
-  private val durable =
-    Seq(Contender.hdfs, Contender.rocksdb, Contender.withoutSnapshots, Contender.bucketed)
+
+  /** The limit, this provider without snapshots and with them come one right after the other. */
+  private val contenders = Seq(
+    Contender.hdfs,
+    Contender.rocksdb,
+    Contender.hashmap,
+    Contender.withoutSnapshots,
+    Contender.bucketed
+  )
 
   def main(args: Array[String]): Unit = {
-    val defaults = BenchOptions(contenders = durable, batches = 300, warmUp = 20)
+    val defaults = BenchOptions(contenders = contenders, batches = 300, warmUp = 20)
     Commands.run(args, defaults)(run)
   }
 
@@ -18,8 +25,9 @@ object LongRunBenchmark {
       runSize(20000, options.copy(batches = 30, warmUp = 0, rounds = 1), folder)
       options.keyCounts.flatMap(keys => runSize(keys, options, folder))
     }
-    Host.say("\n" + LongRunReport.render(results, options))
-    JsonReport.write(results, LongRunReport.targets(results), options)
+    val targets = LongRunTargets.of(results, options)
+    Host.say("\n" + LongRunReport.render(results, targets, options))
+    JsonReport.write(results, targets, options)
   }
 
   private def runSize(keys: Int, options: BenchOptions, folder: WorkFolder): Seq[LongRunResult] = {

@@ -4,8 +4,10 @@ package io.bucketstate.bench
 final case class Spread(p50: Double, p99: Double, max: Double)
 
 object Spread {
-  def of(nanos: Seq[Long]): Spread = {
-    val sorted = nanos.sorted.map(_ / 1e6)
+  def of(nanos: Seq[Long]): Spread = ofMillis(nanos.map(_ / 1e6))
+
+  def ofMillis(millis: Seq[Double]): Spread = {
+    val sorted = millis.sorted
     Spread(percentile(sorted, 0.50), percentile(sorted, 0.99), sorted.last)
   }
 

@@ -1,0 +1,87 @@
+"""The benchmarks' reports as pictures, one per question, for as many of them as are there.
+
+.venv/bin/python python/bench/pictures.py artifacts/bench
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+matplotlib.use("Agg")  # there is no screen where benchmarks run
+import matplotlib.pyplot as plt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = {
+    "bucketed": "tab:blue",
+    "no-snapshots": "tab:cyan",
+    "eager": "tab:green",
+    "rocksdb": "tab:orange",
+    "hdfs": "tab:red",
+    "hashmap": "tab:gray",
+}
+
+
+def long_run(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Batch times of the largest state, one line per contender; the warm-up is in it."""
+    keys = max(result["keys"] for result in results)
+    for result in results:
+        if result["keys"] == keys:
+            times = [sample["ms"] for sample in result["samples"]]
+            name = result["provider"]
+            axes.plot(times, label=name, color=COLORS[name], linewidth=0.9)
+    axes.set_yscale("log")
+    axes.set_title(f"Batches of a long run, {keys:,} keys")
+    axes.set_xlabel("batch")
+    axes.set_ylabel("milliseconds")
+
+
+def restart(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Medians by keys: a line per contender, dashed for all tails but the shortest."""
+    tails = sorted({result["tail"] for result in results})
+    for name in dict.fromkeys(result["provider"] for result in results):
+        for tail in tails:
+            found = [r for r in results if (r["provider"], r["tail"]) == (name, tail)]
+            axes.plot(
+                [r["keys"] for r in found],
+                [r["firstGetMs"]["median"] for r in found],
+                label=f"{name}, {tail} changelogs",
+                color=COLORS[name],
+                linestyle="-" if tail == tails[0] else "--",
+                marker="o",
+            )
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title("First get after a restart, in a cold JVM")
+    axes.set_xlabel("keys")
+    axes.set_ylabel("milliseconds")
+
+
+PICTURES = {"long-run": long_run, "restart": restart}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the reports are, and the pictures go")
+    folder = parser.parse_args().folder
+    for name, draw in PICTURES.items():
+        report = folder / f"{name}.json"
+        if report.exists():
+            figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+            draw(json.loads(report.read_text())["results"], axes)
+            axes.grid(alpha=0.3)
+            figure.legend(loc="outside right upper", fontsize="small")
+            picture = report.with_suffix(".png")
+            figure.savefig(picture, dpi=120)
+            plt.close(figure)
+            print(f"Drawn: {picture}")
+
+
+if __name__ == "__main__":
+    main()
