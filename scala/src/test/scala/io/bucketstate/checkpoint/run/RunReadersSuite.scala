@@ -44,14 +44,16 @@ class RunReadersSuite extends AnyFunSuite {
         val failure = new AtomicReference[Throwable]
         val over = new AtomicBoolean
         Using.resource(new RunReaders(room.local, room.options)) { readers =>
-          val reading = Seq.fill(3)(new Thread(() =>
-            try
-              while (!over.get) {
-                assert(drain(readers.scanAll(Seq(run), dropRemovals = false)) == content)
-                some.foreach(p => readers.get(Seq(run), p._1, p._2, keyOf(p)))
-              }
-            catch { case e: Throwable => failure.compareAndSet(null, e) }
-          ))
+          val reading = Seq.fill(3)(
+            new Thread(() =>
+              try
+                while (!over.get) {
+                  assert(drain(readers.scanAll(Seq(run), dropRemovals = false)) == content)
+                  some.foreach(p => readers.get(Seq(run), p._1, p._2, keyOf(p)))
+                }
+              catch { case e: Throwable => failure.compareAndSet(null, e) }
+            )
+          )
           reading.foreach(_.start())
           (1 to 20000).iterator.takeWhile(_ => failure.get == null).foreach { _ =>
             readers.retain(Set.empty)
