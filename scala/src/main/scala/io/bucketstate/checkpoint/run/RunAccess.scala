@@ -10,7 +10,8 @@ import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, StorageErro
 
 /**
  * All that a store needs to read and write runs, made when it is first used: a store that neither
- * starts from a snapshot nor makes one loads no native library and makes no folder. Thread-safe.
+ * starts from a snapshot nor makes one makes no folder, and one that only looks keys up loads no native
+ * library. Thread-safe.
  *
  * After `close` nothing can be opened; what is open then stays usable until it is closed itself.
  */
@@ -35,7 +36,7 @@ final class RunAccess(
       parts.local.retain(names)
     }
 
-  /** Files and cursors that are open now. */
+  /** Files that RocksDB has open now. */
   def handles: Int = synchronized(Option(opened)).fold(0)(_.options.handles)
 
   def close(): Unit = synchronized {

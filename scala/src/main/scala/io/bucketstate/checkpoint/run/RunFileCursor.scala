@@ -8,7 +8,7 @@ import org.rocksdb.SstFileReaderIterator
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.table.Record
 
 /**
  * Walks over a file's entries, or looks single ones up. For one thread.
@@ -129,11 +129,7 @@ private[checkpoint] final class RunFileCursor(
       entries.value(value)
     }
     opNow = if (length == 0) 0 else value.get()
-    if (opNow != RecordOp.Put && opNow != RecordOp.Merge && (!isRemoval || length != 1)) {
-      throw damage(
-        s"expected a value with tag 1 (PUT) or 3 (MERGE), or a bare 2 (TOMBSTONE), found $opNow"
-      )
-    }
+    checkTag(opNow, length, damage)
     val keyLength = key.remaining
     val keyStart = Record.varintSize(keyLength)
     val bytes = new Array[Byte](keyStart + keyLength + value.remaining)

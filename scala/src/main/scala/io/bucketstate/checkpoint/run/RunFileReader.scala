@@ -20,9 +20,7 @@ final class RunFileReader private (
     sst: SstFileReader,
     options: SstOptions,
     damage: Damage
-) extends AutoCloseable {
-  private[this] var users = 1 // whoever holds it, the opener first, and the open cursors
-  private[this] var closed = false
+) extends OpenRunFile(path) {
   private[this] var points: RunFileCursor = _ // made when a key is first looked up
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
@@ -37,28 +35,10 @@ final class RunFileReader private (
     points.find(RunFormat.keyOf(family, bucket, key))
   }
 
-  /** Keeps the file open, even when it is closed meanwhile, until [[release]]. */
-  private[run] def hold(): Unit = synchronized {
-    requireOpen()
-    options.acquired()
-    users += 1
-  }
-
-  private[run] def release(): Unit = synchronized {
-    users -= 1
-    if (users == 0) {
-      if (points != null) points.close()
-      sst.close()
-    }
+  protected def free(): Unit = {
+    if (points != null) points.close()
+    sst.close()
     options.released()
-  }
-
-  /** The opener needs it no more. */
-  def close(): Unit = synchronized {
-    if (!closed) {
-      closed = true
-      release()
-    }
   }
 
   private def cursor(begin: RunFileCursor => RunFileCursor): RecordCursor = synchronized {
@@ -73,9 +53,6 @@ final class RunFileReader private (
 
   private def cursorOf(reading: ReadOptions, onClose: () => Unit): RunFileCursor =
     new RunFileCursor(sst.newIterator(reading), path, damage, onClose)
-
-  private def requireOpen(): Unit =
-    if (users == 0) throw new IllegalStateException(s"$path was closed")
 }
 
 object RunFileReader {
@@ -85,15 +62,13 @@ object RunFileReader {
     local.using(file)(opened(file, _, options))
 
   private def opened(file: RunFile, path: Path, options: SstOptions): RunFileReader = {
-    val damage = new Damage(path.toString, s"run file of ${file.entries} entries")
+    val damage = RunFormat.damageOf(file, path)
     options.acquired()
     val sst = new SstFileReader(options.options)
     try
       SstErrors.reading(path.toString, damage) {
         sst.open(path.toString)
-        val found = sst.getTableProperties.getNumEntries
-        if (found != file.entries)
-          throw damage.mismatch("a number of entries of", file.entries, found)
+        RunFormat.checkEntries(file, sst.getTableProperties.getNumEntries, damage)
         new RunFileReader(file, path, sst, options, damage)
       }
     catch {

@@ -1,9 +1,11 @@
 package io.bucketstate.checkpoint.run
 
 import java.nio.ByteBuffer
+import java.nio.file.Path
 
+import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.Record
+import io.bucketstate.table.{Record, RecordOp}
 
 /**
  * The layout of a run's file, format version 1: an SST as RocksDB's `SstFileWriter` makes it (block
@@ -46,6 +48,25 @@ private[checkpoint] object RunFormat {
   /** Room that the key of a record takes in a file. */
   def keyLength(record: Array[Byte]): Int =
     PrefixLength + Record.keyEnd(record) - Record.keyStart(record)
+
+  /**
+   * Throws `CorruptException` unless the tag is one of a run's.
+   *
+   * @param op     0 if there is none
+   * @param length of the value with its tag
+   */
+  def checkTag(op: Byte, length: Int, damage: Damage): Unit =
+    if (op != RecordOp.Put && op != RecordOp.Merge && (op != RecordOp.Remove || length != 1)) {
+      throw damage(
+        s"expected a value with tag 1 (PUT) or 3 (MERGE), or a bare 2 (TOMBSTONE), found $op"
+      )
+    }
+
+  def damageOf(file: RunFile, path: Path): Damage =
+    new Damage(path.toString, s"run file of ${file.entries} entries")
+
+  def checkEntries(file: RunFile, found: Long, damage: Damage): Unit =
+    if (found != file.entries) throw damage.mismatch("a number of entries of", file.entries, found)
 
   /** Throws unless both numbers have room in a key. */
   def checkPlace(family: Int, bucket: Int): Unit =

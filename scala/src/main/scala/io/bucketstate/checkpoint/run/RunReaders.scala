@@ -1,6 +1,5 @@
 package io.bucketstate.checkpoint.run
 
-import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.Closing
@@ -8,11 +7,12 @@ import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
 
 /**
  * A store's runs, read together. Files are opened, and where that is needed fetched, when they are
- * first touched, and stay open until they are given up. Thread-safe.
+ * first touched, and stay open until they are given up: by RocksDB for scans, in the JVM for lookups, so
+ * that the first key after a restart does not wait for a native library. Thread-safe.
  */
 final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoCloseable {
-  private[this] val open = mutable.HashMap.empty[String, RunFileReader]
-  private[this] var closed = false
+  private[this] val scanned = new OpenRunFiles(RunFileReader.open(_, local, options))
+  private[this] val searched = new OpenRunFiles[OpenRunFile](openToSearch)
 
   /**
    * What these runs, newest first, hold of some buckets: each key's newest record. Files are verified whole
@@ -30,20 +30,21 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
     val files = newestFirst.iterator
       .flatMap(_.files)
       .filter(_.buckets.exists(b => b.family == family && b.holds(bucket)))
-    Lookup.combined(files.map(file => using(file)(_.get(family, bucket, key))))
+    Lookup.combined(files.map(file => searched.using(file)(_.get(family, bucket, key))))
   }
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
-  def retain(names: Set[String]): Unit = synchronized {
-    val gone = open.view.filterKeys(!names.contains(_)).toMap
-    open --= gone.keys
-    Closing.all(gone.values.toSeq)
-  }
+  def retain(names: Set[String]): Unit =
+    try searched.retain(names)
+    finally scanned.retain(names)
 
-  def close(): Unit = synchronized {
-    closed = true
-    retain(Set.empty)
-  }
+  /** What is kept on the heap so that the next lookups are quick. */
+  def heapBytes: Long = searched.all.iterator.map(_.heapBytes).sum
+
+  /** Gives that up; the next lookup in each file reads it again. */
+  def shed(): Unit = searched.all.foreach(_.shed())
+
+  def close(): Unit = Closing.all(Seq(searched, scanned))
 
   private def merged(
       newestFirst: Seq[Run],
@@ -54,7 +55,7 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
     val cursors = ArrayBuffer.empty[RecordCursor]
     try {
       // Files of one run share no bucket, so each may be a cursor of its own.
-      newestFirst.foreach(_.files.filter(wanted).foreach(file => cursors += scanned(file, scan)))
+      newestFirst.foreach(_.files.filter(wanted).foreach(file => cursors += opened(file, scan)))
       new RunMerge(cursors.toSeq, dropRemovals)
     } catch {
       case failure: Throwable =>
@@ -63,39 +64,12 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
     }
   }
 
-  private def scanned(file: RunFile, scan: RunFileReader => RecordCursor): RecordCursor = {
+  private def opened(file: RunFile, scan: RunFileReader => RecordCursor): RecordCursor = {
     local.verify(file)
-    using(file)(scan)
+    scanned.using(file)(scan)
   }
 
-  /** Holds a file open while it is read from: another thread may give it up at any moment. */
-  private def using[A](file: RunFile)(read: RunFileReader => A): A = {
-    val reader = held(file)
-    try read(reader)
-    finally reader.release()
-  }
-
-  private def held(file: RunFile): RunFileReader =
-    synchronized(open.get(file.name).map(holding)).getOrElse {
-      // Outside the lock: a fetch may take long, and others want files that are open.
-      val opened = RunFileReader.open(file, local, options)
-      synchronized {
-        open.get(file.name) match {
-          case Some(first) =>
-            opened.close()
-            holding(first)
-          case None if closed =>
-            opened.close()
-            throw new IllegalStateException(s"the readers of ${file.name} were closed")
-          case None =>
-            open(file.name) = opened
-            holding(opened)
-        }
-      }
-    }
-
-  private def holding(reader: RunFileReader): RunFileReader = {
-    reader.hold()
-    reader
-  }
+  /** Without native code, unless the file is not one of today's writers. */
+  private def openToSearch(file: RunFile): OpenRunFile =
+    RunFileLookup.open(file, local).getOrElse(RunFileReader.open(file, local, options))
 }

@@ -8,7 +8,8 @@ import org.rocksdb._
 import io.bucketstate.checkpoint.io.BlockCodec
 
 /**
- * How runs are written and read: RocksDB's own objects, held once for all the files of a store. They
+ * How runs are written and read: RocksDB's own objects, held once for all the files of a store. They are
+ * made, and the native library is loaded, when something is first opened with them. They
  * go when they are closed and nothing is open any more that was opened with them, whichever is last:
  * freeing them under an open file would bring down the process. `handles` tells how many still are.
  *
@@ -19,49 +20,27 @@ final class SstOptions(
     blockBytes: Int = SstOptions.BlockBytes,
     cacheBytes: Long = SstOptions.CacheBytes
 ) extends AutoCloseable {
-  import SstOptions._
-
-  RocksDB.loadLibrary()
-  live.incrementAndGet()
-
   private[this] var opened = 0
   private[this] var closed = false
-  private[this] val cache = new LRUCache(cacheBytes)
-  private[this] val bloom = new BloomFilter(BloomBits)
-  private[this] val db = DBOptions.getDBOptionsFromProps(database)
-  private[this] val family = new ColumnFamilyOptions()
+  private[this] var made: SstOptions.Native = _
 
-  /** What the blocks of new files are compressed with, as far as this build of RocksDB can. */
-  val compression: CompressionType = SstCompression.of(codec)
+  private[checkpoint] def env: EnvOptions = native.env
 
-  private[checkpoint] val env: EnvOptions = new EnvOptions()
-  private[checkpoint] val options: Options = new Options(db, family)
-    .setTableFormatConfig(
-      new BlockBasedTableConfig()
-        .setFormatVersion(RunFormat.TableFormat)
-        .setChecksumType(ChecksumType.kXXH3)
-        .setBlockSize(blockBytes.toLong)
-        .setBlockCache(cache)
-        .setFilterPolicy(bloom)
-        .setWholeKeyFiltering(false)
-    )
-    .useCappedPrefixExtractor(WholeKey)
-    .setCompressionType(compression)
+  private[checkpoint] def options: Options = native.options
 
   /** For scans: every key, past the filter, leaving the cache to point reads. */
-  private[checkpoint] val scan: ReadOptions =
-    new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(true).setFillCache(false)
+  private[checkpoint] def scan: ReadOptions = native.scan
 
   /** For one key: the filter says first whether it can be there. */
-  private[checkpoint] val point: ReadOptions =
-    new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(false).setPrefixSameAsStart(true)
+  private[checkpoint] def point: ReadOptions = native.point
 
-  /** Files and iterators that are open now. */
+  /** Files that are open now. */
   def handles: Int = synchronized(opened)
 
   /** To be called before these objects are used to open something. */
   private[checkpoint] def acquired(): Unit = synchronized {
     if (closed) throw new IllegalStateException("the store's runs were closed")
+    if (made == null) made = new SstOptions.Native(codec, blockBytes, cacheBytes)
     opened += 1
   }
 
@@ -77,11 +56,15 @@ final class SstOptions(
     }
   }
 
+  private def native: SstOptions.Native = synchronized {
+    if (opened == 0) throw new IllegalStateException("nothing is open")
+    made
+  }
+
   private def freeIfUnused(): Unit =
-    if (closed && opened == 0) {
-      Seq[AutoCloseable](point, scan, options, env, family, db, bloom, cache).foreach(_.close())
-      live.decrementAndGet()
-      ()
+    if (closed && opened == 0 && made != null) {
+      made.close()
+      made = null
     }
 }
 
@@ -107,5 +90,42 @@ object SstOptions {
     // RocksDB would write the machine's name into every file.
     properties.setProperty("db_host_id", "bucketstate")
     properties
+  }
+
+  private final class Native(codec: BlockCodec, blockBytes: Int, cacheBytes: Long)
+      extends AutoCloseable {
+    RocksDB.loadLibrary()
+    live.incrementAndGet()
+
+    private[this] val cache = new LRUCache(cacheBytes)
+    private[this] val bloom = new BloomFilter(BloomBits)
+    private[this] val db = DBOptions.getDBOptionsFromProps(database)
+    private[this] val family = new ColumnFamilyOptions()
+
+    val env: EnvOptions = new EnvOptions()
+    val options: Options = new Options(db, family)
+      .setTableFormatConfig(
+        new BlockBasedTableConfig()
+          .setFormatVersion(RunFormat.TableFormat)
+          .setChecksumType(ChecksumType.kCRC32c)
+          .setBlockSize(blockBytes.toLong)
+          .setBlockCache(cache)
+          .setFilterPolicy(bloom)
+          .setWholeKeyFiltering(false)
+      )
+      .useCappedPrefixExtractor(WholeKey)
+      .setCompressionType(SstCompression.of(codec))
+
+    val scan: ReadOptions =
+      new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(true).setFillCache(false)
+
+    val point: ReadOptions =
+      new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(false).setPrefixSameAsStart(true)
+
+    def close(): Unit = {
+      Seq[AutoCloseable](point, scan, options, env, family, db, bloom, cache).foreach(_.close())
+      live.decrementAndGet()
+      ()
+    }
   }
 }

@@ -1,0 +1,59 @@
+package io.bucketstate.checkpoint.run
+
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.io.Closing
+
+/**
+ * Files of runs that are opened when they are first wanted, and stay open until they are given up.
+ * Thread-safe.
+ */
+private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) extends AutoCloseable {
+  private[this] val files = mutable.HashMap.empty[String, F] // by name
+  private[this] var closed = false
+
+  /** Holds a file open while it is read from: another thread may give it up at any moment. */
+  def using[A](file: RunFile)(read: F => A): A = {
+    val reader = held(file)
+    try read(reader)
+    finally reader.release()
+  }
+
+  /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
+  def retain(names: Set[String]): Unit = synchronized {
+    val gone = files.view.filterKeys(!names.contains(_)).toMap
+    files --= gone.keys
+    Closing.all(gone.values.toSeq)
+  }
+
+  def all: Seq[F] = synchronized(files.values.toSeq)
+
+  def close(): Unit = synchronized {
+    closed = true
+    retain(Set.empty)
+  }
+
+  private def held(file: RunFile): F =
+    synchronized(files.get(file.name).map(holding)).getOrElse {
+      // Outside the lock: a fetch may take long, and others want files that are open.
+      val opened = open(file)
+      synchronized {
+        files.get(file.name) match {
+          case Some(first) =>
+            opened.close()
+            holding(first)
+          case None if closed =>
+            opened.close()
+            throw new IllegalStateException(s"the readers of ${file.name} were closed")
+          case None =>
+            files(file.name) = opened
+            holding(opened)
+        }
+      }
+    }
+
+  private def holding(reader: F): F = {
+    reader.hold()
+    reader
+  }
+}

@@ -1,0 +1,29 @@
+package io.bucketstate.checkpoint.run
+
+import java.util.zip.CRC32C
+
+/**
+ * The checksums of an SST's blocks and footer, as table format 6 has them where the type is CRC32C: masked,
+ * so that a checksum of bytes that hold checksums is a good one too, and changed by where the block lies and
+ * of which file it is, so that a sound block in the wrong place is found (RocksDB's `table/format.h` and
+ * `util/crc32c.h`).
+ */
+private[run] object SstChecksum {
+
+  /** What the footer calls CRC32C. */
+  val Crc32c: Byte = 1
+
+  private val MaskDelta = 0xa282ead8
+
+  /**
+   * @param base   the footer's number for this file, not 0
+   * @param offset where in the file the bytes begin
+   */
+  def of(bytes: Array[Byte], length: Int, base: Int, offset: Long): Int = {
+    val crc = new CRC32C
+    crc.update(bytes, 0, length)
+    Integer.rotateRight(crc.getValue.toInt, 15) + MaskDelta + placeOf(base, offset)
+  }
+
+  private def placeOf(base: Int, offset: Long): Int = base ^ (offset.toInt + (offset >>> 32).toInt)
+}

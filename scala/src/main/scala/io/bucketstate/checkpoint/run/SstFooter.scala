@@ -1,0 +1,74 @@
+package io.bucketstate.checkpoint.run
+
+import java.nio.{ByteBuffer, ByteOrder}
+
+import io.bucketstate.checkpoint.io.{Damage, ReadableFile}
+
+/**
+ * The end of an SST, which leads to everything else.
+ *
+ * @param base      part of each block's checksum, this file's own
+ * @param metaindex the block with the places of the parts that are not data
+ * @param offset    of the footer: all blocks end before it
+ */
+private[run] final case class SstFooter(base: Int, metaindex: SstHandle, offset: Long)
+
+/**
+ * {{{
+ *   footer := checksum type u8 | extended magic u32 | checksum u32 | base u32 | metaindex size u32
+ *           | 24 bytes, the last 8 of them 0 | table format u32 | magic u64
+ * }}}
+ *
+ * little-endian, the checksum that of the footer with zeros in its place (RocksDB's `table/format.cc`).
+ */
+private[run] object SstFooter {
+  val Bytes = 53
+
+  private val ExtendedMagic = 0x007a003e
+  private val BlockBasedTable = 0x88e241b785f4cff7L
+
+  private val ExtendedMagicAt = 1
+  private val ChecksumAt = 5
+  private val BaseAt = 9
+  private val MetaindexSizeAt = 13
+  private val ReservedAt = 33
+  private val TableFormatAt = 41
+  private val MagicAt = 45
+
+  /**
+   * None if the file is of another kind than is read here: RocksDB then has to say whether it is damaged. So
+   * one flipped bit in what names the kind ends as an error too, for no other kind has a footer like this.
+   * Throws `CorruptException` if it is of the kind and damaged.
+   */
+  def read(file: ReadableFile, damage: Damage): Option[SstFooter] = {
+    val offset = file.length - Bytes
+    if (offset < SstBlocks.TrailerBytes)
+      throw damage(s"expected an SST with a footer of $Bytes bytes, found ${file.length} bytes")
+    val bytes = file.read(offset, Bytes)
+    val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
+    val known = fields.getLong(MagicAt) == BlockBasedTable &&
+      fields.getInt(TableFormatAt) == RunFormat.TableFormat && bytes(0) == SstChecksum.Crc32c
+    if (known) decode(bytes, fields, offset, damage) else None
+  }
+
+  private def decode(
+      bytes: Array[Byte],
+      fields: ByteBuffer,
+      offset: Long,
+      damage: Damage
+  ): Option[SstFooter] = {
+    val base = fields.getInt(BaseAt)
+    val expected = fields.getInt(ChecksumAt)
+    fields.putInt(ChecksumAt, 0)
+    val found = SstChecksum.of(bytes, Bytes, base, offset)
+    if (found != expected) {
+      throw damage.mismatch("the footer's checksum", expected.toHexString, found.toHexString)
+    }
+    if (base == 0 || fields.getInt(ExtendedMagicAt) != ExtendedMagic) {
+      throw damage(s"expected a footer of table format ${RunFormat.TableFormat}, found another")
+    }
+    val size = Integer.toUnsignedLong(fields.getInt(MetaindexSizeAt))
+    val metaindex = SstHandle(offset - SstBlocks.TrailerBytes - size, size)
+    if (fields.getLong(ReservedAt) == 0) Some(SstFooter(base, metaindex, offset)) else None
+  }
+}

@@ -1,0 +1,33 @@
+package io.bucketstate.checkpoint.run
+
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.io.ByteSlice
+
+/** Entries with the length of their value in front: of data blocks, and of those that describe the file. */
+private[run] final class SstValues(block: ByteSlice) extends SstEntries(block) {
+  private[this] var valueLength = 0
+  private[this] var valueAt = 0
+
+  /** Not copied. */
+  def value: ByteSlice = new ByteSlice(block.array, valueAt, valueLength)
+
+  protected def readValueLength(): Unit = valueLength = source.length()
+
+  protected def readValue(sharesKey: Boolean): Unit = {
+    valueAt = source.position
+    source.skip(valueLength)
+  }
+}
+
+private[run] object SstValues {
+
+  /** All of a block whose keys are names. */
+  def byName(block: ByteSlice): collection.Map[String, ByteSlice] = {
+    val entries = new SstValues(block)
+    val all = mutable.HashMap.empty[String, ByteSlice]
+    while (entries.advance())
+      all(new String(entries.key, 0, entries.keyLength, "UTF-8")) = entries.value
+    all
+  }
+}

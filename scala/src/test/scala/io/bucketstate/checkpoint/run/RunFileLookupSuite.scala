@@ -1,0 +1,238 @@
+package io.bucketstate.checkpoint.run
+
+import scala.util.{Random, Using}
+
+import org.rocksdb.{BlockBasedTableConfig, ChecksumType, CompressionType, IndexType}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore}
+import io.bucketstate.checkpoint.manifest.Manifests
+import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.error.CorruptException
+import io.bucketstate.testkit._
+
+/** Keys looked up in the JVM, against RocksDB's own reader and the map that was written. */
+class RunFileLookupSuite extends AnyFunSuite {
+  import Runs._
+
+  /** Long keys that have much in common, small values and a few of hundreds of KB. */
+  private def large(random: Random): Content = nothing ++ (0 until 4000).map { i =>
+    val key = f"customer-${random.nextInt(1000000)}%09d/${"x" * random.nextInt(200)}"
+    val size = if (i % 500 == 0) random.nextInt(400_000) else random.nextInt(300)
+    val value = Seq.tabulate(size)(n => (n * (i % 7) >> 3).toByte)
+    place(random.nextInt(2), random.nextInt(8), key.getBytes("UTF-8")) ->
+      (if (random.nextInt(9) == 0) None else Some(value))
+  }
+
+  /** Keys that a content lacks, before, behind and between those that it has, or under another family or bucket. */
+  private def strangers(places: Seq[Place], content: Content): Iterator[Place] = {
+    val near = places.iterator.flatMap { case (family, bucket, key) =>
+      Iterator(
+        (family, bucket, key :+ 0),
+        (family, bucket, key :+ 255),
+        (family, bucket, key.dropRight(1)),
+        (family, bucket, key.dropRight(1) ++ key.lastOption.map(b => (b + 1) & 0xff)),
+        (family + 1, bucket, key),
+        (family, bucket + 1, key),
+        (math.max(0, family - 1), bucket, key)
+      )
+    }
+    val ends = Iterator((0, 0, Nil), (0, 0, Seq(0)), (65535, 65535, Seq.fill(300)(255)))
+    (near ++ ends).filterNot(content.contains)
+  }
+
+  /** By value, as arrays are not compared so. */
+  private def told(lookup: Lookup): (String, Seq[Byte]) = lookup match {
+    case Lookup.Absent           => "absent" -> Nil
+    case Lookup.Removed          => "removed" -> Nil
+    case Lookup.Found(record)    => "found" -> record.toSeq
+    case Lookup.Appended(record) => "appended" -> record.toSeq
+  }
+
+  /** @param every one key of so many is looked up, and its neighbours */
+  private def saysTheSame(content: Content, file: RunFile, local: LocalRuns, every: Int): Unit = {
+    val some = content.keysIterator.zipWithIndex.collect {
+      case (p, i) if i % every == 0 => p
+    }.toSeq
+    Using.resources(new SstOptions(BlockCodec.Lz4), RunFileLookup.open(file, local).get) {
+      (options, ours) =>
+        Using.resource(RunFileReader.open(file, local, options)) { native =>
+          some.foreach { case p @ (family, bucket, _) =>
+            val found = told(ours.get(family, bucket, keyOf(p)))
+            assert(found == told(native.get(family, bucket, keyOf(p))) && found._1 != "absent", p)
+          }
+        }
+        strangers(some, content).foreach { p =>
+          assert(ours.get(p._1, p._2, keyOf(p)) == Lookup.Absent, p)
+        }
+    }
+  }
+
+  private def inStore(body: (NioFileStore, LocalRuns) => Any): Unit = TempFolder.use { folder =>
+    val store = new NioFileStore(folder.resolve("store"))
+    body(store, new LocalRuns(store, WorkFolder(folder.resolve("local"), temporary = true)))
+    assert(LeftOvers.openFiles(folder).isEmpty)
+  }
+
+  for {
+    codec <- Seq(BlockCodec.Raw, BlockCodec.Lz4, BlockCodec.ZStd, BlockCodec.SnappyRaw)
+    blockBytes <- Seq(1, 300, 16 * 1024, 1000 * 1000)
+  } test(s"every key is found with what RocksDB finds: $codec, blocks of $blockBytes") {
+    val random = new Random(blockBytes.toLong)
+    for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
+      val places = content.filter(_._2.nonEmpty).keysIterator.filter(_ => random.nextInt(5) == 0)
+      val run = Using.resource(new SstOptions(codec, blockBytes)) { options =>
+        new RunWriter(store, local, options, Long.MaxValue)
+          .write(VersionSpan(1, 9), cursor(content, places.toSet), oldest = false)
+      }
+      saysTheSame(content, run.files.head, local, every = math.max(3, blockBytes / 20000))
+    }
+  }
+
+  private def table: BlockBasedTableConfig =
+    new BlockBasedTableConfig().setFormatVersion(6).setChecksumType(ChecksumType.kCRC32c)
+
+  test("restarts may be as far apart as a writer likes, in the index too") {
+    val content = large(new Random(1))
+    for {
+      inIndex <- Seq(1, 3, 1000)
+      inData <- Seq(1, 16, 1000)
+    } inStore { (store, local) =>
+      val config = table.setIndexBlockRestartInterval(inIndex).setBlockRestartInterval(inData)
+      val run = ForeignSst.write(store, content, config.setBlockSize(2000))
+      saysTheSame(content, run.files.head, local, every = 19)
+    }
+  }
+
+  test("a file of another kind is left to RocksDB") {
+    val content = Runs.random(new Random(2), 500, 4)
+    val lz4 = CompressionType.LZ4_COMPRESSION
+    val others = Seq(
+      "XXH3" -> table.setChecksumType(ChecksumType.kXXH3) -> lz4,
+      "no checksums" -> table.setChecksumType(ChecksumType.kNoChecksum) -> lz4,
+      "table format 5" -> table.setFormatVersion(5) -> lz4,
+      "index in parts" -> table.setIndexType(IndexType.kTwoLevelIndexSearch) -> lz4,
+      "another compression" -> table -> CompressionType.LZ4HC_COMPRESSION
+    )
+    for (((name, config), compression) <- others) inStore { (store, local) =>
+      val run = ForeignSst.write(store, content, config, compression)
+      assert(RunFileLookup.open(run.files.head, local).isEmpty, name)
+      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
+        Using.resource(new RunReaders(local, options)) { readers =>
+          content.foreach { case (p @ (family, bucket, _), value) =>
+            val found = readers.get(Seq(run), family, bucket, keyOf(p))
+            assert(found.isInstanceOf[Lookup.Found] == value.nonEmpty, s"$name, $p")
+          }
+          assert(options.handles == 1)
+        }
+        assert(options.handles == 0)
+      }
+    }
+  }
+
+  private lazy val golden = new Manifests(new NioFileStore(GoldenRuns.folder)).read(GoldenRuns.file)
+
+  test("keys are looked up without native code, and merged across runs") {
+    val store = new NioFileStore(GoldenRuns.folder)
+    val before = SstOptions.liveCount
+    TempFolder.use { folder =>
+      val local = new LocalRuns(store, WorkFolder(folder, temporary = true))
+      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
+        Using.resource(new RunReaders(local, options)) { readers =>
+          GoldenRuns.state.foreach { case (p @ (family, bucket, _), value) =>
+            readers.get(golden.runs, family, bucket, keyOf(p)) match {
+              case Lookup.Found(r) => assert(r.drop(1).toSeq == keyOf(p).toSeq ++ value.get, p)
+              case other           => fail(s"$p: $other")
+            }
+          }
+          GoldenRuns.newest.foreach { case (p @ (family, bucket, _), value) =>
+            val found = readers.get(golden.runs, family, bucket, keyOf(p))
+            assert((found == Lookup.Removed) == value.isEmpty, p)
+          }
+          assert(SstOptions.liveCount == before && options.handles == 0)
+          assert(readers.scanAll(golden.runs, dropRemovals = true).advance())
+          assert(SstOptions.liveCount == before + 1)
+        }
+      }
+    }
+  }
+
+  test("an index is kept for the next lookup, counted, and given up on demand") {
+    val content = large(new Random(3))
+    inStore { (store, local) =>
+      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
+        val run = new RunWriter(store, local, options, 100_000)
+          .write(VersionSpan(1, 9), cursor(content), oldest = false)
+        Using.resource(new RunReaders(local, options)) { readers =>
+          def getAll(): Unit = content.keysIterator.foreach { p =>
+            assert(readers.get(Seq(run), p._1, p._2, keyOf(p)) != Lookup.Absent)
+          }
+          assert(readers.heapBytes == 0)
+          getAll()
+          val kept = readers.heapBytes
+          assert(kept > 0 && kept < run.bytes / 10)
+          readers.shed()
+          assert(readers.heapBytes == 0)
+          getAll()
+          assert(readers.heapBytes == kept)
+          readers.retain(Set.empty)
+          assert(readers.heapBytes == 0)
+        }
+      }
+    }
+  }
+
+  test("a file that was cut off is damaged, wherever that was, also if its length is expected") {
+    val file = golden.runs.last.files.minBy(_.bytes)
+    val bytes = java.nio.file.Files.readAllBytes(GoldenRuns.folder.resolve(file.name))
+    val place = GoldenRuns.oldest.keysIterator
+      .filter(p =>
+        file.buckets.exists { b =>
+          b.family == p._1 && b.holds(p._2)
+        }
+      )
+      .next()
+    val lengths = bytes.indices.by(23) ++ bytes.indices.takeRight(SstFooter.Bytes + 10)
+    for (length <- lengths) inStore { (store, local) =>
+      store.write(file.name)(_.write(bytes, 0, length))
+      val cut = Run(VersionSpan(1, 9), Seq(file.copy(bytes = length.toLong)))
+      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
+        Using.resource(new RunReaders(local, options)) { readers =>
+          val e = intercept[CorruptException] {
+            readers.get(Seq(cut), place._1, place._2, keyOf(place))
+          }
+          assert(e.file.endsWith(file.name), length)
+        }
+      }
+    }
+  }
+
+  test("another number of entries than the manifest's is damage") {
+    val file = golden.runs.head.files.head
+    val local = new LocalRuns(
+      new NioFileStore(GoldenRuns.folder),
+      WorkFolder(GoldenRuns.folder, temporary = false)
+    )
+    val e = intercept[CorruptException](RunFileLookup.open(file.copy(entries = 4), local))
+    assert(e.getMessage.contains("expected a number of entries of 4, found 5"))
+  }
+
+  test("a block of nonsense, whose checksum would be right, ends with one kind of exception") {
+    val random = new Random(4)
+    for (_ <- 1 to 20000) {
+      val bytes =
+        Array.fill(random.nextInt(60))(random.nextInt(1 << (1 + random.nextInt(8))).toByte)
+      if (bytes.length > 8 && random.nextBoolean()) {
+        java.util.Arrays.fill(bytes, bytes.length - 8, bytes.length, 0.toByte)
+        bytes(bytes.length - 4) = 1
+      }
+      val wanted = Array.fill(random.nextInt(4))(random.nextInt(4).toByte)
+      val block = new ByteSlice(bytes, 0, bytes.length)
+      try {
+        new SstValues(block).seek(wanted, 8)
+        SstValues.byName(block)
+        new SstIndex(block).find(wanted)
+      } catch { case _: IndexOutOfBoundsException => () }
+    }
+  }
+}
