@@ -38,8 +38,10 @@ class GoldenPlansSuite extends AnyFunSuite {
         // Which attempt's file was replayed is not told, but its size is.
         assert(recovered.changelogBytes.map(_._2) == c.texts("changelogs").map(c.sizeOf))
         assert(recovered.changelogBytes.map(_._1) == c.texts("changelogs").map(versionIn))
-        val damaged = c.expected.get("passed").asScala.count(_.get("reason").asText == "damaged")
-        assert(recovered.repaired == damaged)
+        val passed = recovered.passed.map(p => p.manifest.name -> p.reason.name)
+        assert(passed == c.passed)
+        assert(recovered.repaired == passed.count(_._2 == "damaged"))
+        assert(recovered.replaced == c.expected.get("replaced").asScala.map(_.asLong))
       }
     }
 
@@ -82,6 +84,13 @@ private object GoldenPlansSuite {
     def opens: Boolean = expected.has("rows")
 
     def texts(member: String): Seq[String] = expected.get(member).asScala.map(_.asText).toSeq
+
+    /** Name of each manifest that is passed over, and why. */
+    def passed: Seq[(String, String)] = expected
+      .get("passed")
+      .asScala
+      .map(one => one.get("manifest").asText -> one.get("reason").asText)
+      .toSeq
 
     def sizeOf(file: String): Long = Files.size(folder.resolve("store").resolve(file))
 

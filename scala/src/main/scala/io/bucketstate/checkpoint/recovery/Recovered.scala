@@ -12,6 +12,8 @@ import io.bucketstate.table.StateTable
  * @param manifest       what it was restored from, None for changelogs alone
  * @param changelogBytes of each version after the manifest
  * @param repaired       manifests that were passed over because they were damaged
+ * @param passed         manifests that were tried and passed over this time, the newest first
+ * @param replaced       versions whose changelog another attempt has replaced after the next one was built
  * @param check          verifies what has not been read yet
  */
 final case class Recovered(
@@ -20,5 +22,7 @@ final case class Recovered(
     manifest: Option[Manifest] = None,
     changelogBytes: Seq[(Long, Long)] = Nil,
     repaired: Int = 0,
+    passed: Seq[PassedOver] = Nil,
+    replaced: Seq[Long] = Nil,
     check: TailCheck = TailCheck.Settled
 )

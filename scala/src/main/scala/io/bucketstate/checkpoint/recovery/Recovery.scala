@@ -1,5 +1,7 @@
 package io.bucketstate.checkpoint.recovery
 
+import scala.annotation.tailrec
+
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.bucket.BucketAssigner
@@ -82,40 +84,65 @@ final class Recovery(
     } else {
       val there = Listed(store)
       val all = there.manifests.filter(_.version <= latest.version)
-      val (trusted, failed) = all.partition(trust.isTrusted)
-      val plans = RecoveryPlan
-        .candidates(target.version, trusted.map(_.version), Int.MaxValue, there.changelogs)
-      var passed = List.empty[NotThisOne]
-      var found: Option[Recovered] = None
-      plans.iterator.map(_.base).takeWhile(_ => found.isEmpty).foreach { base =>
-        val repaired = failed.map(_.version).filter(_ > base).distinct.size
-        val repairs = repaired + passed.count(_.isDamaged)
-        if (repairs == 0 || target.version - base <= rules.maxChangelogsToReplay) {
-          try found = from(base, target, there).map(_.copy(repaired = repairs))
-          catch { case one: NotThisOne => passed ::= one }
-        }
-      }
-      found.getOrElse(throw firstOf(passed.reverse.map(_.reason), target))
+      val (trusted, distrusted) = all.partition(trust.isTrusted)
+      val plan = RecoveryPlan.to(
+        target.version,
+        trusted.map(_.version),
+        distrusted.map(_.version),
+        rules.maxChangelogsToReplay,
+        there.changelogs
+      )
+      follow(plan, target, there, last = None, Vector.empty)
     }
 
+  @tailrec
+  private def follow(
+      plan: RecoveryPlan,
+      target: Attempt,
+      there: Listed,
+      last: Option[Long],
+      passed: Vector[PassedOver]
+  ): Recovered = plan.next(last, passed) match {
+    case None       => throw firstOf(passed.map(_.cause), target)
+    case Some(base) =>
+      from(base, target, there) match {
+        case Some(Right(recovered)) =>
+          recovered.copy(repaired = plan.repairs(base, passed), passed = passed)
+        case Some(Left(one)) => follow(plan, target, there, Some(base), passed :+ one)
+        case None            => follow(plan, target, there, Some(base), passed)
+      }
+  }
+
   /** From a version's manifest, as often as the rules allow; None if there is none of this history. */
-  private def from(base: Long, target: Attempt, there: Listed): Option[Recovered] = {
+  private def from(
+      base: Long,
+      target: Attempt,
+      there: Listed
+  ): Option[Either[PassedOver, Recovered]] = {
     val lineage = Lineage.of(store, target)(_.version <= base)
     val file = ManifestName(lineage.base)
-    if (base == 0) Some(ready(versions.open(target, None, lineage, there.lengths, () => ())))
-    else if (!there.manifests.contains(file)) None
-    else {
-      var recovered: Option[Recovered] = None
-      while (recovered.isEmpty)
-        try recovered = Some(restore(target, file, lineage, there))
-        catch {
-          case Damaged(reason) if !rules.enabled => throw reason
-          case Damaged(reason)                   =>
-            log.warn(s"${file.name} in ${store.location} could not be loaded", reason)
-            if (!trust.isTrusted(file)) throw NotThisOne(reason, isDamaged = true)
-        }
-      recovered
-    }
+    if (base == 0) Some(Right(ready(versions.open(target, None, lineage, there.lengths, () => ()))))
+    else Option.when(there.manifests.contains(file))(trying(target, file, lineage, there))
+  }
+
+  @tailrec
+  private def trying(
+      target: Attempt,
+      file: ManifestName,
+      lineage: Lineage,
+      there: Listed
+  ): Either[PassedOver, Recovered] = restore(target, file, lineage, there) match {
+    case Left(PassedOver(_, PassReason.Damaged, cause)) if !rules.enabled        => throw cause
+    case Left(PassedOver(_, PassReason.Damaged, cause)) if trust.isTrusted(file) =>
+      log.warn(s"${file.name} in ${store.location} could not be loaded, it is tried again", cause)
+      trying(target, file, lineage, there)
+    case Left(passed) =>
+      log.warn(
+        s"${file.name} in ${store.location} is passed over: ${passed.reason.name}",
+        passed.cause
+      )
+      Left(passed)
+    case recovered => recovered
   }
 
   private def restore(
@@ -123,38 +150,43 @@ final class Recovery(
       file: ManifestName,
       lineage: Lineage,
       there: Listed
-  ): Recovered = {
-    val manifest =
-      try manifests.read(file)
-      catch {
-        case e: BucketstateException if isDamage(e) =>
-          trust.failed(file)
-          throw Damaged(e)
-      }
-    manifest.fileNames.find(name => !there.dataFiles(name)).foreach { name =>
-      throw passingOver(
-        file,
-        s"it needs $name, which is gone",
-        new MissingException(
-          s"${store.location}/$name",
-          s"${file.name} needs it",
-          s"Restore it from a backup, or delete ${file.name} if older manifests are there."
-        )
-      )
-    }
-    requireCurrent(manifest, lineage, there)
+  ): Either[PassedOver, Recovered] = {
     var damaged = false
     val onDamage = () => {
       damaged = true
       trust.failed(file)
     }
-    val recovered = versions.open(target, Some(manifest), lineage, there.lengths, onDamage)
-    try ready(recovered)
-    catch { case e: BucketstateException if damaged => throw Damaged(e) }
+    def passed(reason: PassReason, cause: BucketstateException) =
+      Left(PassedOver(file, reason, cause))
+    try {
+      val manifest =
+        try manifests.read(file)
+        catch {
+          case e @ (_: CorruptException | _: MissingException) =>
+            onDamage()
+            throw e
+        }
+      missingFile(manifest, there).map(passed(PassReason.Gone, _)) orElse
+        replaced(manifest, lineage, there).map(passed(PassReason.Stale, _)) getOrElse
+        Right(ready(versions.open(target, Some(manifest), lineage, there.lengths, onDamage)))
+    } catch { case e: BucketstateException if damaged => passed(PassReason.Damaged, e) }
   }
 
+  private def missingFile(manifest: Manifest, there: Listed): Option[MissingException] =
+    manifest.fileNames.find(name => !there.dataFiles(name)).map { name =>
+      new MissingException(
+        s"${store.location}/$name",
+        s"${manifest.file.name} needs it",
+        s"Restore it from a backup, or delete ${manifest.file.name} if older manifests are there."
+      )
+    }
+
   /** With checkpoint format 1, a manifest is stale once a retry has replaced the version it is of. */
-  private def requireCurrent(manifest: Manifest, lineage: Lineage, there: Listed): Unit = {
+  private def replaced(
+      manifest: Manifest,
+      lineage: Lineage,
+      there: Listed
+  ): Option[CorruptException] = {
     val own = manifest.attempt
     val (checked, holds) = lineage.changelogs.lastOption match {
       case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(store, next))
@@ -162,16 +194,12 @@ final class Recovery(
         own -> (!there.lengths.contains(own.changelog) ||
           manifest.covers(ChangelogReader.readHeader(store, own)))
     }
-    if (!holds) {
-      throw passingOver(
-        manifest.file,
-        s"version ${manifest.version} was written again after it",
-        Lineage.corrupt(
-          store,
-          checked,
-          s"it does not belong to what ${manifest.file.name} holds: version ${manifest.version} was " +
-            "replaced after that was written"
-        )
+    Option.when(!holds) {
+      Lineage.corrupt(
+        store,
+        checked,
+        s"it does not belong to what ${manifest.file.name} holds: version ${manifest.version} was " +
+          "replaced after that was written"
       )
     }
   }
@@ -179,20 +207,6 @@ final class Recovery(
   private def ready(recovered: Recovered): Recovered = {
     prepare(recovered.table)
     recovered
-  }
-
-  private def passingOver(
-      file: ManifestName,
-      why: String,
-      reason: BucketstateException
-  ) = {
-    log.warn(s"${file.name} in ${store.location} is passed over: $why")
-    NotThisOne(reason, isDamaged = false)
-  }
-
-  private def isDamage(e: BucketstateException): Boolean = e match {
-    case _: CorruptException | _: MissingException => true
-    case _                                         => false
   }
 
   private def firstOf(failures: Seq[BucketstateException], target: Attempt): Throwable =
@@ -211,13 +225,6 @@ final class Recovery(
 }
 
 private object Recovery {
-
-  /** Why a manifest cannot be used, and an older one is to be tried. */
-  private final case class NotThisOne(reason: BucketstateException, isDamaged: Boolean)
-      extends RuntimeException(reason)
-
-  /** Damage that an older manifest can stand in for, where that is allowed. */
-  private final case class Damaged(reason: BucketstateException) extends RuntimeException(reason)
 
   /** What lies in the store's folders. */
   private final class Listed(

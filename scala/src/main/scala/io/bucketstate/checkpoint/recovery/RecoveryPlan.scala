@@ -1,54 +1,92 @@
 package io.bucketstate.checkpoint.recovery
 
-import io.bucketstate.error.InvalidException
+import io.bucketstate.checkpoint.io.ManifestName
+import io.bucketstate.error.{BucketstateException, InvalidException}
+
+/** Why a manifest that leads to a version is not used for it. */
+sealed abstract class PassReason(val name: String)
+
+object PassReason {
+
+  /** It, or a file that it names, is not what was written, or cannot be had. */
+  case object Damaged extends PassReason("damaged")
+
+  /** The version that it is of was written again after it. */
+  case object Stale extends PassReason("stale")
+
+  /** A file that it names is not there any more: it was published late. */
+  case object Gone extends PassReason("gone")
+}
+
+/** A manifest that was tried and passed over. */
+final case class PassedOver(
+    manifest: ManifestName,
+    reason: PassReason,
+    cause: BucketstateException
+)
 
 /**
- * How the state of a version comes back: load `base` (0 is the empty store), then replay these
- * versions' changelogs in this order.
+ * How the state of a version comes back: the bases to start from, in the order to try them, and which of
+ * them may be tried after others failed. All lead to the very same state.
+ *
+ * @param target     the version wanted
+ * @param bases      versions that can be loaded without any changelog, the newest first; 0 is the empty store
+ * @param distrusted versions of manifests that failed so often that others stand in for them
+ * @param maxReplay  how many changelogs may be replayed in place of a damaged manifest
  */
-final case class RecoveryPlan(base: Long, changelogs: Seq[Long])
+final case class RecoveryPlan(
+    target: Long,
+    bases: Seq[Long],
+    distrusted: Set[Long],
+    maxReplay: Int
+) {
+
+  /**
+   * The base to try, None if none is left.
+   *
+   * @param last   what was tried last
+   * @param passed what was passed over on the way
+   */
+  def next(last: Option[Long], passed: Seq[PassedOver]): Option[Long] =
+    bases.filter(base => last.forall(base < _)).find { base =>
+      repairs(base, passed) == 0 || target - base <= maxReplay
+    }
+
+  /** How many damaged manifests a base stands in for. */
+  def repairs(base: Long, passed: Seq[PassedOver]): Int =
+    distrusted.count(_ > base) + passed.count(_.reason == PassReason.Damaged)
+}
 
 object RecoveryPlan {
 
   /**
-   * @param target    the version wanted
-   * @param snapshots versions that can be loaded without any changelog; those above the target are
-   *                  of no use, because changes cannot be undone
+   * @param target       the version wanted
+   * @param manifests    versions of the manifests that can be tried; those above the target are of no
+   *                     use, because changes cannot be undone
+   * @param distrusted   versions of those that are not to be tried
+   * @param hasChangelog which changelogs are there, as far as that is known. The newest base is there even
+   *                     if changelogs are missing, so that loading it says which.
    */
-  def to(target: Long, snapshots: Iterable[Long] = Nil): RecoveryPlan = {
-    val base = bases(target, snapshots).headOption.getOrElse(0L)
-    RecoveryPlan(base, (base + 1) to target)
-  }
-
-  /**
-   * The ways to a version in the order to try them: from the newest snapshot, and when that or a run
-   * of it turns out to be damaged, from the one before, at last from the empty store. All lead to the
-   * very same state. The first is there even if changelogs are missing, so that loading it says which.
-   *
-   * @param limit        how many to try at most
-   * @param hasChangelog which changelogs are there, as far as that is known
-   */
-  def candidates(
+  def to(
       target: Long,
-      snapshots: Iterable[Long],
-      limit: Int,
-      hasChangelog: Long => Boolean = _ => true
-  ): Seq[RecoveryPlan] = {
-    val possible = bases(target, snapshots) :+ 0L
-    val (first, others) = (possible.head, possible.tail)
-    val lowest = Iterator.iterate(first)(_ - 1).find(v => v <= 0 || !hasChangelog(v)).getOrElse(0L)
-    (first +: others.filter(_ >= lowest)).take(math.max(1, limit)).map { base =>
-      RecoveryPlan(base, (base + 1) to target)
-    }
-  }
-
-  private def bases(target: Long, snapshots: Iterable[Long]): Seq[Long] = {
+      manifests: Iterable[Long],
+      distrusted: Iterable[Long],
+      maxReplay: Int,
+      hasChangelog: Long => Boolean
+  ): RecoveryPlan = {
     if (target < 0) {
       throw new InvalidException(
         s"Version $target of the store was asked for, versions start at 0",
         "This is a defect of the caller; please report it."
       )
     }
-    snapshots.iterator.filter(s => s > 0 && s <= target).toSeq.distinct.sorted.reverse
+    val possible =
+      manifests.iterator.filter(m => m > 0 && m <= target).toSeq.distinct.sorted.reverse :+ 0L
+    val lowest = Iterator
+      .iterate(possible.head)(_ - 1)
+      .find(v => v <= 0 || !hasChangelog(v))
+      .getOrElse(0L)
+    val bases = possible.head +: possible.tail.filter(_ >= lowest)
+    RecoveryPlan(target, bases, distrusted.toSet, maxReplay)
   }
 }

@@ -56,7 +56,7 @@ private[checkpoint] final class VersionFiles(
       changelog
     })
     val opened = tail.oldestFirst
-    checkChain(manifest, opened)
+    val replaced = checkChain(manifest, opened)
     val counts = opened.lastOption.fold(
       manifest.iterator.flatMap(_.families).map(f => f.descriptor -> f.keyCount).toSeq
     )(_.opened.families.map(f => f.descriptor -> f.keyCount))
@@ -89,6 +89,7 @@ private[checkpoint] final class VersionFiles(
       opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
       opened.map(o => o.file.version -> o.opened.length),
+      replaced = replaced,
       check = TailCheck.of(tail)
     )
   }
@@ -135,11 +136,13 @@ private[checkpoint] final class VersionFiles(
    * the next version was built on it. Such a file is used: it ran the same batch on the same base, and is
    * all there is; with format 2 it could not have happened. A file that was not even built on the one
    * before it is of another history, and an error.
+   *
+   * @return the versions whose files were replaced so
    */
-  private def checkChain(manifest: Option[Manifest], opened: Seq[TailChangelog]): Unit = {
+  private def checkChain(manifest: Option[Manifest], opened: Seq[TailChangelog]): Seq[Long] = {
     var fits = true // whether the file before was built on the one before it
     var last = manifest.flatMap(_.commitId)
-    opened.foreach { changelog =>
+    opened.flatMap { changelog =>
       val header = changelog.opened.header
       val base = if (header.checkpointId.isEmpty) header.baseId else None
       val wasFitting = fits
@@ -147,6 +150,7 @@ private[checkpoint] final class VersionFiles(
       if (!fits && !wasFitting) throw ofAnotherHistory(changelog.file, last, base)
       if (!fits) log.warn(replacedLater(changelog.file, last, base))
       last = Some(header.commitId)
+      Option.when(!fits)(changelog.file.version - 1)
     }
   }
 

@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, ListedFile, ManifestName}
 import io.bucketstate.checkpoint.retention.{KnownManifest, Retention, RetentionPlan, RetentionRules}
-import io.bucketstate.error.{InvalidException, UnavailableException}
+import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
 import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore}
 
 class PlansSuite extends AnyFunSuite {
@@ -25,17 +25,55 @@ class PlansSuite extends AnyFunSuite {
     plan.map(_.name).filterNot(_.endsWith(".manifest")).toSet
   }
 
+  private def recovery(target: Long, manifests: Iterable[Long] = Nil) =
+    RecoveryPlan.to(target, manifests, Nil, 100, _ => true)
+
+  private def base(target: Long, manifests: Iterable[Long]): Long =
+    recovery(target, manifests).next(None, Nil).get
+
   test("recovery replays every changelog when there is no snapshot") {
-    assert(RecoveryPlan.to(0) == RecoveryPlan(0, Nil))
-    assert(RecoveryPlan.to(3) == RecoveryPlan(0L, Seq(1L, 2L, 3L)))
-    assertThrows[InvalidException](RecoveryPlan.to(-1))
+    assert(recovery(0).bases == Seq(0L))
+    assert(recovery(3).bases == Seq(0L))
+    assertThrows[InvalidException](recovery(-1))
   }
 
   test("recovery starts at the newest snapshot that is not above the target") {
     val snapshots = Set(4L, 9L, 7L)
-    assert(RecoveryPlan.to(8, snapshots) == RecoveryPlan(7L, Seq(8L)))
-    assert(RecoveryPlan.to(7, snapshots) == RecoveryPlan(7L, Nil))
-    assert(RecoveryPlan.to(3, snapshots) == RecoveryPlan(0L, Seq(1L, 2L, 3L)))
+    assert(base(8, snapshots) == 7)
+    assert(base(7, snapshots) == 7)
+    assert(base(3, snapshots) == 0)
+    assert(recovery(8, snapshots).bases == Seq(7L, 4L, 0L))
+  }
+
+  private def passed(version: Long, reason: PassReason) =
+    PassedOver(manifest(version), reason, new CorruptException("f", "p", "r"))
+
+  test("every base is tried once, an older one only as far as repair may replay") {
+    for {
+      maxReplay <- Seq(0, 3, 6, 100)
+      distrusted <- Seq(Nil, Seq(9L), Seq(9L, 3L))
+      reasons <- Seq(PassReason.Damaged, PassReason.Stale, PassReason.Gone).combinations(2)
+    } {
+      val plan = RecoveryPlan.to(10, Seq(8L, 5L, 2L), distrusted, maxReplay, _ => true)
+      val tried = Seq.newBuilder[Long]
+      var (last, over) = (Option.empty[Long], Seq.empty[PassedOver])
+      var following = plan.next(last, over)
+      while (following.nonEmpty) {
+        following.foreach { at =>
+          val isRepair = distrusted.exists(_ > at) || over.exists(_.reason == PassReason.Damaged)
+          assert(plan.repairs(at, over) > 0 == isRepair)
+          assert(!isRepair || 10 - at <= maxReplay, "no longer replay than repair allows")
+          tried += at
+          over :+= passed(at, reasons((at % 2).toInt))
+        }
+        last = following
+        following = plan.next(last, over)
+      }
+      val all = tried.result()
+      assert(all == all.distinct.sorted.reverse && all.toSet.subsetOf(Set(8L, 5L, 2L, 0L)))
+      if (maxReplay == 100) assert(all == Seq(8L, 5L, 2L, 0L))
+      if (distrusted.isEmpty) assert(all.head == 8)
+    }
   }
 
   test("without a self-contained version every changelog stays") {
@@ -62,7 +100,7 @@ class PlansSuite extends AnyFunSuite {
       val snapshots = (0 until 6).filter(i => (bits >> i & 1) == 1).map(i => 2L * i + 1)
       val gone = planned(changelogs(1 to latest), latest.toLong, retain, snapshots: _*)
       for (v <- math.max(1, latest - retain + 1) to latest) {
-        val needed = RecoveryPlan.to(v.toLong, snapshots).changelogs.map(n => s"$n.changelog")
+        val needed = (base(v.toLong, snapshots) + 1 to v.toLong).map(n => s"$n.changelog")
         assert(!needed.exists(gone), s"latest $latest, retain $retain, snapshots $snapshots")
       }
     }

@@ -115,8 +115,8 @@ class RetentionPlanSuite extends AnyFunSuite {
         manifests(m).flatMap(_.files).forall(f => files.contains(f.name))
       }
       def has(v: Long) = files.contains(Attempt(v, winners.get(v)).changelog)
-      val plans = RecoveryPlan.candidates(version, bases.map(_.version), limit = 100, has)
-      plans.exists(_.changelogs.forall(has))
+      val plan = RecoveryPlan.to(version, bases.map(_.version), Nil, 100, has)
+      plan.bases.exists(base => (base + 1 to version).forall(has))
     }
 
     def step(): Unit = {
@@ -231,13 +231,11 @@ class RetentionPlanSuite extends AnyFunSuite {
   }
 
   test("recovery goes back from manifest to manifest as far as the changelogs reach") {
-    def bases(limit: Int, from: Long) =
-      RecoveryPlan.candidates(20, Seq(5, 15, 10, 25), limit, _ >= from).map(_.base)
-    assert(bases(9, 1) == Seq(15, 10, 5, 0))
-    assert(bases(2, 1) == Seq(15, 10))
-    assert(bases(9, 11) == Seq(15, 10))
-    assert(bases(9, 12) == Seq(15))
-    assert(bases(9, 18) == Seq(15))
-    assert(RecoveryPlan.candidates(3, Nil, 5).map(_.base) == Seq(0))
+    def bases(from: Long) = RecoveryPlan.to(20, Seq(5, 15, 10, 25), Nil, 100, _ >= from).bases
+    assert(bases(1) == Seq(15, 10, 5, 0))
+    assert(bases(11) == Seq(15, 10))
+    assert(bases(12) == Seq(15))
+    assert(bases(18) == Seq(15))
+    assert(RecoveryPlan.to(3, Nil, Nil, 100, _ => true).bases == Seq(0))
   }
 }
