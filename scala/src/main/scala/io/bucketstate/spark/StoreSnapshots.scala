@@ -18,7 +18,14 @@ import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
-import io.bucketstate.store.{BucketLoading, DueSnapshot, SnapshotScheduler, TableKeeper, Ticker}
+import io.bucketstate.store.{
+  Background,
+  BucketLoading,
+  DueSnapshot,
+  SnapshotScheduler,
+  TableKeeper,
+  Ticker
+}
 import io.bucketstate.table.VersionedTable
 
 /**
@@ -47,12 +54,14 @@ private[spark] final class StoreSnapshots(
     SnapshotPlan(config.snapshotMaxVersions, config.snapshotMaxBytes),
     files.location,
     published,
-    ticker
+    ticker,
+    Background.ofProcess(ticker)
   )
   private[this] val loading = new BucketLoading(config.numBuckets)
   @volatile private[this] var keeper: TableKeeper = _
   @volatile private[this] var restoredFrom: Option[Manifest] = None
   @volatile private[this] var newest = -1L
+  @volatile private[this] var builtOn = (Attempt(0L), Option.empty[UUID]) // and its commit
 
   /** Reads and writes runs. */
   lazy val runs: RunAccess =
@@ -98,10 +107,16 @@ private[spark] final class StoreSnapshots(
   }
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
-  def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] =
+  def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] = {
+    builtOn = (version, by.commitOf(version.version))
+    // When it begins, newer versions may have been built on.
     Option.when(scheduler.opened(version.version)) {
-      new DueSnapshot(targetOf(by, version))
+      new DueSnapshot(() => {
+        val (newest, commitId) = builtOn
+        targetOf(by, newest, commitId)
+      })
     }
+  }
 
   def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
 
@@ -111,14 +126,13 @@ private[spark] final class StoreSnapshots(
 
   /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
   def force(by: TableKeeper, version: Attempt): Unit = {
-    val target = targetOf(by, version)
+    val target = targetOf(by, version, by.commitOf(version.version))
     try scheduler.force(target)
     finally target.release()
   }
 
-  private def targetOf(by: TableKeeper, version: Attempt): SnapshotTarget = {
-    val (memory, release) = by.capture(version.version).unzip
-    val commitId = by.commitOf(version.version)
+  private def targetOf(by: TableKeeper, version: Attempt, commitId: Option[UUID]) = {
+    val (memory, release) = by.capture(version, commitId).unzip
     SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
   }
 
