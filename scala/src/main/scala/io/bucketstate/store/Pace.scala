@@ -31,7 +31,11 @@ private[bucketstate] final class Pace(
     pause.wake(worker)
   }
 
-  def begin(records: Long): Unit = this.records = records
+  def begin(records: Long): Unit = {
+    this.records = records
+    // What came before says nothing of how long a record takes.
+    since = ticker.nanos
+  }
 
   def pass(): Unit = {
     done += 1

@@ -124,7 +124,7 @@ private[bucketstate] final class SnapshotScheduler(
       if (forcing > 0) own.hurry()
     }
     try run(snapshot, own)
-    finally synchronized { pace = None }
+    finally synchronized { pace = pace.filter(_ ne own) } // the next one may have begun
   }
 
   private def run(snapshot: DueSnapshot, gate: SnapshotGate): Unit =
