@@ -226,8 +226,8 @@ private[bucketstate] final class BucketedStore(
   /** Waits for a task that still writes, within the lock's time limit. */
   def close(): Unit = if (lock.close()) {
     SessionEnd.forget(this)
+    snapshots.close(finish = conf.unloadOnCommit && !ended)
     keeper.forget()
-    snapshots.close()
     committer.close()
     files.close()
   }

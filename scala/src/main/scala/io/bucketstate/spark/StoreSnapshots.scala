@@ -20,6 +20,7 @@ import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{FamilySchemas, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.store.{
+  Background,
   BackgroundPool,
   BucketLoading,
   DueSnapshot,
@@ -55,7 +56,8 @@ private[spark] final class StoreSnapshots(
     SnapshotPlan(config.snapshotMaxVersions, config.snapshotMaxBytes),
     files.location,
     published,
-    ticker
+    ticker,
+    Background.ofProcess(ticker)
   )
   private[this] val loading = new BucketLoading
 
@@ -80,6 +82,7 @@ private[spark] final class StoreSnapshots(
   @volatile private[this] var isWarmUpBroken = false
   private[this] val warmUpFailures = new AtomicLong
   @volatile private[this] var newest = -1L
+  @volatile private[this] var builtOn = (Attempt(0L), Option.empty[UUID]) // and its commit
 
   /** Reads and writes runs. */
   lazy val runs: RunAccess =
@@ -142,10 +145,16 @@ private[spark] final class StoreSnapshots(
     )
 
   /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
-  def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] =
+  def due(by: TableKeeper, version: Attempt): Option[DueSnapshot] = {
+    builtOn = (version, by.commitOf(version.version))
+    // When it begins, newer versions may have been built on.
     Option.when(scheduler.opened(version.version)) {
-      new DueSnapshot(targetOf(by, version))
+      new DueSnapshot(() => {
+        val (newest, commitId) = builtOn
+        targetOf(by, newest, commitId)
+      })
     }
+  }
 
   def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
 
@@ -155,14 +164,13 @@ private[spark] final class StoreSnapshots(
 
   /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
   def force(by: TableKeeper, version: Attempt): Unit = {
-    val target = targetOf(by, version)
+    val target = targetOf(by, version, by.commitOf(version.version))
     try scheduler.force(target)
     finally target.release()
   }
 
-  private def targetOf(by: TableKeeper, version: Attempt): SnapshotTarget = {
-    val (memory, release) = by.capture(version.version).unzip
-    val commitId = by.commitOf(version.version)
+  private def targetOf(by: TableKeeper, version: Attempt, commitId: Option[UUID]) = {
+    val (memory, release) = by.capture(version, commitId).unzip
     SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
   }
 
@@ -170,9 +178,14 @@ private[spark] final class StoreSnapshots(
   def drainFigures(version: Long): Map[MetricKey, Long] =
     scheduler.drainFigures(version) + (MetricKey.WarmUpFailures -> warmUpFailures.getAndSet(0L))
 
-  /** Ends what goes on in the background, and lets go of what is native. */
-  def close(): Unit = {
+  /**
+   * Ends what goes on in the background, and lets go of what is native.
+   *
+   * @param finish whether a snapshot that is due is finished, because there is no later batch to try it again
+   */
+  def close(finish: Boolean): Unit = {
     loading.stop()
+    if (finish) scheduler.finish()
     scheduler.close()
     try runs.close()
     catch { case NonFatal(e) => log.warn(s"Working files of ${files.location} may be left", e) }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreId
 }
 
-import io.bucketstate.store.Ticker
+import io.bucketstate.store.{Ticker, Writers}
 
 /**
  * Lets one task at a time write a store. Whoever acquires it gets a stamp; a task that no longer holds
@@ -35,6 +35,7 @@ private[spark] final class WriterLock(storeId: StateStoreId, timeoutMs: Long, ti
     lastStamp += 1
     current = lastStamp
     holder = new Holder
+    Writers.OfProcess.began()
     lastStamp
   }
 
@@ -43,6 +44,7 @@ private[spark] final class WriterLock(storeId: StateStoreId, timeoutMs: Long, ti
     if (current == stamp) {
       current = Free
       holder = null
+      Writers.OfProcess.ended()
       monitor.notifyAll()
     }
   }

@@ -29,5 +29,11 @@ object BackgroundPool {
     made
   }
 
-  def submit(task: () => Unit): Unit = pool.execute(() => task())
+  private[bucketstate] lazy val byNeed: NeediestFirst = new NeediestFirst(pool)
+
+  /** Work that a restarted query waits for: only a store that lags as much as is allowed goes first. */
+  def submit(task: () => Unit): Unit = byNeed.submit(() => RestartNeed)(task)
+
+  /** In the measure of a snapshot's lag, of which 1 is due, and 2 too much. */
+  private final val RestartNeed = 1.8
 }

@@ -9,6 +9,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{
+  SnapshotGate,
   SnapshotPlan,
   SnapshotReport,
   SnapshotSituation,
@@ -17,8 +18,12 @@ import io.bucketstate.checkpoint.snapshot.{
 }
 import io.bucketstate.config.MetricKey
 
-/** A snapshot that is due; its target is released once it was taken or given up. */
-private[bucketstate] final class DueSnapshot(val target: SnapshotTarget) {
+/**
+ * A snapshot that is due.
+ *
+ * @param capture gives what to take it of, once and when it begins: nothing is held by what only waits
+ */
+private[bucketstate] final class DueSnapshot(val capture: () => SnapshotTarget) {
   private[this] val claimed = new AtomicBoolean
 
   /** True for the first who asks: that one takes the snapshot, or gives it up. */
@@ -38,7 +43,8 @@ private[bucketstate] final class SnapshotScheduler(
     plan: SnapshotPlan,
     location: String,
     published: Manifest => Unit,
-    ticker: Ticker
+    ticker: Ticker,
+    background: Background
 ) {
   import SnapshotScheduler._
 
@@ -50,6 +56,10 @@ private[bucketstate] final class SnapshotScheduler(
   private[this] var pendingBytes = 0L
   private[this] var running = false // from when one is due until it has ended
   private[this] var queued: DueSnapshot = _
+  private[this] var pace = Option.empty[Pace] // of what is under way in the background
+  private[this] var forcing = 0 // callers that wait for a snapshot
+  private[this] var lastCheckpoint = Option.empty[Long]
+  private[this] var interval = 0.0 // nanoseconds between versions, as of late; 0 if not known
   private[this] var closed = false
   private[this] var figures = Figures()
 
@@ -69,6 +79,12 @@ private[bucketstate] final class SnapshotScheduler(
   /** A version became durable. */
   def checkpointed(version: Long, changelogBytes: Long): Unit = synchronized {
     add(version, changelogBytes)
+    val now = ticker.nanos
+    lastCheckpoint.foreach { last =>
+      val latest = (now - last).toDouble
+      interval = if (interval == 0) latest else interval + Recent * (latest - interval)
+    }
+    lastCheckpoint = Some(now)
   }
 
   /**
@@ -84,32 +100,59 @@ private[bucketstate] final class SnapshotScheduler(
     isDue
   }
 
-  /** Takes the snapshot in the background. */
+  /** Takes the snapshot in the background, at its pace. If that cannot be, it has failed. */
   def submit(snapshot: DueSnapshot): Unit = {
     synchronized { queued = snapshot }
-    BackgroundPool.submit(() => run(snapshot))
+    try background.threads.submit(() => lag)(() => runPaced(snapshot))
+    catch {
+      // "Unable to create native thread" is an OutOfMemoryError, and passes.
+      case failure @ (_: Exception | _: OutOfMemoryError) =>
+        if (snapshot.claim()) {
+          failed("the newest version", failure)
+          end()
+        }
+    }
   }
 
-  /** Takes the snapshot now; failures stay here too. */
-  def run(snapshot: DueSnapshot): Unit =
+  /** Takes the snapshot now, without a rest; failures stay here too. */
+  def run(snapshot: DueSnapshot): Unit = run(snapshot, SnapshotGate.Open)
+
+  private def runPaced(snapshot: DueSnapshot): Unit = {
+    val own = background.pace(() => lag, () => growth)
+    synchronized {
+      pace = Some(own)
+      if (forcing > 0) own.hurry()
+    }
+    try run(snapshot, own)
+    finally synchronized { pace = pace.filter(_ ne own) } // the next one may have begun
+  }
+
+  private def run(snapshot: DueSnapshot, gate: SnapshotGate): Unit =
     if (snapshot.claim()) {
       val start = ticker.nanos
       try {
-        val report = snapshotter.take(snapshot.target)
-        succeeded(report, ticker.millisSince(start))
-      } catch {
-        case _: CancellationException                   => ()
-        case failure @ (_: Exception | _: LinkageError) => failed(snapshot.target, failure)
-      } finally end(snapshot)
+        val target = snapshot.capture()
+        try succeeded(snapshotter.take(target, gate = gate), ticker.millisSince(start))
+        catch {
+          case _: CancellationException                   => ()
+          case failure @ (_: Exception | _: LinkageError) =>
+            failed(s"version ${target.file.version}", failure)
+        } finally target.release()
+      } finally end()
     }
 
   /** Ends a snapshot that nobody has begun to take. */
-  def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end(snapshot)
+  def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end()
 
   /** Takes a snapshot of a version because the caller must have it; throws if that fails. */
   def force(target: SnapshotTarget): Unit = {
-    val start = ticker.nanos
-    succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+    // It waits for the one under way.
+    synchronized(forcing += 1)
+    try {
+      hurry()
+      val start = ticker.nanos
+      succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+    } finally synchronized(forcing -= 1)
   }
 
   /** Figures since the last call, and of now. */
@@ -131,17 +174,29 @@ private[bucketstate] final class SnapshotScheduler(
   /** Cancels what is queued or under way, and waits until that has ended. */
   def close(): Unit = {
     snapshotter.cancel()
-    val waiting = synchronized {
-      closed = true
-      Option(queued)
-    }
-    waiting.foreach(giveUp)
+    closing(giveUp)
     synchronized {
       val start = ticker.nanos
       while (running && ticker.millisSince(start) < CloseMs) wait(100L)
       if (running)
         log.warn(s"A snapshot in $location still runs, ${CloseMs / 1000} s after it was cancelled")
     }
+  }
+
+  /** Finishes what is queued or under way: for a store that is closed after each batch. */
+  def finish(): Unit = {
+    closing(run)
+    synchronized(while (running) wait(100L))
+  }
+
+  /** @param end what becomes of a snapshot that nobody has begun to take */
+  private def closing(end: DueSnapshot => Unit): Unit = {
+    hurry()
+    val waiting = synchronized {
+      closed = true
+      Option(queued)
+    }
+    waiting.foreach(end)
   }
 
   private def succeeded(report: SnapshotReport, millis: Long): Unit = {
@@ -160,23 +215,29 @@ private[bucketstate] final class SnapshotScheduler(
     published(report.manifest)
   }
 
-  private def failed(target: SnapshotTarget, failure: Throwable): Unit = {
+  private def failed(version: String, failure: Throwable): Unit = {
     synchronized { figures = figures.copy(failures = figures.failures + 1) }
     log.warn(
-      s"The snapshot of version ${target.file.version} in $location failed; the changelogs keep the " +
+      s"The snapshot of $version in $location failed; the changelogs keep the " +
         "state, and it is tried again with the next batch",
       failure
     )
   }
 
-  private def end(snapshot: DueSnapshot): Unit =
-    try snapshot.target.release()
-    finally
-      synchronized {
-        running = false
-        queued = null
-        notifyAll()
-      }
+  private def end(): Unit = synchronized {
+    running = false
+    queued = null
+    notifyAll()
+  }
+
+  private def hurry(): Unit = synchronized(pace).foreach(_.hurry())
+
+  private def lag: Double = synchronized(plan.lag(pending.size.toLong, pendingBytes))
+
+  /** Of the lag, per nanosecond. */
+  private def growth: Double = synchronized {
+    if (pending.isEmpty || interval == 0) 0.0 else lag / pending.size / interval
+  }
 
   private def add(version: Long, bytes: Long): Unit = {
     dropAbove(version - 1)
@@ -193,6 +254,9 @@ private object SnapshotScheduler {
 
   /** Longer than any single file call should take. */
   private final val CloseMs = 30000L
+
+  /** The weight of the latest interval between versions: the last three or four decide. */
+  private final val Recent = 0.3
 
   final case class Figures(
       snapshots: Long = 0,

@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.collection.mutable
 
+import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.{Recovered, TailCheck}
 import io.bucketstate.table.StateTable
@@ -111,17 +112,21 @@ private[bucketstate] final class TableKeeper(
   def aborted(in: StateTable): Unit = synchronized(in.abort())
 
   /**
-   * The whole state at the newest version, if that is in memory, and what to call when it has been
-   * read: until then nothing above that version settles. O(1).
+   * The whole state at a version, if all of it is in memory and of that commit, and what to call when it
+   * has been read: until then nothing above that version settles. O(1).
    */
-  def capture(version: Long): Option[(BucketSource, () => Unit)] = synchronized {
-    Option(table).filter(t => t.newest == version && t.isSound && t.isResident).map { held =>
-      register(version)
-      val ended = new AtomicBoolean
-      val release = () => if (ended.compareAndSet(false, true)) endRead(held, version)
-      BucketSource.ofState(held.familiesAt(version), version) -> release
+  def capture(version: Attempt, commitId: Option[UUID]): Option[(BucketSource, () => Unit)] =
+    synchronized {
+      val isThere = holds(version.version, version.checkpointId) &&
+        commitOf(version.version) == commitId && table.isResident
+      Option.when(isThere) {
+        val held = table
+        register(version.version)
+        val ended = new AtomicBoolean
+        val release = () => if (ended.compareAndSet(false, true)) endRead(held, version.version)
+        BucketSource.ofState(held.familiesAt(version.version), version.version) -> release
+      }
     }
-  }
 
   /** Whether this is the table that versions are opened from now. */
   def isCurrent(loaded: StateTable): Boolean = synchronized(loaded eq table)

@@ -51,6 +51,9 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
   def write(name: String)(body: OutputStream => Unit): Unit =
     call(s"write $name", crash(name)(body))(inner.write(name)(body))
 
+  override def moveIn(name: String, from: Path): Boolean =
+    call(s"moveIn $name")(inner.moveIn(name, from))
+
   def read(name: String): Array[Byte] = call(s"read $name")(inner.read(name))
 
   def readPrefix(name: String, atMost: Int): Array[Byte] =

@@ -47,6 +47,9 @@ final case class ListedFile(name: String, length: Long, modifiedAt: Long)
  *     have, the file, so that a library which opens plain files can read it without a copy; or it is
  *     `None` for every name of this store. It asks the storage nothing, and the path is for reading
  *     only.
+ *  1. ''A finished local file may be moved in.'' `moveIn` gives a local file its name in the store as
+ *     `write` would have, with guarantees 1 to 4, without copying it; or it returns false and has changed
+ *     nothing, because this store, or the disk the file lies on, does not allow that.
  *
  * Safe for several threads.
  */
@@ -56,6 +59,9 @@ trait FileStore extends AutoCloseable {
   def location: String
 
   def write(name: String)(body: OutputStream => Unit): Unit
+
+  /** Makes a whole local file the file of this name, if that needs no copy; false if it does. */
+  def moveIn(name: String, from: Path): Boolean = false
 
   /** The whole file. */
   def read(name: String): Array[Byte]

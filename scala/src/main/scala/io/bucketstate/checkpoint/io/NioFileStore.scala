@@ -10,7 +10,14 @@ import java.io.{
   RandomAccessFile
 }
 import java.nio.file.attribute.BasicFileAttributes
-import java.nio.file.{Files, NoSuchFileException, NotDirectoryException, Path, StandardCopyOption}
+import java.nio.file.{
+  AtomicMoveNotSupportedException,
+  Files,
+  NoSuchFileException,
+  NotDirectoryException,
+  Path,
+  StandardCopyOption
+}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -52,6 +59,18 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
           catch { case NonFatal(second) => failure.addSuppressed(second) }
           throw failure
       }
+    }
+  }
+
+  override def moveIn(name: String, from: Path): Boolean = {
+    val target = resolve(name)
+    StorageErrors.changing(target.toString, "could not be written") {
+      makeFolder(target.getParent)
+      Files.deleteIfExists(checksumOf(target))
+      try {
+        Files.move(from, target, StandardCopyOption.ATOMIC_MOVE)
+        true
+      } catch { case _: AtomicMoveNotSupportedException => false }
     }
   }
 

@@ -1,8 +1,8 @@
 package io.bucketstate.checkpoint.records
 
-import java.util.{Arrays, Comparator}
+import java.util.Arrays
 
-import io.bucketstate.table.RecordSink
+import io.bucketstate.table.{RecordOp, RecordSink}
 
 /**
  * Puts the records of several versions into a run's order, each key once: its newest record, with what
@@ -16,76 +16,85 @@ final class ChangeMerger(
     numBuckets: Int,
     wanted: Int => Boolean = _ => true
 ) extends RecordCursor {
-  import ChangeMerger._
-
   private[this] val sources = newestFirst.toArray
   private[this] val families =
     newestFirst.iterator.flatMap(_.families).filter(wanted).toArray.distinct.sorted
+  private[this] val sorter = new RecordOrder
   private[this] var place = -1L // of the loaded bucket: family index * numBuckets + bucket
-  private[this] var loaded = new Array[Item](0)
-  private[this] var count = 0
-  private[this] var at = -1
+  private[this] var records = new Array[Array[Byte]](0) // of the bucket, newest source first
+  private[this] var ops = new Array[Byte](0)
+  private[this] var order = new Array[Int](0)
+  private[this] var loaded = 0
+  private[this] var next = 0 // in `order`: the first record of the next key
+  private[this] var recordNow: Array[Byte] = _
+  private[this] var opNow: Byte = 0
+
+  private[this] val sink: RecordSink = (record, op) => {
+    if (loaded == records.length) {
+      val room = math.max(64, 2 * loaded)
+      records = Arrays.copyOf(records, room)
+      ops = Arrays.copyOf(ops, room)
+    }
+    records(loaded) = record
+    ops(loaded) = op
+    loaded += 1
+  }
 
   def advance(): Boolean = {
-    at += 1
-    while (at >= count && place + 1 < families.length.toLong * numBuckets) {
+    while (next >= loaded && place + 1 < families.length.toLong * numBuckets) {
       place += 1
       load()
-      at = 0
     }
-    if (at > count) at = count
-    at < count
+    val more = next < loaded
+    if (more) take()
+    more
   }
 
   def family: Int = families((place / numBuckets).toInt)
 
   def bucket: Int = (place % numBuckets).toInt
 
-  def record: Array[Byte] = loaded(at).record
+  def record: Array[Byte] = recordNow
 
-  def op: Byte = loaded(at).op
+  def op: Byte = opNow
 
   def close(): Unit = {
-    loaded = new Array[Item](0)
-    count = 0
+    records = new Array[Array[Byte]](0)
+    recordNow = null
+    loaded = 0
+    next = 0
     place = families.length.toLong * numBuckets
   }
 
   private def load(): Unit = {
-    var n = 0
-    val sink: RecordSink = (record, op) => {
-      if (n == loaded.length) loaded = Arrays.copyOf(loaded, math.max(64, 2 * n))
-      loaded(n) = new Item(record, op)
-      n += 1
-    }
+    // What the bucket before held must not be kept longer than its records are wanted.
+    Arrays.fill(records.asInstanceOf[Array[AnyRef]], 0, loaded, null)
+    loaded = 0
+    next = 0
     sources.foreach(_.read(family, bucket, sink))
-    // Stable, so that of equal keys the one of the newest source comes first.
-    Arrays.sort(loaded, 0, n, ByKey)
-    count = 0
-    var i = 0
-    while (i < n) {
-      var next = i + 1
-      while (next < n && ByKey.compare(loaded(i), loaded(next)) == 0) next += 1
-      loaded(count) = if (next == i + 1) loaded(i) else combined(i, next)
-      count += 1
-      i = next
-    }
+    if (order.length < loaded) order = new Array[Int](records.length)
+    sorter.sort(records, loaded, order)
   }
 
-  /** One item in place of those of a key, newest first. */
-  private def combined(from: Int, until: Int): Item = {
-    val stack = new MergeStack(loaded(from).record, loaded(from).op)
+  /** One record in place of those of the next key. */
+  private def take(): Unit = {
+    val newest = order(next)
+    recordNow = records(newest)
+    opNow = ops(newest)
+    val from = next
+    next += 1
+    while (next < loaded && RecordCursor.hasKeyOf(recordNow, records(order(next)))) next += 1
+    if (opNow == RecordOp.Merge && next > from + 1) combine(from, next)
+  }
+
+  private def combine(from: Int, until: Int): Unit = {
+    val stack = new MergeStack(recordNow, opNow)
     var i = from + 1
     while (stack.isOpen && i < until) {
-      stack.add(loaded(i).record, loaded(i).op)
+      stack.add(records(order(i)), ops(order(i)))
       i += 1
     }
-    new Item(stack.record, stack.op)
+    recordNow = stack.record
+    opNow = stack.op
   }
-}
-
-private object ChangeMerger {
-  final class Item(val record: Array[Byte], val op: Byte)
-
-  val ByKey: Comparator[Item] = (a, b) => RecordCursor.compareKeys(a.record, b.record)
 }

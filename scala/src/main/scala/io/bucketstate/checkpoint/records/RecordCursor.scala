@@ -34,6 +34,12 @@ object RecordCursor {
     else if (a.bucket != b.bucket) Integer.compare(a.bucket, b.bucket)
     else compareKeys(a.record, b.record)
 
+  /** Whether two records are of the same key: their lengths in front make one comparison do. */
+  private[checkpoint] def hasKeyOf(a: Array[Byte], b: Array[Byte]): Boolean = {
+    val end = Record.keyEnd(a)
+    b.length >= end && Arrays.equals(a, 0, end, b, 0, end)
+  }
+
   private[checkpoint] def compareKeys(a: Array[Byte], b: Array[Byte]): Int = Arrays.compareUnsigned(
     a,
     Record.keyStart(a),

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.run
 
-import java.io.{FileInputStream, InputStream, OutputStream}
+import java.io.{FileInputStream, OutputStream}
 import java.nio.file.attribute.FileTime
 import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
 import java.time.{Clock, Duration}
@@ -39,8 +39,10 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
 
   /** The work file was uploaded: it becomes the copy, where there is to be one. */
   private[checkpoint] def keep(name: String, work: Path): Unit =
-    if (store.localPath(name).isDefined) Files.delete(work)
-    else {
+    if (store.localPath(name).isDefined) {
+      Files.deleteIfExists(work)
+      ()
+    } else {
       Files.move(work, copyOf(name), StandardCopyOption.REPLACE_EXISTING)
       ()
     }
@@ -168,7 +170,7 @@ private[checkpoint] object LocalRuns {
   private val AbandonedAfter = Duration.ofDays(1)
   private val UnusedAfter = Duration.ofHours(1)
   private val FetchBytes = 4L * 1024 * 1024
-  private val CopyBytes = 256 * 1024
+  private val PartBytes = 8 * 1024
 
   private def leaf(name: String): String = name.substring(name.lastIndexOf('/') + 1)
 
@@ -186,21 +188,28 @@ private[checkpoint] object LocalRuns {
       throw damage.mismatch("checksum", file.checksum.toHexString, found.toHexString)
     }
 
-  def checksum(path: Path): Int =
-    Using.resource(new FileInputStream(path.toFile))(copy(_, OutputStream.nullOutputStream())._2)
+  def checksum(path: Path): Int = readAll(path)((_, _) => ())._2
 
-  /** Copies all; returns how many bytes there were, and their CRC32C. */
-  def copy(in: InputStream, out: OutputStream): (Long, Int) = {
-    val crc = new CRC32C
-    val buffer = new Array[Byte](CopyBytes)
-    var length = 0L
-    var n = in.read(buffer)
-    while (n >= 0) {
-      crc.update(buffer, 0, n)
-      out.write(buffer, 0, n)
-      length += n
-      n = in.read(buffer)
+  /** Copies a whole file; returns how many bytes there were, and their CRC32C. */
+  def copy(path: Path, out: OutputStream): (Long, Int) = readAll(path)(out.write(_, 0, _))
+
+  /**
+   * Hands out a file part by part; returns how many bytes there were, and their CRC32C. The parts are small
+   * enough to still be in the processor's cache when they are summed up, and for the JDK to read
+   * them without allocating.
+   */
+  def readAll(path: Path)(part: (Array[Byte], Int) => Unit): (Long, Int) =
+    Using.resource(new FileInputStream(path.toFile)) { in =>
+      val crc = new CRC32C
+      val buffer = new Array[Byte](PartBytes)
+      var length = 0L
+      var n = in.read(buffer)
+      while (n >= 0) {
+        crc.update(buffer, 0, n)
+        part(buffer, n)
+        length += n
+        n = in.read(buffer)
+      }
+      (length, crc.getValue.toInt)
     }
-    (length, crc.getValue.toInt)
-  }
 }

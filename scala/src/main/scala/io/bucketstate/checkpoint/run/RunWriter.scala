@@ -1,6 +1,5 @@
 package io.bucketstate.checkpoint.run
 
-import java.io.FileInputStream
 import java.nio.file.Path
 import java.util.UUID
 
@@ -33,14 +32,21 @@ final class RunWriter(
    * Writes all that `records` still has and closes it.
    *
    * @param oldest nothing lies below this run, so its removals have nothing to hide and are left out
+   * @param naming told of each file's name before there is a file of that name
    */
-  def write(versions: VersionSpan, records: RecordCursor, oldest: Boolean): Run =
+  def write(
+      versions: VersionSpan,
+      records: RecordCursor,
+      oldest: Boolean,
+      naming: String => Unit = _ => ()
+  ): Run =
     Using.resource(records) { _ =>
       val done = ArrayBuffer.empty[RunFile]
       try {
         var more = next(records, oldest)
         while (more) {
           val name = RunName(versions.last, done.size, newId()).name
+          naming(name)
           val work = local.workFile(name)
           try {
             val filling = new RunFileWriter(work, options)
@@ -86,22 +92,32 @@ final class RunWriter(
   }
 
   private def upload(name: String, work: Path, file: RunFileWriter): RunFile = {
-    var length = 0L
-    var checksum = 0
-    try
-      store.write(name) { out =>
-        val copied = Using.resource(new FileInputStream(work.toFile))(LocalRuns.copy(_, out))
-        length = copied._1
-        checksum = copied._2
+    val (length, checksum) =
+      try publish(name, work)
+      catch {
+        case failure: Throwable =>
+          // The reply may have been lost after the file was there.
+          forget(name, failure)
+          throw failure
       }
-    catch {
-      case failure: Throwable =>
-        // The reply may have been lost after the file was there.
-        forget(name, failure)
-        throw failure
-    }
     StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
     RunFile(name, length, file.entries, file.tombstones, file.spans, checksum)
+  }
+
+  /** Returns the file's length and checksum. */
+  private def publish(name: String, work: Path): (Long, Int) = {
+    // Moving needs the checksum first; copying sums up on the way.
+    val moved = store.localPath(name).flatMap { _ =>
+      val read = StorageErrors.changing(work.toString, "could not be read")(
+        LocalRuns.readAll(work)((_, _) => ())
+      )
+      Option.when(store.moveIn(name, work))(read)
+    }
+    moved.getOrElse {
+      var copied = (0L, 0)
+      store.write(name)(out => copied = LocalRuns.copy(work, out))
+      copied
+    }
   }
 
   private def forget(name: String, failure: Throwable): Unit =

@@ -22,8 +22,10 @@ final case class SnapshotSituation(
  */
 final case class SnapshotPlan(maxVersions: Int, maxBytes: Long) {
 
-  def isDue(now: SnapshotSituation): Boolean = {
-    val versions = now.committed - now.covered
-    !now.running && versions > 0 && (versions >= maxVersions || now.bytes >= maxBytes)
-  }
+  def isDue(now: SnapshotSituation): Boolean =
+    !now.running && now.committed > now.covered && lag(now.committed - now.covered, now.bytes) >= 1
+
+  /** How much lies behind the newest manifest, in versions or bytes, whichever is more: 1 is due. */
+  def lag(versions: Long, bytes: Long): Double =
+    math.max(versions.toDouble / maxVersions, bytes.toDouble / maxBytes)
 }

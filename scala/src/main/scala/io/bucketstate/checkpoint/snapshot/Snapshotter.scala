@@ -1,7 +1,6 @@
 package io.bucketstate.checkpoint.snapshot
 
 import java.util.UUID
-import java.util.concurrent.CancellationException
 
 import scala.collection.mutable.ArrayBuffer
 
@@ -18,7 +17,7 @@ import io.bucketstate.checkpoint.records.{
   RecordPlaces,
   RunMerge
 }
-import io.bucketstate.checkpoint.run.{Run, RunAccess, VersionSpan}
+import io.bucketstate.checkpoint.run.{Run, RunAccess}
 import io.bucketstate.error.{
   BucketstateException,
   ConflictException,
@@ -73,7 +72,7 @@ final class Snapshotter(
   private[this] var rewriteNext =
     false // from memory, if that has everything: a file was damaged or gone
 
-  /** Data files that a snapshot under way builds on. */
+  /** Data files that a snapshot under way builds on or has made, each before it is there. */
   def inFlight: Set[String] = used
 
   /** What a restart started from: the next snapshot need not look for it. */
@@ -87,15 +86,25 @@ final class Snapshotter(
    * the checkpoint.
    *
    * @param full write the whole state as one run, whatever the plan says
+   * @param gate passed at each record
    */
-  def take(target: SnapshotTarget, full: Boolean = false): SnapshotReport = oneAtATime.synchronized {
+  def take(
+      target: SnapshotTarget,
+      full: Boolean = false,
+      gate: SnapshotGate = SnapshotGate.Open
+  ): SnapshotReport = oneAtATime.synchronized {
     try {
       val (base, lineage) = baseOf(target.file)
       used = base.fold(Set.empty[String])(_.fileNames)
       val opened = ArrayBuffer.empty[ChangelogReader]
       try {
         lineage.changelogs.foreach(file => opened += ChangelogReader.open(store, file))
-        val report = write(target, base, lineage, opened.toSeq, full)
+        requireMeant(target, opened.toSeq)
+        val recipe = recipeFor(target, base, opened.toSeq, full)
+        // While it is held nothing settles, which costs memory: most snapshots do without it.
+        if (recipe.from != RecordsFrom.Memory) target.release()
+        val report =
+          publish(target, opened.head, recipe, records(target, recipe, lineage, opened.toSeq, gate))
         newest = Some(report.manifest)
         rewriteNext = false
         report
@@ -109,33 +118,42 @@ final class Snapshotter(
     } finally used = Set.empty
   }
 
-  /** @param changelogs newest first, at least that of the target */
-  private def write(
-      target: SnapshotTarget,
-      base: Option[Manifest],
-      lineage: Lineage,
-      changelogs: Seq[ChangelogReader],
-      full: Boolean
-  ): SnapshotReport = {
-    val newestLog = changelogs.headOption.getOrElse(throw nothingNew(target))
+  private def requireMeant(target: SnapshotTarget, newestFirst: Seq[ChangelogReader]): Unit = {
+    val newestLog = newestFirst.headOption.getOrElse(throw nothingNew(target))
     target.commitId
       .filter(_ != newestLog.header.commitId)
       .foreach(expected => throw replaced(target, newestLog, expected))
-    val older = base.fold(Seq.empty[Run])(_.runs)
-    val keys = newestLog.families.iterator.map(_.keyCount).sum
-    val incomingBytes = changelogs.iterator.map(_.length).sum
-    val plan =
-      if (full || (target.memory.nonEmpty && (rewriteNext || hasGap(changelogs)))) {
-        CompactionPlan.Rewrite
-      } else {
-        val live = CompactionPlan.liveBytes(keys, older)
-        CompactionPlan(incomingBytes, older.map(_.bytes), live, maxRuns)
-      }
-    val living = newestLog.families.iterator.map(_.descriptor.id).toSet
-    // While it is held nothing settles, which costs memory: most snapshots do without it.
-    if (plan != CompactionPlan.Rewrite) target.release()
+  }
+
+  private def recipeFor(
+      target: SnapshotTarget,
+      base: Option[Manifest],
+      newestFirst: Seq[ChangelogReader],
+      full: Boolean
+  ): SnapshotRecipe = {
+    val material = SnapshotMaterial(
+      target.file.version,
+      newestFirst.iterator.map(_.length).sum,
+      keysOf(newestFirst.head),
+      base.fold(0L)(_.version),
+      base.fold(Seq.empty[Run])(_.runs),
+      hasMemory = target.memory.isDefined,
+      doubtsFiles = rewriteNext || hasGap(newestFirst)
+    )
+    SnapshotRecipe(material, maxRuns, full)
+  }
+
+  /** What goes into the new run; to be closed. */
+  private def records(
+      target: SnapshotTarget,
+      recipe: SnapshotRecipe,
+      lineage: Lineage,
+      newestFirst: Seq[ChangelogReader],
+      gate: SnapshotGate
+  ): RecordCursor = {
+    val living = newestFirst.head.families.iterator.map(_.descriptor.id).toSet
     def incoming = new ChangeMerger(
-      changelogs.zip(lineage.changelogs).map { case (reader, file) =>
+      newestFirst.zip(lineage.changelogs).map { case (reader, file) =>
         val path = s"${store.location}/${file.changelog}"
         val specs = reader.families.map(f => families.matching(path, f.descriptor))
         ChangelogBuckets.of(reader, path, new RecordPlaces(assigner, specs))
@@ -143,35 +161,39 @@ final class Snapshotter(
       assigner.numBuckets,
       living
     )
-    def oldRuns(some: Seq[Run], dropRemovals: Boolean) =
-      new FamilyFilter(runs.readers.scanAll(some, dropRemovals), living)
-    val first = base.fold(1L)(_.version + 1)
-    val (span, records, kept) = plan match {
-      case CompactionPlan.Append        => (first, incoming, older)
-      case CompactionPlan.Merge(newest) =>
-        val (merged, rest) = older.splitAt(newest)
-        (
-          merged.last.versions.first,
-          new RunMerge(Seq(incoming, oldRuns(merged, dropRemovals = false)), dropRemovals = false),
-          rest
-        )
-      case CompactionPlan.Rewrite =>
-        val all = target.memory match {
-          case Some(state) => new ChangeMerger(Seq(state), assigner.numBuckets)
-          case None        =>
-            new RunMerge(Seq(incoming, oldRuns(older, dropRemovals = true)), dropRemovals = true)
+    val all = recipe.from match {
+      case RecordsFrom.Memory =>
+        gate.begin(keysOf(newestFirst.head))
+        new ChangeMerger(target.memory.toSeq, assigner.numBuckets)
+      case RecordsFrom.Files(merged) =>
+        val changes = newestFirst.iterator.flatMap(_.blocks).map(_.records.toLong).sum
+        gate.begin(changes + merged.iterator.map(_.entries).sum)
+        if (merged.isEmpty) incoming
+        else {
+          val older =
+            new FamilyFilter(runs.readers.scanAll(merged, dropRemovals = recipe.isWhole), living)
+          new RunMerge(Seq(incoming, older), dropRemovals = recipe.isWhole)
         }
-        (1L, all, Nil)
     }
-    val version = target.file.version
-    val run = runs.writer.write(VersionSpan(span, version), new Stoppable(records), kept.isEmpty)
+    new GatedCursor(all, gate, () => cancelled)
+  }
+
+  /** Writes the new run, and a manifest that names it. */
+  private def publish(
+      target: SnapshotTarget,
+      newestLog: ChangelogReader,
+      recipe: SnapshotRecipe,
+      records: RecordCursor
+  ): SnapshotReport = {
+    // Retention asks for the names before it lists the files: so a name must be known before its file is.
+    val run = runs.writer.write(recipe.span, records, recipe.isWhole, name => used += name)
     try {
-      if (kept.isEmpty && run.entries != keys) throw miscounted(target, keys, run.entries)
-      val manifest = manifestOf(target, newestLog, run +: kept)
-      requireThere(manifest, kept)
+      val keys = keysOf(newestLog)
+      if (recipe.isWhole && run.entries != keys) throw miscounted(target, keys, run.entries)
+      val manifest = manifestOf(target, newestLog, run +: recipe.kept)
+      requireThere(manifest)
       manifests.write(manifest)
-      val rewritten = if (plan == CompactionPlan.Append) 0L else run.bytes
-      SnapshotReport(manifest, run.bytes, rewritten)
+      SnapshotReport(manifest, run.bytes, if (recipe.rewrites) run.bytes else 0L)
     } catch {
       // The manifest's reply may have been lost after it was there: then its run must stay.
       case failure: BucketstateException if !mayBeThere(target) =>
@@ -182,6 +204,8 @@ final class Snapshotter(
         throw failure
     }
   }
+
+  private def keysOf(log: ChangelogReader): Long = log.families.iterator.map(_.keyCount).sum
 
   /**
    * With checkpoint format 1: whether an attempt that was given up for lost has replaced a file after the
@@ -247,9 +271,12 @@ final class Snapshotter(
     try Some(manifests.read(file))
     catch { case _: CorruptException => None }
 
-  /** Another executor may have deleted what is about to be named again (SPARK-55892). */
-  private def requireThere(manifest: Manifest, reused: Seq[Run]): Unit =
-    if (reused.exists(_.files.nonEmpty)) {
+  /**
+   * Another executor may have deleted what is about to be named again (SPARK-55892), and any retention that
+   * knows nothing of this snapshot a new file that was long in the making.
+   */
+  private def requireThere(manifest: Manifest): Unit =
+    if (manifest.fileNames.nonEmpty) {
       val there = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
       manifest.fileNames.find(name => !there(name)).foreach { name =>
         throw new MissingException(
@@ -284,19 +311,6 @@ final class Snapshotter(
       "No manifest was written; the changelogs and older manifests stay as they are. Please report it " +
         "together with a copy of the folder."
     )
-
-  /** Ends the writing of a run soon after it was cancelled. */
-  private final class Stoppable(records: RecordCursor) extends RecordCursor {
-    def advance(): Boolean = {
-      if (cancelled) throw new CancellationException("the store was closed")
-      records.advance()
-    }
-    def family: Int = records.family
-    def bucket: Int = records.bucket
-    def record: Array[Byte] = records.record
-    def op: Byte = records.op
-    def close(): Unit = records.close()
-  }
 }
 
 /** Spark's JSON of a family's schemas, for who reads the checkpoint without the query. */

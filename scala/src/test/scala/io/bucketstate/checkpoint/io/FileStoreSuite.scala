@@ -63,6 +63,26 @@ class FileStoreSuite extends AnyFunSuite {
         ()
       }
 
+    pairTest("a local file is moved in whole, in place of what was there, or left where it is") {
+      (writer, reader) =>
+        TempFolder.use { folder =>
+          for ((name, size) <- Seq("runs/a.sst" -> 70_000, "b.sst" -> 0, "runs/a.sst" -> 10)) {
+            val content = bytes(size, size)
+            val work = Files.write(folder.resolve("work"), content)
+            val before = reader.exists(name)
+            if (writer.moveIn(name, work)) {
+              assert(!Files.exists(work))
+              assert(reader.read(name).sameElements(content))
+              writer.write(name)(_.write(content))
+              assert(reader.read(name).sameElements(content))
+            } else {
+              assert(Files.readAllBytes(work).sameElements(content))
+              assert(reader.exists(name) == before)
+            }
+          }
+        }
+    }
+
     pairTest("what was written is read, whole and in parts") { (writer, reader) =>
       for (size <- Seq(0, 1, 511, 512, 513, 70_000, 300_000)) {
         val content = bytes(size, size)
@@ -204,6 +224,19 @@ class FileStoreSuite extends AnyFunSuite {
         hadoopStore.write("1.changelog")(_.write(bytes(10)))
         nioStore.delete("1.changelog")
         assert(!Files.exists(crc))
+      }
+    }
+  }
+
+  test("nio moves files in, also over one with a checksum of Hadoop's, and fails as a write does") {
+    TempFolder.use { folder =>
+      Using.resources(hadoopWithCrc(folder), nio(folder)) { (hadoop, local) =>
+        hadoop.write("a.sst")(_.write(bytes(1000)))
+        val work = Files.write(folder.resolve("work"), bytes(2000))
+        assert(local.moveIn("a.sst", work))
+        assert(hadoop.read("a.sst").sameElements(bytes(2000)))
+        assertThrows[UnavailableException](local.moveIn("a.sst", work))
+        assert(local.read("a.sst").sameElements(bytes(2000)))
       }
     }
   }

@@ -1,0 +1,77 @@
+package io.bucketstate.checkpoint.snapshot
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
+
+/** What every recipe keeps to, whatever there is to make a snapshot of. */
+class SnapshotRecipeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  /** Runs newest first that lead from version 1 to the last. */
+  private def runs(sizes: Seq[(Int, Long)]): Seq[Run] =
+    sizes
+      .scanLeft((0L, Option.empty[Run])) { case ((last, _), (versions, bytes)) =>
+        val file = RunFile(s"runs/$last.sst", bytes, bytes / 100, 0, Nil, 0)
+        val files = if (bytes == 0) Nil else Seq(file)
+        (last + versions, Some(Run(VersionSpan(last + 1, last + versions), files)))
+      }
+      .flatMap(_._2)
+      .reverse
+
+  private val materials = for {
+    sizes <- Gen
+      .choose(0, 12)
+      .flatMap(Gen.listOfN(_, Gen.zip(Gen.choose(1, 20), Gen.choose(0L, 10000L))))
+    versions <- Gen.choose(1, 50)
+    incoming <- Gen.choose(1L, 10000L)
+    keys <- Gen.choose(0L, 300L)
+    hasMemory <- Gen.oneOf(true, false)
+    doubtsFiles <- Gen.frequency(4 -> false, 1 -> true)
+  } yield {
+    val older = runs(sizes)
+    val base = older.headOption.fold(0L)(_.versions.last)
+    SnapshotMaterial(base + versions, incoming, keys, base, older, hasMemory, doubtsFiles)
+  }
+
+  private val cases = Gen.zip(materials, Gen.choose(1, 10), Gen.frequency(4 -> false, 1 -> true))
+
+  private def recipeTest(what: String)(
+      body: (SnapshotMaterial, Int, Boolean, SnapshotRecipe) => Any
+  ): Unit = test(what) {
+    forAll(cases, minSuccessful(500)) { case (material, maxRuns, full) =>
+      body(material, maxRuns, full, SnapshotRecipe(material, maxRuns, full))
+    }
+  }
+
+  recipeTest(
+    "the new run starts behind the newest kept one, or at version 1, and ends at the version"
+  ) { (material, _, _, recipe) =>
+    assert(recipe.span.last == material.version)
+    assert(recipe.span.first == recipe.kept.headOption.fold(1L)(_.versions.last + 1))
+  }
+
+  recipeTest("every run is kept, or goes into the new one, or all of them are in memory") {
+    (material, _, _, recipe) =>
+      recipe.from match {
+        case RecordsFrom.Memory        => assert(recipe.kept.isEmpty && material.hasMemory)
+        case RecordsFrom.Files(merged) => assert(merged ++ recipe.kept == material.older)
+      }
+  }
+
+  recipeTest("there are never more runs than allowed") { (_, maxRuns, _, recipe) =>
+    assert(recipe.kept.size + 1 <= maxRuns)
+  }
+
+  recipeTest("memory is used for whole snapshots alone, and for those wherever it can be") {
+    (material, _, full, recipe) =>
+      assert((recipe.from == RecordsFrom.Memory) == (recipe.isWhole && material.hasMemory))
+      if (full || (material.hasMemory && material.doubtsFiles)) assert(recipe.isWhole)
+  }
+
+  recipeTest("a run that holds no version again is an append") { (material, _, _, recipe) =>
+    val again = recipe.span.first <= material.base || recipe.isWhole
+    assert(recipe.rewrites == again)
+  }
+}

@@ -1,0 +1,96 @@
+package io.bucketstate.checkpoint.snapshot
+
+import scala.util.{Random, Using}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
+import io.bucketstate.checkpoint.manifest.Manifests
+import io.bucketstate.error.MissingException
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, WatchedFileStore}
+
+/** Snapshots from changelogs, runs and memory, and what protects their files while they are made. */
+class SnapshotterSuite extends AnyFunSuite {
+
+  private def changes(random: Random): Seq[(String, Option[String])] =
+    Seq
+      .fill(1 + random.nextInt(12)) {
+        s"key-${random.nextInt(30)}" -> Option.when(random.nextInt(4) > 0)(s"${random.nextLong()}")
+      }
+      .toMap
+      .toSeq
+
+  /** A removal of what is not there is no change. */
+  private def commit(room: SnapshotRoom, random: Random): Long = {
+    val now = room.model(room.newest)
+    room.commit(changes(random).filter { case (k, v) => v.isDefined || now.contains(k) }: _*)
+  }
+
+  for (seed <- 1 to 12)
+    test(s"whatever goes into a snapshot, its runs hold the state of its version, seed $seed") {
+      val random = new Random(seed.toLong)
+      TempFolder.use { folder =>
+        val store = new MemoryFileStore
+        val maxFileBytes = if (random.nextBoolean()) 1L else Long.MaxValue
+        Using.resource(new SnapshotRoom(store, folder, 1 + random.nextInt(4), maxFileBytes)) { room =>
+          (1 to 25).foreach { _ =>
+            (0 to random.nextInt(3)).foreach(_ => commit(room, random))
+            val target = room.target(room.newest, fromMemory = random.nextBoolean())
+            val report = room.snapshotter.take(target, full = random.nextInt(6) == 0)
+            val read = new Manifests(store).read(ManifestName(Attempt(room.newest)))
+            assert(read == report.manifest)
+            assert(room.contentOf(read) == room.model(room.newest))
+          }
+        }
+      }
+    }
+
+  test("the files of a snapshot in the making are in flight until its manifest is there") {
+    TempFolder.use { folder =>
+      var inFlight = Seq.empty[(String, Set[String])]
+      var room: SnapshotRoom = null
+      val store = new WatchedFileStore(
+        new MemoryFileStore,
+        before =
+          name => inFlight :+= name -> Option(room).fold(Set.empty[String])(_.snapshotter.inFlight)
+      )
+      room = new SnapshotRoom(store, folder, maxFileBytes = 1)
+      Using.resource(room) { _ =>
+        room.commit((1 to 20).map(i => s"$i" -> Some("a")): _*)
+        inFlight = Nil
+        val report = room.snapshotter.take(room.target(1))
+        val files = report.manifest.fileNames
+        assert(files.size > 1)
+        // A retention that looks now lists the files afterwards: a name must be known before its file is.
+        inFlight.foreach { case (name, known) => if (files(name)) assert(known(name), name) }
+        assert(inFlight.last._1 == report.manifest.file.name)
+        assert(files.subsetOf(inFlight.last._2))
+        assert(room.snapshotter.inFlight.isEmpty)
+      }
+    }
+  }
+
+  test("a new file that is gone before its manifest is written: that is not published") {
+    TempFolder.use { folder =>
+      val memory = new MemoryFileStore
+      var victims = 1
+      val store = new WatchedFileStore(
+        memory,
+        after = name =>
+          if (name.endsWith(".sst") && victims > 0) {
+            victims -= 1
+            memory.delete(name)
+          }
+      )
+      Using.resource(new SnapshotRoom(store, folder, maxFileBytes = 1)) { room =>
+        room.commit((1 to 20).map(i => s"$i" -> Some("a")): _*)
+        assertThrows[MissingException](room.snapshotter.take(room.target(1)))
+        assert(!memory.exists(ManifestName(Attempt(1)).name))
+        assert(memory.list("runs").isEmpty)
+        assert(room.snapshotter.inFlight.isEmpty)
+        val second = room.snapshotter.take(room.target(1))
+        assert(room.contentOf(second.manifest) == room.model(1))
+      }
+    }
+  }
+}

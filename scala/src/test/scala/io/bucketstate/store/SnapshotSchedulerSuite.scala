@@ -1,0 +1,120 @@
+package io.bucketstate.store
+
+import java.util.concurrent.{Executor, RejectedExecutionException}
+
+import scala.collection.mutable.ArrayBuffer
+import scala.util.Using
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.snapshot.SnapshotPlan
+import io.bucketstate.config.MetricKey
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
+
+/** When snapshots are begun, and what becomes of those that cannot be. */
+class SnapshotSchedulerSuite extends AnyFunSuite {
+
+  private final class Setting(val room: SnapshotRoom) extends Executor {
+    var refusal: Option[Throwable] = None
+    val waiting: ArrayBuffer[Runnable] = ArrayBuffer.empty[Runnable]
+    var captured: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
+    var released = 0
+    var published: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
+
+    private val background =
+      new Background(new NeediestFirst(this), () => true, PacePlan(), Ticker.System, Pause.System)
+    val scheduler: SnapshotScheduler = new SnapshotScheduler(
+      room.snapshotter,
+      SnapshotPlan(3, Long.MaxValue),
+      "here",
+      manifest => published += manifest.version,
+      Ticker.System,
+      background
+    )
+
+    override def execute(task: Runnable): Unit = {
+      refusal.foreach(throw _)
+      waiting += task
+    }
+
+    /** A batch: opens the newest version, and commits the next one. */
+    def batch(): Unit = {
+      if (room.newest > 0 && scheduler.opened(room.newest)) scheduler.submit(due())
+      room.commit(s"key-${room.newest % 5}" -> Some(s"${room.newest}"))
+      scheduler.checkpointed(room.newest, 100)
+    }
+
+    def due(): DueSnapshot = new DueSnapshot(() => {
+      captured += room.newest
+      room.target(room.newest, fromMemory = true).copy(release = () => released += 1)
+    })
+
+    def failures: Long = scheduler.drainFigures(room.newest)(MetricKey.SnapshotFailures)
+
+    def work(): Unit = {
+      val all = waiting.toSeq
+      waiting.clear()
+      all.foreach(_.run())
+    }
+  }
+
+  private def withSetting(body: Setting => Any): Unit = TempFolder.use { folder =>
+    Using.resource(new SnapshotRoom(new MemoryFileStore, folder)) { room =>
+      body(new Setting(room))
+      ()
+    }
+  }
+
+  for (
+    refusal <- Seq(new RejectedExecutionException("shut down"), new OutOfMemoryError("no thread"))
+  )
+    test(s"a snapshot that no thread can be had for has failed, and is tried again: $refusal") {
+      withSetting { s =>
+        s.refusal = Some(refusal)
+        (1 to 6).foreach(_ => s.batch())
+        // Due at the versions 3, 4 and 5.
+        assert(s.failures == 3)
+        assert(s.captured.isEmpty)
+        s.refusal = None
+        s.batch()
+        s.work()
+        assert(s.failures == 0)
+        assert(s.published.toSeq == Seq(7))
+        s.scheduler.close()
+      }
+    }
+
+  test("what waits for a thread holds nothing: the state is captured when the work begins") {
+    withSetting { s =>
+      (1 to 5).foreach(_ => s.batch())
+      assert(s.waiting.size == 1)
+      assert(s.captured.isEmpty)
+      s.work()
+      assert(s.captured.toSeq == Seq(5))
+      assert(s.published.toSeq == Seq(5))
+      assert(s.released > 0)
+      s.scheduler.close()
+    }
+  }
+
+  test("a snapshot that was given up before it began captures nothing") {
+    withSetting { s =>
+      (1 to 5).foreach(_ => s.batch())
+      s.scheduler.close()
+      s.work()
+      assert(s.captured.isEmpty && s.published.isEmpty)
+    }
+  }
+
+  test("who is waited for does not rest") {
+    withSetting { s =>
+      (1 to 3).foreach(_ => s.batch())
+      assert(s.scheduler.opened(3))
+      s.scheduler.run(s.due())
+      assert(s.published.toSeq == Seq(3))
+      s.scheduler.force(s.room.target(s.room.commit("a" -> Some("b")), fromMemory = true))
+      assert(s.published.toSeq == Seq(3, 4))
+      s.scheduler.close()
+    }
+  }
+}

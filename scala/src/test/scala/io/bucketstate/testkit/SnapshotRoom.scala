@@ -1,0 +1,110 @@
+package io.bucketstate.testkit
+
+import java.io.ByteArrayOutputStream
+import java.nio.file.Path
+import java.util.UUID
+
+import scala.util.Using
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
+import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
+import io.bucketstate.table.{Record, RecordOp}
+
+/**
+ * A store's changelogs made by hand from strings, and a snapshotter over them, without Spark or a table.
+ *
+ * @param maxFileBytes 1 for a file per bucket
+ */
+final class SnapshotRoom(
+    store: FileStore,
+    folder: Path,
+    maxRuns: Int = 3,
+    maxFileBytes: Long = Long.MaxValue
+) extends AutoCloseable {
+  private val numBuckets = 4
+  private val assigner = new BucketAssigner(numBuckets)
+  private var models = Vector(Map.empty[String, String])
+
+  val runs: RunAccess =
+    new RunAccess(
+      store,
+      BlockCodec.Lz4,
+      () => WorkFolder(folder.resolve("work"), temporary = true),
+      maxFileBytes
+    )
+
+  val snapshotter: Snapshotter = new Snapshotter(
+    store,
+    assigner,
+    new KnownFamilies(Changes.descriptor(0), others = false),
+    runs,
+    "test",
+    _ => None,
+    maxRuns
+  )
+
+  def newest: Long = models.size - 1L
+
+  /** The state at a version. */
+  def model(version: Long): Map[String, String] = models(version.toInt)
+
+  /** Writes the next version's changelog. */
+  def commit(changes: (String, Option[String])*): Long = {
+    val next = changes.foldLeft(models.last) {
+      case (model, (key, Some(value))) => model.updated(key, value)
+      case (model, (key, None))        => model.removed(key)
+    }
+    val writes = changes.map { case (key, value) =>
+      Write(bucketOf(key), key.getBytes.toSeq, value.map(_.getBytes.toSeq))
+    }
+    models :+= next
+    val header =
+      ChangelogHeader(
+        newest,
+        UUID.nameUUIDFromBytes(s"$newest".getBytes),
+        numBuckets,
+        BucketAssigner.HashName,
+        BlockCodec.Lz4
+      )
+    val out = new ByteArrayOutputStream
+    Using.resource(new ChangelogWriter) { writer =>
+      val family = Changes.family(0, numBuckets, writes, next.size.toLong)
+      writer.encode(header, Changes.set(Seq(family))).writeTo(out)
+    }
+    store.write(Attempt(newest).changelog)(_.write(out.toByteArray))
+    newest
+  }
+
+  def target(version: Long, fromMemory: Boolean = false): SnapshotTarget =
+    SnapshotTarget(Attempt(version), None, Option.when(fromMemory)(memory(version)))
+
+  /** What the runs of a manifest hold. */
+  def contentOf(manifest: Manifest): Map[String, String] =
+    Runs
+      .drain(runs.readers.scanAll(manifest.runs, dropRemovals = true))
+      .iterator
+      .map { case (place, value) =>
+        new String(Runs.keyOf(place)) -> new String(value.getOrElse(Nil).toArray)
+      }
+      .toMap
+
+  def close(): Unit = runs.close()
+
+  private def bucketOf(key: String): Int = {
+    val bytes = key.getBytes
+    assigner.bucket(assigner.hash(bytes, 0, bytes.length))
+  }
+
+  private def memory(version: Long): BucketSource = new BucketSource {
+    def families: Iterable[Int] = Seq(0)
+    def read(family: Int, bucket: Int, sink: io.bucketstate.table.RecordSink): Unit =
+      model(version).foreach { case (key, value) =>
+        if (bucketOf(key) == bucket) sink(Record.of(key.getBytes, value.getBytes), RecordOp.Put)
+      }
+  }
+}
