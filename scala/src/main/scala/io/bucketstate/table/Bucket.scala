@@ -86,6 +86,14 @@ private[table] final class Bucket(index: FamilyIndex) {
     -1
   }
 
+  /** Brings the place of a hash into the processor's cache; what it returns means nothing. Writer only. */
+  def touch(rawHash: Int): Int = {
+    val a = arrays
+    val i = a.firstIndex(normal(rawHash))
+    val hash = a.hashes.getPlain(i)
+    if (a.slots.getPlain(i) == null) hash else hash + 1
+  }
+
   /** What the slot leads to. Writer only. */
   def at(slot: Int): AnyRef = content(arrays.slots.getPlain(slot))
 
@@ -201,6 +209,7 @@ private[table] object Bucket {
 
   private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
     var current = slot
+    if (current eq entry) return true // without a look at what the slot holds
     while (current.isInstanceOf[Entry]) {
       if (current eq entry) return true
       current = current.asInstanceOf[Entry].older

@@ -83,6 +83,7 @@ private[table] final class ChangeList(numBuckets: Int) {
 private object ChangeList {
   private final val FirstLength = 16
   private final val FewChanges = 1024
+  private final val Ahead = 32
 
   private final class GroupedChanges(
       override val descriptor: FamilyDescriptor,
@@ -90,13 +91,31 @@ private object ChangeList {
       override val keyCount: Long,
       val entries: Array[Entry]
   ) extends FamilyChanges {
+    private[this] var cached = 0 // of no meaning: what was read ahead
+
     override def foreach(sink: ChangeSink): Unit = {
       var i = 0
       while (i < entries.length) {
-        val entry = entries(i)
-        if (entry.isVisibleChange) sink(entry.bucket, entry.op, entry.bytes)
+        val until = Math.min(i + Ahead, entries.length)
+        touch(i, until)
+        while (i < until) {
+          val entry = entries(i)
+          if (entry.isVisibleChange) sink(entry.bucket, entry.op, entry.bytes)
+          i += 1
+        }
+      }
+    }
+
+    /** Brings both ends of records into the processor's cache: it waits for many at once. */
+    private def touch(from: Int, until: Int): Unit = {
+      var sum = cached
+      var i = from
+      while (i < until) {
+        val record = entries(i).bytes
+        sum += record(record.length - 1)
         i += 1
       }
+      cached = sum
     }
   }
 }

@@ -25,6 +25,7 @@ private[table] final class FamilyTable(
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] var keys = buckets.initialKeys
   private[this] var recordBytes = 0L
+  private[this] var cached = 0 // of no meaning: what was read ahead
 
   override def keyCount: Long = keys
 
@@ -157,7 +158,24 @@ private[table] final class FamilyTable(
       joined
     }
 
-  override def settle(entry: Entry): Unit = {
+  override def settle(entries: Array[Entry], from: Int, until: Int): Unit = {
+    var sum = cached
+    var i = from
+    while (i < until) {
+      val entry = entries(i)
+      sum += buckets.known(entry.bucket).touch(entry.hash)
+      if (entry.older.isInstanceOf[Entry]) sum += 1
+      i += 1
+    }
+    cached = sum
+    i = from
+    while (i < until) {
+      settle(entries(i))
+      i += 1
+    }
+  }
+
+  private def settle(entry: Entry): Unit = {
     val bucket = buckets.known(entry.bucket)
     val i = bucket.indexOf(entry)
     if (i < 0) throw new IllegalStateException("a committed entry is not in its table")
@@ -165,7 +183,7 @@ private[table] final class FamilyTable(
       if (entry.isRemoval) null
       else if (entry.isMerge) MergeChain.settled(entry)
       else entry.bytes
-    recordBytes += MergeChain.heap(settled, null) - MergeChain.heap(entry, null)
+    recordBytes -= freed(entry, settled)
     val head = bucket.at(i)
     if (head eq entry) {
       if (settled != null) bucket.replace(i, settled)
@@ -176,6 +194,11 @@ private[table] final class FamilyTable(
       newer.older = settled
     }
   }
+
+  /** Heap that settling gives back. In the common case its record, which lies elsewhere, is not looked at. */
+  private def freed(entry: Entry, settled: AnyRef): Long =
+    if (settled eq entry.bytes) EntrySize + MergeChain.heap(entry.older, null)
+    else MergeChain.heap(entry, null) - MergeChain.heap(settled, null)
 
   /** Takes back entries that are the newest of their keys. */
   def undo(entries: Array[Entry], keysBefore: Long): Unit = {

@@ -4,7 +4,7 @@ package io.bucketstate.table
 private[table] object Slots {
 
   // Sizes on a 64-bit JVM with compressed pointers, objects aligned to 8 bytes.
-  private final val EntrySize = 40L
+  final val EntrySize = 40L
 
   /** The record of what a slot holds: that of the newest entry where there are several. */
   def recordOf(slot: AnyRef): Array[Byte] =

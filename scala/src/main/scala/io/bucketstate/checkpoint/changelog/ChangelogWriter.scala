@@ -26,6 +26,7 @@ final class ChangelogWriter(
   private val out = new ChunkedBuffer
   private val small = new LittleEndian.Writer
   private val crc = new CRC32C
+  private val worth = new CompressionWorth
   private val blocks = ArrayBuffer.empty[ChangelogBlock]
   private var compressor: BlockCompressor = BlockCodec.Raw.newCompressor()
   private var compressorOf: BlockCodec = BlockCodec.Raw
@@ -91,6 +92,7 @@ final class ChangelogWriter(
     blocks.clear()
     startBlock()
     split = false
+    worth.reset()
     // One huge value must not hold its memory for ever.
     if (raw.length > 16 * blockBytes) raw = new Array[Byte](2 * blockBytes)
   }
@@ -171,7 +173,8 @@ final class ChangelogWriter(
     val length = until - from
     out.reserve(math.max(compressor.bound(length), length))
     val offset = out.length
-    val compressed = compressor.compress(raw, from, length, out.array, out.position)
+    val compressed =
+      if (worth.isTried()) worth.of(compress(from, length), length) else length
     val shrinks = compressed < length
     if (!shrinks) System.arraycopy(raw, from, out.array, out.position, length)
     val stored = if (shrinks) compressed else length
@@ -183,6 +186,9 @@ final class ChangelogWriter(
       ChangelogBlock(family, first, last, offset, stored, length, n, codec, crc.getValue.toInt)
     ()
   }
+
+  private def compress(from: Int, length: Int): Int =
+    compressor.compress(raw, from, length, out.array, out.position)
 
   private def encodeEnd(footer: ChangelogFooter, headerCrc: Int): Unit = {
     val offset = out.length

@@ -120,11 +120,17 @@ final class CompactRowCodec(schema: StructType) {
     while (done < bitSetBytes) {
       val word = Platform.getLong(base, rowStart + done)
       var b = 0
-      while (b < 8) {
-        val bits = (word >>> (8 * b)).toByte
-        if (done + b < nullBytes) target(at + done + b) = bits else if (bits != 0) return false
-        b += 1
-      }
+      if (word == 0L) { // the usual case: nothing is null
+        while (b < 8 && done + b < nullBytes) {
+          target(at + done + b) = 0
+          b += 1
+        }
+      } else
+        while (b < 8) {
+          val bits = (word >>> (8 * b)).toByte
+          if (done + b < nullBytes) target(at + done + b) = bits else if (bits != 0) return false
+          b += 1
+        }
       done += 8
     }
     // Bits past the last field have no field to belong to.
