@@ -19,6 +19,14 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
     finally reader.release()
   }
 
+  /** The same for a caller that releases it itself. */
+  def held(file: RunFile): F =
+    heldIfOpen(file.name) match {
+      case Some(reader) => reader
+      // Outside the lock: a fetch may take long, and others want files that are open.
+      case None => kept(file.name, open(file))
+    }
+
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
   def retain(names: Set[String]): Unit = synchronized {
     val gone = files.view.filterKeys(!names.contains(_)).toMap
@@ -33,27 +41,25 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
     retain(Set.empty)
   }
 
-  private def held(file: RunFile): F =
-    synchronized(files.get(file.name).map(holding)).getOrElse {
-      // Outside the lock: a fetch may take long, and others want files that are open.
-      val opened = open(file)
-      synchronized {
-        files.get(file.name) match {
-          case Some(first) =>
-            opened.close()
-            holding(first)
-          case None if closed =>
-            opened.close()
-            throw new IllegalStateException(s"the readers of ${file.name} were closed")
-          case None =>
-            files(file.name) = opened
-            holding(opened)
-        }
-      }
-    }
+  private def heldIfOpen(name: String): Option[F] = synchronized {
+    val found = files.get(name)
+    if (found.isDefined) found.get.hold()
+    found
+  }
 
-  private def holding(reader: F): F = {
-    reader.hold()
-    reader
+  /** Another thread may have opened the same file, or closed all, meanwhile. */
+  private def kept(name: String, opened: F): F = synchronized {
+    heldIfOpen(name) match {
+      case Some(first) =>
+        opened.close()
+        first
+      case None if closed =>
+        opened.close()
+        throw new IllegalStateException(s"the readers of $name were closed")
+      case None =>
+        files(name) = opened
+        opened.hold()
+        opened
+    }
   }
 }

@@ -39,6 +39,10 @@ final case class RunFile(
     times: Option[TimeSpan] = None
 ) {
   def overlaps(span: BucketSpan): Boolean = buckets.exists(_.overlaps(span))
+
+  /** Whether it may hold keys of that bucket. */
+  def holds(family: Int, bucket: Int): Boolean =
+    buckets.exists(b => b.family == family && b.holds(bucket))
 }
 
 /**

@@ -14,6 +14,9 @@ import io.bucketstate.table.Record
  * the others one data block each. Every block that is read is verified; damage is a `CorruptException`,
  * never a key that is not there.
  *
+ * The first lookup counts most when nothing is compiled or linked yet, so on its way there are few closures
+ * and no messages are put together that nobody reads: each would cost about a millisecond then.
+ *
  * Thread-safe. What one thread reads does not keep others waiting for longer than one read takes.
  */
 private[checkpoint] final class RunFileLookup private (
@@ -30,11 +33,11 @@ private[checkpoint] final class RunFileLookup private (
   def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = {
     requireOpen()
     val wanted = RunFormat.keyOf(family, bucket, key)
-    damage.guard("index")(indexed().find(wanted)) match {
-      case None     => Lookup.Absent
-      case Some(at) =>
-        val block = blocks.read(at, "data block")
-        damage.guard(s"data block at byte ${at.offset}")(search(block, wanted))
+    damage.guard("index or a data block") {
+      indexed().find(wanted) match {
+        case None     => Lookup.Absent
+        case Some(at) => search(blocks.read(at, "data block"), wanted)
+      }
     }
   }
 
@@ -108,13 +111,16 @@ private[checkpoint] object RunFileLookup {
 
   private def understood(file: RunFile, path: Path, opened: ReadableFile): Option[RunFileLookup] = {
     val damage = RunFormat.damageOf(file, path)
-    for {
-      footer <- SstFooter.read(opened, damage)
-      blocks = new SstBlocks(opened, footer, damage)
-      layout <- SstLayout.read(blocks, footer.metaindex, damage)
-    } yield {
-      RunFormat.checkEntries(file, layout.entries, damage)
-      new RunFileLookup(path, opened, blocks, layout.index, damage)
+    SstFooter.read(opened, damage) match {
+      case None         => None
+      case Some(footer) =>
+        val blocks = new SstBlocks(opened, footer, damage)
+        SstLayout.read(blocks, footer.metaindex, damage) match {
+          case None         => None
+          case Some(layout) =>
+            RunFormat.checkEntries(file, layout.entries, damage)
+            Some(new RunFileLookup(path, opened, blocks, layout.index, damage))
+        }
     }
   }
 

@@ -1,5 +1,6 @@
 package io.bucketstate.checkpoint.run
 
+import scala.collection.AbstractIterator
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.Closing
@@ -26,12 +27,8 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
     merged(newestFirst, _ => true, _.scanAll(), dropRemovals)
 
   /** What these runs, newest first, say of a key. Verifies the blocks that it reads, and no others. */
-  def get(newestFirst: Seq[Run], family: Int, bucket: Int, key: Array[Byte]): Lookup = {
-    val files = newestFirst.iterator
-      .flatMap(_.files)
-      .filter(_.buckets.exists(b => b.family == family && b.holds(bucket)))
-    Lookup.combined(files.map(file => searched.using(file)(_.get(family, bucket, key))))
-  }
+  def get(newestFirst: Seq[Run], family: Int, bucket: Int, key: Array[Byte]): Lookup =
+    Lookup.combined(new Answers(newestFirst.iterator, family, bucket, key))
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
   def retain(names: Set[String]): Unit =
@@ -45,6 +42,31 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
   def shed(): Unit = searched.all.foreach(_.shed())
 
   def close(): Unit = Closing.all(Seq(searched, scanned))
+
+  /** What each file that may have a key says of it; none is asked before its answer is wanted. */
+  private final class Answers(runs: Iterator[Run], family: Int, bucket: Int, key: Array[Byte])
+      extends AbstractIterator[Lookup] {
+    private[this] var files = Iterator[RunFile]()
+    private[this] var file: RunFile = _ // to be asked next, once it is found
+
+    def hasNext: Boolean = {
+      while (file == null && (files.hasNext || runs.hasNext))
+        if (!files.hasNext) files = runs.next().files.iterator
+        else {
+          val some = files.next()
+          if (some.holds(family, bucket)) file = some
+        }
+      file != null
+    }
+
+    def next(): Lookup = {
+      if (!hasNext) throw new NoSuchElementException("all files were asked")
+      val reader = searched.held(file)
+      file = null
+      try reader.get(family, bucket, key)
+      finally reader.release()
+    }
+  }
 
   private def merged(
       newestFirst: Seq[Run],

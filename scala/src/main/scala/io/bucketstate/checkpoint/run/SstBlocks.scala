@@ -28,7 +28,7 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
     val block = new ByteSlice(stored, 0, size)
     if (stored(size) == NoCompression) block
     else {
-      val raw = inflated(stored(size), block, s"$part at byte ${at.offset}")
+      val raw = inflated(stored(size), block, part, at.offset)
       new ByteSlice(raw, 0, raw.length)
     }
   }
@@ -57,8 +57,14 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
     stored
   }
 
-  private def inflated(kind: Byte, block: ByteSlice, part: String): Array[Byte] = {
-    val codec = codecs.getOrElse(kind, throw damage(s"the $part has compression $kind"))
+  private def inflated(kind: Byte, block: ByteSlice, part: String, at: Long): Array[Byte] = {
+    val codec = codecOf(kind)
+    if (codec == null) {
+      throw damage(
+        s"expected the $part at byte $at to be compressed by Snappy (1), LZ4 (4) or " +
+          s"Zstandard (7), found $kind"
+      )
+    }
     var raw: Array[Byte] = null
     val length =
       try {
@@ -67,9 +73,11 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
         // Snappy's own format begins with the length, too.
         val from = if (codec == BlockCodec.SnappyRaw) block else bytes.rest
         codec.decompress(from.array, from.offset, from.length, raw, raw.length)
-      } catch { case e: Exception => throw damage(s"the $part cannot be decompressed", e) }
+      } catch {
+        case e: Exception => throw damage(s"the $part at byte $at cannot be decompressed", e)
+      }
     if (length != raw.length) {
-      throw damage.mismatch(s"the $part to have a raw length of", raw.length, length)
+      throw damage.mismatch(s"the $part at byte $at to have a raw length of", raw.length, length)
     }
     raw
   }
@@ -83,9 +91,10 @@ private[run] object SstBlocks {
   private val NoCompression: Byte = 0
   private val MaxBytes = Int.MaxValue - 64L // what an array can hold, with the trailer
 
-  private val codecs = Map[Byte, BlockCodec](
-    1.toByte -> BlockCodec.SnappyRaw,
-    4.toByte -> BlockCodec.Lz4,
-    7.toByte -> BlockCodec.ZStd
-  )
+  private def codecOf(kind: Byte): BlockCodec = kind match {
+    case 1 => BlockCodec.SnappyRaw
+    case 4 => BlockCodec.Lz4
+    case 7 => BlockCodec.ZStd
+    case _ => null
+  }
 }

@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint.run
 
-import scala.collection.mutable
+import java.nio.charset.StandardCharsets.US_ASCII
+import java.util.HashMap
 
 import io.bucketstate.checkpoint.io.ByteSlice
 
@@ -23,11 +24,11 @@ private[run] final class SstValues(block: ByteSlice) extends SstEntries(block) {
 private[run] object SstValues {
 
   /** All of a block whose keys are names. */
-  def byName(block: ByteSlice): collection.Map[String, ByteSlice] = {
+  def byName(block: ByteSlice): HashMap[String, ByteSlice] = {
     val entries = new SstValues(block)
-    val all = mutable.HashMap.empty[String, ByteSlice]
+    val all = new HashMap[String, ByteSlice]
     while (entries.advance())
-      all(new String(entries.key, 0, entries.keyLength, "UTF-8")) = entries.value
+      all.put(new String(entries.key, 0, entries.keyLength, US_ASCII), entries.value)
     all
   }
 }
