@@ -1,12 +1,19 @@
 package io.bucketstate
 
+import java.time.Clock
 import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.spark.{BucketedReadStore, BucketedStore, SparkMetrics, SparkSettings}
+import io.bucketstate.spark.{
+  BucketedReadStore,
+  BucketedStore,
+  SparkMetrics,
+  SparkSettings,
+  StoreDefinition
+}
 
 /**
  * The state store provider: what users name in `spark.sql.streaming.stateStore.providerClass`.
@@ -35,15 +42,18 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
         "BucketedStateStoreProvider."
     )
     store = new BucketedStore(
-      stateStoreId,
-      keySchema,
-      valueSchema,
-      keyStateEncoderSpec,
-      useColumnFamilies,
-      useMultipleValuesPerKey,
+      StoreDefinition(
+        stateStoreId,
+        keySchema,
+        valueSchema,
+        keyStateEncoderSpec,
+        useColumnFamilies,
+        useMultipleValuesPerKey
+      ),
       SparkSettings.read(storeConfs),
       storeConfs,
       hadoopConf,
+      Clock.systemUTC(),
       () => UUID.randomUUID()
     )
   }

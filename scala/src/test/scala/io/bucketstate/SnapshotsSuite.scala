@@ -252,7 +252,11 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
     withFolder { folder =>
       FaultyFileManager.script(folder) { script =>
         val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
-        val conf = spark("stateStore.unloadOnCommit" -> "true", "minBatchesToRetain" -> "10")
+        val conf = spark(
+          "stateStore.unloadOnCommit" -> "true",
+          "minBatchesToRetain" -> "10",
+          "stateStore.bucketed.snapshot.maxVersions" -> "1000" // snapshots list as well
+        )
         def lists = script.calls.count(_.startsWith("list runs"))
         val each = (0 until 12).map { n =>
           val before = lists
@@ -264,6 +268,25 @@ class SnapshotsSuite extends AnyFunSuite with Eventually {
         }
         assert(each.count(_ > 0) == 4, s"minVersionsToDelete is 0.3 x 10: $each")
       }
+    }
+  }
+
+  test("stores that live for one batch finish the snapshots that became due in it") {
+    withHarness { harness =>
+      val conf = spark(
+        "stateStore.unloadOnCommit" -> "true",
+        "stateStore.bucketed.snapshot.maxVersions" -> "3"
+      )
+      (0 until 10).foreach { n =>
+        val provider = harness.provider(conf: _*)
+        batch(provider, n.toLong)(((n % 4).toLong, "a") -> (n.toLong, "x"))()
+        provider.doMaintenance()
+        provider.close()
+      }
+      assert(manifests(harness) == Seq(3L, 6L, 9L))
+      val provider = harness.provider(conf: _*)
+      assert(contents(provider.getReadStore(10)).size == 4)
+      provider.close()
     }
   }
 

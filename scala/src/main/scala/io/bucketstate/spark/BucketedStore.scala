@@ -1,5 +1,6 @@
 package io.bucketstate.spark
 
+import java.nio.file.Path
 import java.time.Clock
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
@@ -12,9 +13,12 @@ import org.apache.spark.sql.types.StructType
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangeFeed
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStores}
+import io.bucketstate.checkpoint.manifest.{Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.RetentionRules
+import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
 import io.bucketstate.store.{
@@ -23,10 +27,35 @@ import io.bucketstate.store.{
   LineageCheck,
   Opened,
   StoreMaintenance,
+  StoreSnapshots,
   TableKeeper,
-  Ticker
+  Ticker,
+  WarmUp
 }
 import io.bucketstate.table.StateTable
+
+/**
+ * What Spark says of a store when it makes its provider.
+ *
+ * @param multiValued whether keys of the default family may have several values
+ */
+private[bucketstate] final case class StoreDefinition(
+    id: StateStoreId,
+    keySchema: StructType,
+    valueSchema: StructType,
+    keySpec: KeyStateEncoderSpec,
+    useColumnFamilies: Boolean,
+    multiValued: Boolean
+) {
+  def default: FamilySchema = FamilySchema(
+    StateStore.DEFAULT_COL_FAMILY_NAME,
+    keySchema,
+    valueSchema,
+    keySpec,
+    multiValued,
+    isInternal = false
+  )
+}
 
 /**
  * One store of one query run: opens versions for tasks, one writer at a time, readers beside it.
@@ -35,47 +64,60 @@ import io.bucketstate.table.StateTable
  * loads it. Thread-safe.
  */
 private[bucketstate] final class BucketedStore(
-    val id: StateStoreId,
-    keySchema: StructType,
-    valueSchema: StructType,
-    keySpec: KeyStateEncoderSpec,
-    useColumnFamilies: Boolean,
-    multiValued: Boolean,
+    definition: StoreDefinition,
     config: StoreConfig,
     conf: StateStoreConf,
     hadoopConf: Configuration,
+    clock: Clock,
     newId: () => UUID
 ) extends EndsWithSession {
+  val id: StateStoreId = definition.id
+
   private[this] val ticker = Ticker.System
-  private[this] val registry = {
-    val name = StateStore.DEFAULT_COL_FAMILY_NAME
-    new FamilyRegistry(
-      FamilySchema(name, keySchema, valueSchema, keySpec, multiValued, isInternal = false),
-      useColumnFamilies
-    )
-  }
+  private[this] val registry =
+    new FamilyRegistry(definition.default, definition.useColumnFamilies)
   private[this] val assigner = new BucketAssigner(config.numBuckets)
   private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
   private[this] val files = FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf)
-  private[this] val families = new KnownFamilies(registry.default.descriptor(0), useColumnFamilies)
-  private[this] val snapshots = new StoreSnapshots(
-    id,
-    config,
-    conf,
-    hadoopConf,
+  private[this] val families =
+    new KnownFamilies(registry.default.descriptor(0), definition.useColumnFamilies)
+  private[this] val runs =
+    new RunAccess(files, codec, () => workFolder, config.maxRunFileBytes, clock)
+  private[this] val warmUp =
+    new WarmUp(id.toString, config.numBuckets, SparkErrors.cannotLoad(id, _))
+  private[this] val recovery = new Recovery(
     files,
-    codec,
     assigner,
     families,
-    registry.of(_).map(_.json),
-    ticker,
-    Clock.systemUTC()
+    runs,
+    RepairRules(
+      config.spark.repair,
+      config.spark.repairAfterFailures,
+      config.spark.repairMaxChangelogs
+    ),
+    warmUp,
+    table => if (config.restoreEagerly) warmUp.now(table)
   )
-  private[this] val keeper: TableKeeper =
-    new TableKeeper(load, config.spark.versionsInMemory, restored)
+  private[this] val keeper = new TableKeeper(load, config.spark.versionsInMemory)
+  private[this] val snapshotter = new Snapshotter(
+    files,
+    assigner,
+    families,
+    runs,
+    id.toString,
+    registry.of(_).map(_.json),
+    config.maxRuns
+  )
+  private[this] val snapshots = new StoreSnapshots(
+    keeper,
+    snapshotter,
+    SnapshotPlan(config.snapshotMaxVersions, config.snapshotMaxBytes),
+    runs,
+    files.location,
+    published
+  )
   private[this] val lock = new WriterLock(id, config.lockAcquireTimeoutMs, ticker)
-  private[this] val committer =
-    new Committer(files, assigner, codec, ticker)
+  private[this] val committer = new Committer(files, assigner, codec, ticker)
   private[this] val maintenance = new StoreMaintenance(
     files,
     RetentionRules(
@@ -84,10 +126,11 @@ private[bucketstate] final class BucketedStore(
     ),
     config.spark.minVersionsToDelete,
     conf.unloadOnCommit,
-    () => snapshots.inFlight,
-    Clock.systemUTC()
+    () => snapshotter.inFlight,
+    clock
   )
-  private[this] val validator = new RowValidator(id, keySchema, valueSchema, conf)
+  private[this] val validator =
+    new RowValidator(id, definition.keySchema, definition.valueSchema, conf)
   @volatile private[this] var newestBuiltOn = Attempt(0L)
 
   /** Milliseconds a read store took to load what its task's write store then finds in memory, or -1. */
@@ -126,7 +169,7 @@ private[bucketstate] final class BucketedStore(
     val stamp = lock.acquire()
     try {
       val start = ticker.nanos
-      val opened = loading(keeper.openForWrite(version, base))
+      val opened = opening(keeper.openForWrite(version, base))
       reader.foreach(requireSameCommit(_, opened))
       val readerMs = loadedByReader.getAndSet(-1L)
       val loadMs = opened match {
@@ -135,7 +178,7 @@ private[bucketstate] final class BucketedStore(
       }
       newestBuiltOn = Attempt(version, base)
       if (!config.snapshotsInCommit) {
-        snapshots.due(keeper, newestBuiltOn).foreach(snapshots.submit)
+        snapshots.due(newestBuiltOn).foreach(snapshots.submit)
       }
       val ids = CheckpointIds.forStore(conf.enableStateStoreCheckpointIds, base, newId)
       val lineage = checkOf(opened, version, base)
@@ -161,7 +204,7 @@ private[bucketstate] final class BucketedStore(
     requireVersion(version)
     lock.failIfClosed("ACQUIRED", "load")
     val start = ticker.nanos
-    val opened = loading(keeper.openForRead(version, checkpointId))
+    val opened = opening(keeper.openForRead(version, checkpointId))
     val table = opened.table
     opened match {
       case _: Opened.Reloaded => loadedByReader.set(ticker.millisSince(start))
@@ -187,7 +230,7 @@ private[bucketstate] final class BucketedStore(
     requireReplay(from, to)
     lock.failIfClosed("ACQUIRED", "load")
     val recovered =
-      loading(snapshots.recovery.loadFrom(Attempt(from, fromId), Attempt(to, toId)))
+      loading(recovery.loadFrom(Attempt(from, fromId), Attempt(to, toId)))
     val table = expecting(recovered).table
     new ReplayedState(id, table, viewsOf(table, _), validator)
   }
@@ -226,6 +269,7 @@ private[bucketstate] final class BucketedStore(
   /** Waits for a task that still writes, within the lock's time limit. */
   def close(): Unit = if (lock.close()) {
     SessionEnd.forget(this)
+    warmUp.stop()
     snapshots.close(finish = conf.unloadOnCommit && !ended)
     keeper.forget()
     committer.close()
@@ -239,14 +283,39 @@ private[bucketstate] final class BucketedStore(
   }
 
   private def load(version: Long, checkpointId: Option[String]): Recovered =
-    expecting(snapshots.recovery.load(version, checkpointId))
+    expecting(recovery.load(version, checkpointId))
 
   private def expecting(recovered: Recovered): Recovered = {
     if (recovered.table.newest > 0) validator.expectRestored()
     recovered
   }
 
-  private def restored(recovered: Recovered): Unit = snapshots.restored(keeper, recovered)
+  /** Snapshots go on from what became the table. */
+  private def opening(open: => Opened): Opened = {
+    val opened = loading(open)
+    opened match {
+      case Opened.Reloaded(recovered, true) => snapshots.restored(recovered)
+      case _                                => ()
+    }
+    opened
+  }
+
+  private def published(manifest: Manifest): Unit = {
+    recovery.renewed(manifest)
+    if (conf.reportSnapshotUploadLag) {
+      SparkInternals
+        .runId(hadoopConf)
+        .foreach(SparkInternals.reportSnapshot(id, _, manifest.version, clock.millis()))
+    }
+  }
+
+  private def workFolder: WorkFolder = config.localDir match {
+    case Some(folder) =>
+      // The same for the same store, so that a restart on this machine finds its copies.
+      val own = UUID.nameUUIDFromBytes(files.location.getBytes("UTF-8")).toString
+      WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
+    case None => WorkFolder(SparkInternals.newLocalFolder().toPath, temporary = true)
+  }
 
   private def viewsOf(table: StateTable, version: Long): FamilyViews =
     new FamilyViews(registry, table, version, assigner)
@@ -309,22 +378,21 @@ private[bucketstate] final class BucketedStore(
     override def commit(): StateStoreMetrics = {
       try {
         lineage.settle()
-        keeper.requireVerified(opened.table)
-        opened.table.requireSound()
+        opened.table.requireVerified()
       } catch {
         // A read that failed says nothing of what is in memory. A table that is not sound is loaded anew.
         case e @ (_: ConflictException | _: MissingException | _: CorruptException) =>
           keeper.forget()
           throw e
       }
-      val due = if (config.snapshotsInCommit) snapshots.due(keeper, newestBuiltOn) else None
+      val due = if (config.snapshotsInCommit) snapshots.due(newestBuiltOn) else None
       val figures =
         try {
           val written = publish()
           due.foreach(snapshots.run)
           written
         } finally due.foreach(snapshots.giveUp)
-      if (forceSnapshot) snapshots.force(keeper, Attempt(opened.table.newest, ids.own))
+      if (forceSnapshot) snapshots.force(Attempt(opened.table.newest, ids.own))
       if (conf.commitValidationEnabled) {
         StateStore.reportCommitToCoordinator(opened.table.newest, id, hadoopConf)
       }
@@ -335,7 +403,8 @@ private[bucketstate] final class BucketedStore(
       val commitId = newId()
       val figures = committer.commit(opened.table, ids, commitId, opened.commitId)
       keeper.committed(opened.table, commitId, ids.own)
-      snapshots.checkpointed(opened.table, figures(MetricKey.ChangelogBytes))
+      snapshots.checkpointed(opened.table.newest, figures(MetricKey.ChangelogBytes))
+      warmUp.again(opened.table)
       figures
     }
 
@@ -362,6 +431,7 @@ private[bucketstate] final class BucketedStore(
         FamilyViews.keyCount(opened.table),
         opened.table.memoryBytes,
         figures ++ openingFigures ++ snapshots.drainFigures(opened.table.newest) ++ Map(
+          MetricKey.WarmUpFailures -> warmUp.drainFailures(),
           MetricKey.LazyLoads -> (opened.table.lazyLoads - lazyLoadsBefore),
           MetricKey.RetentionFailures -> maintenance.failures,
           MetricKey.InternalKeys -> FamilyViews.internalKeyCount(opened.table),

@@ -43,7 +43,8 @@ private[bucketstate] final class BucketLoading {
   }
 
   /**
-   * Loads one bucket after another in the background, until one fails.
+   * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another
+   * in the background, until something fails.
    *
    * @param isWanted asked before each bucket
    * @param onFailure told of the failure
@@ -56,11 +57,12 @@ private[bucketstate] final class BucketLoading {
   ): Unit =
     if (!table.isResident) {
       BackgroundPool.submit { () =>
-        try
+        try {
+          table.requireVerified()
           (0 until numBuckets).iterator
             .takeWhile(_ => !stopped && isWanted())
             .foreach(bucket => table.families.foreach(_.load(bucket)))
-        catch { case NonFatal(failure) => onFailure(failure) }
+        } catch { case NonFatal(failure) => onFailure(failure) }
       }
     }
 

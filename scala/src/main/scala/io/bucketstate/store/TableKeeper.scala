@@ -7,7 +7,7 @@ import scala.collection.mutable
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.checkpoint.recovery.{Recovered, TailCheck}
+import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.table.StateTable
 
 /** How a version came to be in memory. */
@@ -20,7 +20,12 @@ private[bucketstate] sealed trait Opened {
 private[bucketstate] object Opened {
   final case class Hit(table: StateTable, commitId: Option[UUID]) extends Opened
   final case class Reopened(table: StateTable, commitId: Option[UUID]) extends Opened
-  final case class Reloaded(table: StateTable, commitId: Option[UUID]) extends Opened
+
+  /** @param isKept whether it is what versions are opened from now; else it is for one reader alone */
+  final case class Reloaded(recovered: Recovered, isKept: Boolean) extends Opened {
+    override def table: StateTable = recovered.table
+    override def commitId: Option[UUID] = recovered.commitId
+  }
 }
 
 /**
@@ -30,18 +35,14 @@ private[bucketstate] object Opened {
  *
  * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
  * lock, so two tasks that need the same version load it once.
- *
- * @param onLoad told of each version that was loaded and becomes the table; must not wait
  */
 private[bucketstate] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
-    versionsInMemory: Int,
-    onLoad: Recovered => Unit
+    versionsInMemory: Int
 ) {
   import TableKeeper.Origin
 
   private[this] var table: StateTable = _
-  private[this] var check = TailCheck.Settled // of the table's files
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins = mutable.HashMap.empty[Long, Origin]
 
@@ -75,10 +76,7 @@ private[bucketstate] final class TableKeeper(
       else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
         Some(register(reload(version, checkpointId), version))
       } else None
-    }.getOrElse {
-      val recovered = load(version, checkpointId)
-      Opened.Reloaded(recovered.table, recovered.commitId)
-    }
+    }.getOrElse(Opened.Reloaded(load(version, checkpointId), isKept = false))
 
   def endRead(from: StateTable, version: Long): Unit = synchronized {
     if (from eq table) {
@@ -89,14 +87,6 @@ private[bucketstate] final class TableKeeper(
 
   /** Which commit a version in memory is of; None for the empty store. */
   def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
-
-  /** Throws unless every byte that the table was loaded from has been verified; waits for that. */
-  def requireVerified(in: StateTable): Unit = {
-    val pending = synchronized(if (in eq table) check else TailCheck.Settled)
-    pending.settle()
-    // What is verified need not be remembered, nor the files that it leads to.
-    synchronized(if (check eq pending) check = TailCheck.Settled)
-  }
 
   /** The open version of `in` is durable. */
   def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
@@ -128,14 +118,12 @@ private[bucketstate] final class TableKeeper(
       }
     }
 
-  /** Whether this is the table that versions are opened from now. */
-  def isCurrent(loaded: StateTable): Boolean = synchronized(loaded eq table)
-
   /** Whether a part of the table still lies in files only. */
   def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)
 
   /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
   def forget(): Unit = synchronized {
+    if (table != null) table.abandon()
     table = null
     readers.clear()
     origins.clear()
@@ -153,10 +141,8 @@ private[bucketstate] final class TableKeeper(
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
-    check = recovered.check
     origins(version) = Origin(recovered.commitId, checkpointId)
-    onLoad(recovered)
-    Opened.Reloaded(table, recovered.commitId)
+    Opened.Reloaded(recovered, isKept = true)
   }
 
   private def register(opened: Opened, version: Long): Opened = {

@@ -22,6 +22,13 @@ trait BucketLoader {
    */
   def find(family: Int, key: RecordBuffer): Array[Byte]
 
+  /**
+   * Sees to it that every byte which the table was made of has been verified, those included that nobody has
+   * read yet. Waits for that; throws what is wrong, or `UnavailableException`, after which it may be called
+   * again.
+   */
+  def verifyRest(): Unit
+
   /** Heap that it holds of what was not loaded yet, in bytes. */
   def heldBytes: Long
 
@@ -36,6 +43,7 @@ object BucketLoader {
     override def keyCount(family: Int): Long = 0L
     override def load(family: Int, bucket: Int, sink: RecordSink): Unit = ()
     override def find(family: Int, key: RecordBuffer): Array[Byte] = null
+    override def verifyRest(): Unit = ()
     override def heldBytes: Long = 0L
     override def verify(family: Int, keys: Long): Unit = ()
   }

@@ -126,8 +126,16 @@ trait StateTable {
   /** Whether every bucket can still be had: false once the loading of one failed, and for ever. */
   def isSound: Boolean
 
-  /** Throws unless it is sound: what the loading failed with, as the host tells it. */
-  def requireSound(): Unit
+  /**
+   * Throws unless it is sound, and made of bytes that have all been verified: to be called before anything
+   * is committed on top of it. Waits for what is not verified yet.
+   */
+  def requireVerified(): Unit
+
+  /** Nobody opens versions of it any more: what is loaded ahead of its use is of no use. Any thread. */
+  def abandon(): Unit
+
+  def isAbandoned: Boolean
 
   /** Heap the state takes, estimated from counts kept while it changes. O(buckets). */
   def memoryBytes: Long

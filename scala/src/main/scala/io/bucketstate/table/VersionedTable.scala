@@ -29,6 +29,7 @@ private[table] final class VersionedTable(
   private[this] val loading =
     new TableLoading(loader, host, assigner.numBuckets, () => if (!isResident) host.inUse(this))
   private[this] val history = new ArrayDeque[Changes]()
+  @volatile private[this] var abandoned = false
   @volatile private[this] var lists = FamilyHistory(base)
   private[this] var before: Vector[FamilyTable] = Vector.empty // those at the newest version
   private[this] var keysBefore: Array[Long] = Array.empty // of those, while a version is open
@@ -111,7 +112,14 @@ private[table] final class VersionedTable(
 
   override def isSound: Boolean = loading.isSound
 
-  override def requireSound(): Unit = loading.telling(loading.requireSound())
+  override def requireVerified(): Unit = {
+    loading.telling(loading.requireSound())
+    loader.verifyRest()
+  }
+
+  override def abandon(): Unit = abandoned = true
+
+  override def isAbandoned: Boolean = abandoned
 
   override def memoryBytes: Long = {
     var bytes = loader.heldBytes

@@ -31,6 +31,7 @@ class LoadingSuite extends AnyFunSuite {
       }
     }
     override def find(family: Int, key: RecordBuffer): Array[Byte] = key.toKeyRecord
+    override def verifyRest(): Unit = ()
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys.size)
   }
@@ -186,7 +187,7 @@ class LoadingSuite extends AnyFunSuite {
     val family = table.families.head
     for (_ <- 1 to 2) assertThrows[UnavailableException](family.load(5))
     assert(table.isSound)
-    table.requireSound()
+    table.requireVerified()
     assert(keysOf(family.ranged(null, null, 7)) == keys)
     assert(family.records(7).size == keys.size && table.isResident)
   }

@@ -63,22 +63,32 @@ final class SnapshotRoom(
       Write(bucketOf(key), key.getBytes.toSeq, value.map(_.getBytes.toSeq))
     }
     models :+= next
+    write(newest, s"$newest", writes)
+    newest
+  }
+
+  /** Another attempt writes a version anew, of which the next one knows nothing. */
+  def replace(version: Long): Unit = write(version, s"another $version", Nil)
+
+  private def write(version: Long, commit: String, writes: Seq[Write]): Unit = {
     val header =
       ChangelogHeader(
-        newest,
-        UUID.nameUUIDFromBytes(s"$newest".getBytes),
+        version,
+        commitId(commit),
         numBuckets,
         BucketAssigner.HashName,
-        BlockCodec.Lz4
+        BlockCodec.Lz4,
+        baseId = Option.when(version > 1)(commitId(s"${version - 1}").toString)
       )
     val out = new ByteArrayOutputStream
     Using.resource(new ChangelogWriter) { writer =>
-      val family = Changes.family(0, numBuckets, writes, next.size.toLong)
+      val family = Changes.family(0, numBuckets, writes, model(version).size.toLong)
       writer.encode(header, Changes.set(Seq(family))).writeTo(out)
     }
-    store.write(Attempt(newest).changelog)(_.write(out.toByteArray))
-    newest
+    store.write(Attempt(version).changelog)(_.write(out.toByteArray))
   }
+
+  private def commitId(name: String): UUID = UUID.nameUUIDFromBytes(name.getBytes)
 
   def target(version: Long, fromMemory: Boolean = false): SnapshotTarget =
     SnapshotTarget(Attempt(version), None, Option.when(fromMemory)(memory(version)))

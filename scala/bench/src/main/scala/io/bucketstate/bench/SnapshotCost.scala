@@ -118,7 +118,7 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
     new Snapshotter(store, assigner, families, runs, "bench", _ => None, maxRuns)
 
   private def recovery(runs: RunAccess) =
-    new Recovery(store, assigner, families, runs, RepairRules(false, 0, 0), _ => ())
+    new Recovery(store, assigner, families, runs, RepairRules(false, 0, 0))
 
   private def withRuns[A](body: RunAccess => A): A = {
     def work =

@@ -29,6 +29,7 @@ private[checkpoint] final class BucketFiles(
     miscounted: (Int, Long) => CorruptException
 ) extends BucketLoader {
   @volatile private[this] var sources = new BucketFiles.Sources(runs, tail)
+  @volatile private[this] var check = TailCheck.of(tail)
   private[this] val unfinished = new AtomicInteger(counts.count(_._2 > 0))
 
   override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
@@ -50,7 +51,16 @@ private[checkpoint] final class BucketFiles(
   /** With the last family the files are let go: nobody asks for them again. */
   override def verify(family: Int, keys: Long): Unit = {
     if (keys != keyCount(family)) noting(throw miscounted(family, keys))
-    if (unfinished.decrementAndGet() == 0) sources = null
+    if (unfinished.decrementAndGet() == 0) {
+      sources = null
+      check = TailCheck.Settled
+    }
+  }
+
+  /** What is verified need not be remembered, nor the files that it leads to. */
+  override def verifyRest(): Unit = {
+    check.settle()
+    check = TailCheck.Settled
   }
 
   override def heldBytes: Long = Option(sources).fold(0L)(_.tail.heapBytes)

@@ -14,7 +14,6 @@ import io.bucketstate.table.StateTable
  * @param repaired       manifests that were passed over because they were damaged
  * @param passed         manifests that were tried and passed over this time, the newest first
  * @param replaced       versions whose changelog another attempt has replaced after the next one was built
- * @param check          verifies what has not been read yet
  */
 final case class Recovered(
     table: StateTable,
@@ -23,6 +22,5 @@ final case class Recovered(
     changelogBytes: Seq[(Long, Long)] = Nil,
     repaired: Int = 0,
     passed: Seq[PassedOver] = Nil,
-    replaced: Seq[Long] = Nil,
-    check: TailCheck = TailCheck.Settled
+    replaced: Seq[Long] = Nil
 )

@@ -11,7 +11,7 @@ import io.bucketstate.error.UnavailableException
  * batch, and before its commit, so that nothing is ever committed on top of a byte that nobody has
  * verified. Thread-safe.
  */
-final class TailCheck private (verify: () => Unit) {
+private[recovery] final class TailCheck private (verify: () => Unit) {
   private[this] val task = new AtomicReference(new FutureTask[Unit](() => verify()))
 
   def isDone: Boolean = task.get.isDone
@@ -37,8 +37,8 @@ final class TailCheck private (verify: () => Unit) {
   }
 }
 
-object TailCheck {
-  private[recovery] def of(tail: ChangelogTail): TailCheck =
+private[recovery] object TailCheck {
+  def of(tail: ChangelogTail): TailCheck =
     if (tail.isVerified) Settled else new TailCheck(() => tail.verify())
 
   /** Nothing is left to verify. */

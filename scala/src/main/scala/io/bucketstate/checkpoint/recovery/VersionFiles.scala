@@ -89,8 +89,7 @@ private[checkpoint] final class VersionFiles(
       opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
       opened.map(o => o.file.version -> o.opened.length),
-      replaced = replaced,
-      check = TailCheck.of(tail)
+      replaced = replaced
     )
   }
 

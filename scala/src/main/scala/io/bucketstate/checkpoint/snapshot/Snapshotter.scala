@@ -131,6 +131,8 @@ final class Snapshotter(
       newestFirst: Seq[ChangelogReader],
       full: Boolean
   ): SnapshotRecipe = {
+    val gap = hasGap(newestFirst)
+    if (gap && target.memory.isEmpty) throw unsure(target)
     val material = SnapshotMaterial(
       target.file.version,
       newestFirst.iterator.map(_.length).sum,
@@ -138,7 +140,7 @@ final class Snapshotter(
       base.fold(0L)(_.version),
       base.fold(Seq.empty[Run])(_.runs),
       hasMemory = target.memory.isDefined,
-      doubtsFiles = rewriteNext || hasGap(newestFirst)
+      doubtsFiles = rewriteNext || gap
     )
     SnapshotRecipe(material, maxRuns, full)
   }
@@ -302,6 +304,13 @@ final class Snapshotter(
       s"${store.location}/${target.file.changelog} was replaced: expected commit $expected, found " +
         s"${found.header.commitId}",
       "Another attempt at the version won; the next snapshot takes what it left."
+    )
+
+  private def unsure(target: SnapshotTarget) =
+    new ConflictException(
+      s"a changelog before version ${target.file.version} in ${store.location} was replaced after the next " +
+        "one was built on it, and the state is not all in memory",
+      "No snapshot was made; the next one is, of memory, when all of the state has been loaded."
     )
 
   private def miscounted(target: SnapshotTarget, expected: Long, found: Long) =

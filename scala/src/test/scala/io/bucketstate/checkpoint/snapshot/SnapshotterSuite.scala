@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
 import io.bucketstate.checkpoint.manifest.Manifests
-import io.bucketstate.error.MissingException
+import io.bucketstate.error.{ConflictException, MissingException}
 import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, WatchedFileStore}
 
 /** Snapshots from changelogs, runs and memory, and what protects their files while they are made. */
@@ -90,6 +90,19 @@ class SnapshotterSuite extends AnyFunSuite {
         assert(room.snapshotter.inFlight.isEmpty)
         val second = room.snapshotter.take(room.target(1))
         assert(room.contentOf(second.manifest) == room.model(1))
+      }
+    }
+  }
+
+  test("where memory knows better than the files, a snapshot is made of memory or not at all") {
+    TempFolder.use { folder =>
+      Using.resource(new SnapshotRoom(new MemoryFileStore, folder)) { room =>
+        (1 to 4).foreach(n => room.commit("a" -> Some(s"$n"), s"only $n" -> Some("x")))
+        room.replace(3)
+        assertThrows[ConflictException](room.snapshotter.take(room.target(4)))
+        assertThrows[ConflictException](room.snapshotter.take(room.target(4), full = true))
+        val report = room.snapshotter.take(room.target(4, fromMemory = true))
+        assert(room.contentOf(report.manifest) == room.model(4))
       }
     }
   }

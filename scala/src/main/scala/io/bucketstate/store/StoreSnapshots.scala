@@ -1,0 +1,118 @@
+package io.bucketstate.store
+
+import java.util.UUID
+
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.run.RunAccess
+import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
+import io.bucketstate.config.MetricKey
+
+/**
+ * The snapshots of one store: of what they are made, when, and who is told of them. Thread-safe.
+ *
+ * @param keeper  has the state in memory, as far as it is there
+ * @param runs    closed with this
+ * @param store   for messages
+ * @param publish told of each new manifest
+ */
+private[bucketstate] final class StoreSnapshots(
+    keeper: TableKeeper,
+    snapshotter: Snapshotter,
+    plan: SnapshotPlan,
+    runs: RunAccess,
+    store: String,
+    publish: Manifest => Unit
+) {
+  private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
+  private[this] val scheduler = new SnapshotScheduler(
+    snapshotter,
+    plan,
+    store,
+    published,
+    Ticker.System,
+    Background.ofProcess(Ticker.System)
+  )
+  @volatile private[this] var restoredFrom: Option[Manifest] = None
+  @volatile private[this] var newest = -1L
+  @volatile private[this] var builtOn = (Attempt(0L), Option.empty[UUID]) // and its commit
+
+  /** Version of the newest snapshot that was made, -1 if there was none. */
+  def newestVersion: Long = newest
+
+  /** Data files that a snapshot under way builds on. */
+  def inFlight: Set[String] = snapshotter.inFlight
+
+  /** The keeper has loaded its table. */
+  def restored(recovered: Recovered): Unit = {
+    restoredFrom = recovered.manifest
+    scheduler.restored(recovered)
+  }
+
+  /** A version became durable. */
+  def checkpointed(version: Long, changelogBytes: Long): Unit =
+    scheduler.checkpointed(version, changelogBytes)
+
+  /** The snapshot to be taken now that Spark has opened a version for the next batch. O(1). */
+  def due(version: Attempt): Option[DueSnapshot] = {
+    builtOn = (version, keeper.commitOf(version.version))
+    // When it begins, newer versions may have been built on.
+    Option.when(scheduler.opened(version.version)) {
+      new DueSnapshot(() => {
+        val (newest, commitId) = builtOn
+        targetOf(newest, commitId)
+      })
+    }
+  }
+
+  def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
+
+  def run(snapshot: DueSnapshot): Unit = scheduler.run(snapshot)
+
+  def giveUp(snapshot: DueSnapshot): Unit = scheduler.giveUp(snapshot)
+
+  /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
+  def force(version: Attempt): Unit = {
+    val target = targetOf(version, keeper.commitOf(version.version))
+    try scheduler.force(target)
+    finally target.release()
+  }
+
+  private def targetOf(version: Attempt, commitId: Option[UUID]): SnapshotTarget = {
+    val (memory, release) = keeper.capture(version, commitId).unzip
+    SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
+  }
+
+  /** Figures since the last call, and of now. */
+  def drainFigures(version: Long): Map[MetricKey, Long] = scheduler.drainFigures(version)
+
+  /**
+   * Ends what goes on in the background, and lets go of what is native.
+   *
+   * @param finish whether a snapshot that is due is finished, because there is no later batch to try it again
+   */
+  def close(finish: Boolean): Unit = {
+    if (finish) scheduler.finish()
+    scheduler.close()
+    try runs.close()
+    catch { case NonFatal(e) => log.warn(s"Working files of $store may be left", e) }
+  }
+
+  private def published(manifest: Manifest): Unit = {
+    newest = manifest.version
+    try {
+      // What is not in memory yet is read from the files that the table was restored from.
+      val needed =
+        if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
+      runs.retain(manifest.fileNames ++ needed)
+      publish(manifest)
+    } catch {
+      case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)
+    }
+  }
+}

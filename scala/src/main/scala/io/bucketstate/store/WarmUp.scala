@@ -1,0 +1,59 @@
+package io.bucketstate.store
+
+import java.util.concurrent.atomic.AtomicLong
+
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.table.{LoadHost, StateTable}
+
+/**
+ * Brings into memory what a restored table of one store still has in files: beside the batches, from the
+ * table's first use on, with the threads of the pool. Thread-safe.
+ *
+ * @param store for messages
+ * @param told  what a failure to load a bucket is told as to a task that touches the bucket
+ */
+private[bucketstate] final class WarmUp(
+    store: String,
+    numBuckets: Int,
+    told: Throwable => Throwable
+) extends LoadHost {
+  private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
+  private[this] val loading = new BucketLoading
+  private[this] val failures = new AtomicLong
+  @volatile private[this] var isBroken = false
+
+  override def failureOf(cause: Throwable): Throwable = told(cause)
+
+  /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
+  override def inUse(table: StateTable): Unit = begin(table)
+
+  override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
+
+  /** Loads all of a table before anybody uses it, in parallel. */
+  def now(table: StateTable): Unit = loading.now(table, numBuckets)
+
+  /** Tries again what could not be loaded beside the last batch. */
+  def again(table: StateTable): Unit = if (isBroken) {
+    isBroken = false
+    begin(table)
+  }
+
+  /** Failures since the last call. */
+  def drainFailures(): Long = failures.getAndSet(0L)
+
+  /** Lets it end after the bucket it is at. */
+  def stop(): Unit = loading.stop()
+
+  private def begin(table: StateTable): Unit =
+    loading.later(table, numBuckets, () => !table.isAbandoned, failed(table, _))
+
+  private def failed(table: StateTable, failure: Throwable): Unit = {
+    failures.incrementAndGet()
+    isBroken = table.isSound
+    val next =
+      if (table.isSound) "It is tried again with the next batch"
+      else "No batch is committed on top of it; the next one loads the checkpoint anew"
+    log.warn(s"The state of $store could not be loaded beside the batches. $next.", failure)
+  }
+}
