@@ -111,7 +111,11 @@ private[bucketstate] final class BucketedStore(
   private[this] val snapshots = new StoreSnapshots(
     keeper,
     snapshotter,
-    SnapshotPlan(config.snapshotMaxVersions, config.snapshotMaxBytes),
+    SnapshotPlan(
+      config.snapshotMaxVersions,
+      config.snapshotMaxBytes,
+      compactsBeside = !conf.unloadOnCommit
+    ),
     runs,
     files.location,
     published

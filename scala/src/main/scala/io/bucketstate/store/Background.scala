@@ -3,10 +3,13 @@ package io.bucketstate.store
 /**
  * What a store's work beside the batches is done with.
  *
- * @param isBusy whether tasks are writing
+ * @param threads     for what is soon done
+ * @param longThreads for what takes its time
+ * @param isBusy      whether tasks are writing
  */
 private[bucketstate] final class Background(
     val threads: NeediestFirst,
+    val longThreads: NeediestFirst,
     isBusy: () => Boolean,
     plan: PacePlan,
     ticker: Ticker,
@@ -23,6 +26,7 @@ private[bucketstate] object Background {
   /** With the one pool and the tasks of this process. */
   def ofProcess(ticker: Ticker): Background = new Background(
     BackgroundPool.byNeed,
+    BackgroundPool.longByNeed,
     () => Writers.OfProcess.areActive,
     PacePlan(),
     ticker,

@@ -10,12 +10,15 @@ import java.util.concurrent.{LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
  */
 object BackgroundPool {
   private val Threads = math.max(1, math.min(4, Runtime.getRuntime.availableProcessors / 2))
+
+  /** Besides: what takes long, so that nothing short waits for it. It is at it all the time, but slowly. */
+  private val LongThreads = math.max(1, Threads / 2)
   private val number = new AtomicInteger
 
-  private lazy val pool: ThreadPoolExecutor = {
+  private def pool(threads: Int): ThreadPoolExecutor = {
     val made = new ThreadPoolExecutor(
-      Threads,
-      Threads,
+      threads,
+      threads,
       5L,
       TimeUnit.SECONDS,
       new LinkedBlockingQueue[Runnable](),
@@ -29,7 +32,10 @@ object BackgroundPool {
     made
   }
 
-  private[bucketstate] lazy val byNeed: NeediestFirst = new NeediestFirst(pool)
+  private[bucketstate] lazy val byNeed: NeediestFirst = new NeediestFirst(pool(Threads))
+
+  /** For compactions. */
+  private[bucketstate] lazy val longByNeed: NeediestFirst = new NeediestFirst(pool(LongThreads))
 
   /** Work that a restarted query waits for: only a store that lags as much as is allowed goes first. */
   def submit(task: () => Unit): Unit = byNeed.submit(() => RestartNeed)(task)

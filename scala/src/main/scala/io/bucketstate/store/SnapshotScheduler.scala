@@ -9,6 +9,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{
+  Compaction,
   SnapshotGate,
   SnapshotPlan,
   SnapshotReport,
@@ -56,7 +57,8 @@ private[bucketstate] final class SnapshotScheduler(
   private[this] var pendingBytes = 0L
   private[this] var running = false // from when one is due until it has ended
   private[this] var queued: DueSnapshot = _
-  private[this] var pace = Option.empty[Pace] // of what is under way in the background
+  private[this] var paces = Set.empty[Pace] // of what is under way in the background
+  private[this] var compactions = 0 // that were submitted and have not ended
   private[this] var forcing = 0 // callers that wait for a snapshot
   private[this] var lastCheckpoint = Option.empty[Long]
   private[this] var interval = 0.0 // nanoseconds between versions, as of late; 0 if not known
@@ -108,38 +110,84 @@ private[bucketstate] final class SnapshotScheduler(
       // "Unable to create native thread" is an OutOfMemoryError, and passes.
       case failure @ (_: Exception | _: OutOfMemoryError) =>
         if (snapshot.claim()) {
-          failed("the newest version", failure)
+          failed("The snapshot of the newest version", failure)
           end()
         }
     }
   }
 
   /** Takes the snapshot now, without a rest; failures stay here too. */
-  def run(snapshot: DueSnapshot): Unit = run(snapshot, SnapshotGate.Open)
+  def run(snapshot: DueSnapshot): Unit = run(snapshot, SnapshotGate.Open, compactsBeside = false)
 
-  private def runPaced(snapshot: DueSnapshot): Unit = {
-    val own = background.pace(() => lag, () => growth)
+  private def runPaced(snapshot: DueSnapshot): Unit =
+    paced(() => lag, () => growth)(run(snapshot, _, plan.compactsBeside))
+
+  /** Hurries as long as somebody waits for a snapshot. */
+  private def paced(lag: () => Double, growth: () => Double)(work: Pace => Unit): Unit = {
+    val own = background.pace(lag, growth)
     synchronized {
-      pace = Some(own)
+      paces += own
       if (forcing > 0) own.hurry()
     }
-    try run(snapshot, own)
-    finally synchronized { pace = pace.filter(_ ne own) } // the next one may have begun
+    try work(own)
+    finally synchronized(paces -= own)
   }
 
-  private def run(snapshot: DueSnapshot, gate: SnapshotGate): Unit =
+  private def run(snapshot: DueSnapshot, gate: SnapshotGate, compactsBeside: Boolean): Unit =
     if (snapshot.claim()) {
       val start = ticker.nanos
       try {
         val target = snapshot.capture()
-        try succeeded(snapshotter.take(target, gate = gate), ticker.millisSince(start))
-        catch {
+        try {
+          val report = snapshotter.take(target, gate = gate, compactsBeside = compactsBeside)
+          succeeded(report, ticker.millisSince(start))
+          report.compaction.foreach(submit)
+        } catch {
           case _: CancellationException                   => ()
           case failure @ (_: Exception | _: LinkageError) =>
-            failed(s"version ${target.file.version}", failure)
+            failed(s"The snapshot of version ${target.file.version}", failure)
         } finally target.release()
       } finally end()
     }
+
+  /** Merges runs in the background, while snapshots go on. */
+  private def submit(compaction: Compaction): Unit = {
+    synchronized(compactions += 1)
+    try background.longThreads.submit(() => lagOf(compaction))(() => run(compaction))
+    catch {
+      case failure @ (_: Exception | _: OutOfMemoryError) =>
+        compaction.giveUp()
+        failed("The compaction", failure)
+        endCompaction()
+    }
+  }
+
+  private def run(compaction: Compaction): Unit = {
+    val start = ticker.nanos
+    try
+      paced(() => lagOf(compaction), () => growth * compaction.lagPerRun) { pace =>
+        compacted(compaction.run(pace), ticker.millisSince(start))
+      }
+    catch {
+      case _: CancellationException                   => ()
+      case failure @ (_: Exception | _: LinkageError) => failed("A compaction", failure)
+    } finally endCompaction()
+  }
+
+  private def lagOf(compaction: Compaction): Double = synchronized(compaction.lag(runCount))
+
+  private def compacted(written: Long, millis: Long): Unit = synchronized {
+    figures = figures.copy(
+      millis = figures.millis + millis,
+      written = figures.written + written,
+      rewritten = figures.rewritten + written
+    )
+  }
+
+  private def endCompaction(): Unit = synchronized {
+    compactions -= 1
+    notifyAll()
+  }
 
   /** Ends a snapshot that nobody has begun to take. */
   def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end()
@@ -177,11 +225,14 @@ private[bucketstate] final class SnapshotScheduler(
     closing(giveUp)
     synchronized {
       val start = ticker.nanos
-      while (running && ticker.millisSince(start) < CloseMs) wait(100L)
-      if (running)
+      while (isAtWork && ticker.millisSince(start) < CloseMs) wait(100L)
+      if (isAtWork)
         log.warn(s"A snapshot in $location still runs, ${CloseMs / 1000} s after it was cancelled")
     }
+    if (!isAtWork) snapshotter.discard()
   }
+
+  private def isAtWork: Boolean = synchronized(running || compactions > 0)
 
   /** Finishes what is queued or under way: for a store that is closed after each batch. */
   def finish(): Unit = {
@@ -215,11 +266,11 @@ private[bucketstate] final class SnapshotScheduler(
     published(report.manifest)
   }
 
-  private def failed(version: String, failure: Throwable): Unit = {
+  private def failed(what: String, failure: Throwable): Unit = {
     synchronized { figures = figures.copy(failures = figures.failures + 1) }
     log.warn(
-      s"The snapshot of $version in $location failed; the changelogs keep the " +
-        "state, and it is tried again with the next batch",
+      s"$what in $location failed; the changelogs and runs keep the state, and it is tried again with " +
+        "a later batch",
       failure
     )
   }
@@ -230,7 +281,7 @@ private[bucketstate] final class SnapshotScheduler(
     notifyAll()
   }
 
-  private def hurry(): Unit = synchronized(pace).foreach(_.hurry())
+  private def hurry(): Unit = synchronized(paces).foreach(_.hurry())
 
   private def lag: Double = synchronized(plan.lag(pending.size.toLong, pendingBytes))
 

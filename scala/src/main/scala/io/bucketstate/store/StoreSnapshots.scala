@@ -109,7 +109,7 @@ private[bucketstate] final class StoreSnapshots(
       // What is not in memory yet is read from the files that the table was restored from.
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
-      runs.retain(manifest.fileNames ++ needed)
+      runs.retain(manifest.fileNames ++ needed ++ snapshotter.inFlight)
       publish(manifest)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)

@@ -22,7 +22,14 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
     var published: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
 
     private val background =
-      new Background(new NeediestFirst(this), () => true, PacePlan(), Ticker.System, Pause.System)
+      new Background(
+        new NeediestFirst(this),
+        new NeediestFirst(this),
+        () => true,
+        PacePlan(),
+        Ticker.System,
+        Pause.System
+      )
     val scheduler: SnapshotScheduler = new SnapshotScheduler(
       room.snapshotter,
       SnapshotPlan(3, Long.MaxValue),

@@ -38,7 +38,10 @@ final class SnapshotRoom(
       maxFileBytes
     )
 
-  val snapshotter: Snapshotter = new Snapshotter(
+  val snapshotter: Snapshotter = newSnapshotter()
+
+  /** As after a restart. */
+  def newSnapshotter(): Snapshotter = new Snapshotter(
     store,
     assigner,
     new KnownFamilies(Changes.descriptor(0), others = false),

@@ -19,8 +19,11 @@ final case class SnapshotSituation(
  * When to take a snapshot: after so many versions or so much change (HDHT's flush interval and flush
  * size), whichever comes first. It is always one of the newest committed version, so that requests which
  * came while another was running are served by one; and never of a later one, which a retry may replace.
+ *
+ * @param compactsBeside whether a snapshot in the background leaves the merging of older runs to a
+ *                       [[Compaction]]: where a store lives for one batch, none would come to its end
  */
-final case class SnapshotPlan(maxVersions: Int, maxBytes: Long) {
+final case class SnapshotPlan(maxVersions: Int, maxBytes: Long, compactsBeside: Boolean = true) {
 
   def isDue(now: SnapshotSituation): Boolean =
     !now.running && now.committed > now.covered && lag(now.committed - now.covered, now.bytes) >= 1

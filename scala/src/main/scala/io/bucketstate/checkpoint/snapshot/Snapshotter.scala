@@ -43,10 +43,16 @@ final case class SnapshotTarget(
 /**
  * What a snapshot did.
  *
- * @param written   bytes of the new run
- * @param rewritten how many of them are of versions that an older run had already
+ * @param written    bytes of the new run
+ * @param rewritten  how many of them are of versions that an older run had already
+ * @param compaction what it left to be done beside the next ones: to be run, or nothing comes of it
  */
-final case class SnapshotReport(manifest: Manifest, written: Long, rewritten: Long)
+final case class SnapshotReport(
+    manifest: Manifest,
+    written: Long,
+    rewritten: Long,
+    compaction: Option[Compaction]
+)
 
 /**
  * Makes the manifest of a version: merges the changelogs since the manifest before into a run, together
@@ -65,49 +71,63 @@ final class Snapshotter(
     maxRuns: Int
 ) {
   private[this] val manifests = new Manifests(store)
+  private[this] val bases = new SnapshotBases(store, manifests)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
   @volatile private[this] var used = Set.empty[String]
+  @volatile private[this] var compaction: Option[Compaction] =
+    None // till a manifest names its result
   @volatile private[this] var cancelled = false
-  private[this] var rewriteNext =
-    false // from memory, if that has everything: a file was damaged or gone
+  // From memory, if that has everything: a file was damaged or gone.
+  @volatile private[this] var rewriteNext = false
 
-  /** Data files that a snapshot under way builds on or has made, each before it is there. */
-  def inFlight: Set[String] = used
+  /** Data files that what is under way builds on or has made, each before it is there. */
+  def inFlight: Set[String] = used ++ compaction.fold(Set.empty[String])(_.inFlight)
 
   /** What a restart started from: the next snapshot need not look for it. */
   def startFrom(manifest: Option[Manifest]): Unit = newest = manifest
 
   /** Lets a snapshot under way, and all later ones, fail with `CancellationException`. */
-  def cancel(): Unit = cancelled = true
+  def cancel(): Unit = {
+    cancelled = true
+    compaction.foreach(_.cancel())
+  }
+
+  /** Gives up what a compaction made that no manifest names yet: after the last snapshot. */
+  def discard(): Unit = oneAtATime.synchronized(give(None))
 
   /**
    * Writes run and manifest. When it throws, no manifest was written, and what else was is no part of
    * the checkpoint.
    *
-   * @param full write the whole state as one run, whatever the plan says
-   * @param gate passed at each record
+   * @param full           write the whole state as one run, whatever the plan says
+   * @param gate           passed at each record
+   * @param compactsBeside whether runs that are to be merged may be left to a [[Compaction]], which the
+   *                       caller then runs
    */
   def take(
       target: SnapshotTarget,
       full: Boolean = false,
-      gate: SnapshotGate = SnapshotGate.Open
+      gate: SnapshotGate = SnapshotGate.Open,
+      compactsBeside: Boolean = false
   ): SnapshotReport = oneAtATime.synchronized {
     try {
-      val (base, lineage) = baseOf(target.file)
+      val (base, lineage) = bases.of(target.file, newest)
       used = base.fold(Set.empty[String])(_.fileNames)
       val opened = ArrayBuffer.empty[ChangelogReader]
       try {
         lineage.changelogs.foreach(file => opened += ChangelogReader.open(store, file))
         requireMeant(target, opened.toSeq)
-        val recipe = recipeFor(target, base, opened.toSeq, full)
+        val recipe = recipeFor(target, base, opened.toSeq, full, compactsBeside)
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (recipe.from != RecordsFrom.Memory) target.release()
         val report =
           publish(target, opened.head, recipe, records(target, recipe, lineage, opened.toSeq, gate))
         newest = Some(report.manifest)
         rewriteNext = false
-        report
+        val left = recipe.compact.map(compactionOf(report.manifest, _))
+        if (left.isDefined || !compaction.exists(_.isWanted(report.manifest.runs))) give(left)
+        report.copy(compaction = left)
       } finally Closing.all(opened.toSeq)
     } catch {
       case e @ (_: CorruptException | _: MissingException) =>
@@ -125,24 +145,50 @@ final class Snapshotter(
       .foreach(expected => throw replaced(target, newestLog, expected))
   }
 
+  /** The next compaction in place of the one there was. */
+  private def give(next: Option[Compaction]): Unit = {
+    compaction.foreach(_.discard())
+    compaction = next
+  }
+
+  private def compactionOf(manifest: Manifest, count: Int): Compaction =
+    new Compaction(store, runs, manifest, count, () => rewriteNext = true)
+
+  /** The runs to build on, and what may be left to a compaction. */
+  private def runsOf(base: Option[Manifest], compactsBeside: Boolean): (Seq[Run], Beside) = {
+    val all = base.fold(Seq.empty[Run])(_.runs)
+    if (!compaction.exists(_.isWanted(all))) give(None)
+    val runs = compaction.flatMap(_.appliedTo(all))
+    val beside =
+      if (!compactsBeside) Beside.Nothing
+      else
+        compaction
+          .filter(_ => runs.isEmpty)
+          .flatMap(_.placeIn(all))
+          .fold[Beside](Beside.Compaction)(Beside.UnderWay)
+    (runs.getOrElse(all), beside)
+  }
+
   private def recipeFor(
       target: SnapshotTarget,
       base: Option[Manifest],
       newestFirst: Seq[ChangelogReader],
-      full: Boolean
+      full: Boolean,
+      compactsBeside: Boolean
   ): SnapshotRecipe = {
     val gap = hasGap(newestFirst)
     if (gap && target.memory.isEmpty) throw unsure(target)
+    val (older, beside) = runsOf(base, compactsBeside)
     val material = SnapshotMaterial(
       target.file.version,
       newestFirst.iterator.map(_.length).sum,
       keysOf(newestFirst.head),
       base.fold(0L)(_.version),
-      base.fold(Seq.empty[Run])(_.runs),
+      older,
       hasMemory = target.memory.isDefined,
       doubtsFiles = rewriteNext || gap
     )
-    SnapshotRecipe(material, maxRuns, full)
+    SnapshotRecipe(material, maxRuns, full, beside)
   }
 
   /** What goes into the new run; to be closed. */
@@ -194,8 +240,9 @@ final class Snapshotter(
       if (recipe.isWhole && run.entries != keys) throw miscounted(target, keys, run.entries)
       val manifest = manifestOf(target, newestLog, run +: recipe.kept)
       requireThere(manifest)
+      compaction.foreach(_.offer(manifest.runs))
       manifests.write(manifest)
-      SnapshotReport(manifest, run.bytes, if (recipe.rewrites) run.bytes else 0L)
+      SnapshotReport(manifest, run.bytes, if (recipe.rewrites) run.bytes else 0L, None)
     } catch {
       // The manifest's reply may have been lost after it was there: then its run must stay.
       case failure: BucketstateException if !mayBeThere(target) =>
@@ -235,43 +282,6 @@ final class Snapshotter(
       log.header.baseId.filter(_ => log.header.checkpointId.isDefined),
       Some(log.nextFamily)
     )
-
-  /** The newest manifest below the target that leads to it, and the changelogs from there. */
-  private def baseOf(target: Attempt): (Option[Manifest], Lineage) =
-    newest
-      .filter(_.version < target.version)
-      .flatMap(leading(_, target))
-      .orElse(search(target))
-      .fold((Option.empty[Manifest], Lineage.of(store, target)(_ => false))) {
-        case (manifest, lineage) => (Some(manifest), lineage)
-      }
-
-  private def search(target: Attempt): Option[(Manifest, Lineage)] = {
-    val below = store.list().iterator.map(f => CheckpointFiles.parse(f.name)).collect {
-      case Some(m: ManifestName) if m.version < target.version => m
-    }
-    val all = below.toSeq.sortBy(-_.version)
-    lazy val data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
-    all.iterator
-      .flatMap(readable)
-      .filter(_.fileNames.subsetOf(data))
-      .flatMap(leading(_, target))
-      .nextOption()
-  }
-
-  /** The manifest with the changelogs from it to the target, if it is of the target's history. */
-  private def leading(manifest: Manifest, target: Attempt): Option[(Manifest, Lineage)] = {
-    val lineage = Lineage.of(store, target)(_.version <= manifest.version)
-    val isOnIt = lineage.base == manifest.attempt &&
-      lineage.changelogs.lastOption.forall(next =>
-        manifest.isBaseOf(ChangelogReader.readHeader(store, next))
-      )
-    Option.when(isOnIt)(manifest -> lineage)
-  }
-
-  private def readable(file: ManifestName): Option[Manifest] =
-    try Some(manifests.read(file))
-    catch { case _: CorruptException => None }
 
   /**
    * Another executor may have deleted what is about to be named again (SPARK-55892), and any retention that

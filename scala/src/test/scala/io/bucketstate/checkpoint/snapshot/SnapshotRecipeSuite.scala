@@ -74,4 +74,44 @@ class SnapshotRecipeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val again = recipe.span.first <= material.base || recipe.isWhole
     assert(recipe.rewrites == again)
   }
+
+  private val beside = Gen.oneOf(
+    Gen.const(Beside.Nothing),
+    Gen.const(Beside.Compaction),
+    Gen.choose(0, 12).map(Beside.UnderWay)
+  )
+
+  test("what may be left to a compaction is, and the runs do not pile up all the same") {
+    forAll(Gen.zip(cases, beside), minSuccessful(1000)) { case ((material, maxRuns, full), given) =>
+      val newest = given match {
+        case Beside.UnderWay(newer) => Beside.UnderWay(math.min(newer, material.older.size))
+        case other                  => other
+      }
+      val alone = SnapshotRecipe(material, maxRuns, full)
+      val recipe = SnapshotRecipe(material, maxRuns, full, newest)
+      assert(recipe.span.first == recipe.kept.headOption.fold(1L)(_.versions.last + 1))
+      assert(material.older.endsWith(recipe.kept))
+      // Memory is read by who is asked for the whole alone.
+      if (recipe.from == RecordsFrom.Memory) assert(recipe == alone)
+      recipe.compact match {
+        case Some(count) =>
+          assert(newest == Beside.Compaction)
+          assert(recipe.kept == material.older && recipe.from == RecordsFrom.Files(Nil))
+          assert(recipe.kept.drop(count - 1) == alone.kept)
+        case None if newest == Beside.Compaction => assert(recipe == alone)
+        case None                                => ()
+      }
+      newest match {
+        // Of what a compaction merges nothing is merged otherwise, unless all is.
+        case Beside.UnderWay(newer) if !recipe.isWhole =>
+          assert(recipe.kept.size >= material.older.size - newer)
+          if (newer > 0) {
+            val most = math.max(2 * maxRuns, material.older.size - newer + 1)
+            assert(recipe.kept.size + 1 <= most)
+          }
+        case Beside.UnderWay(_) => ()
+        case _                  => assert(recipe.kept.size + 1 <= math.max(2 * maxRuns, 1))
+      }
+    }
+  }
 }

@@ -1,0 +1,157 @@
+package io.bucketstate.checkpoint.snapshot
+
+import java.util.concurrent.CancellationException
+
+import io.bucketstate.checkpoint.io.FileStore
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.records.{FamilyFilter, RecordCursor}
+import io.bucketstate.checkpoint.run.{Run, RunAccess, VersionSpan}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
+
+/**
+ * The newest runs of a manifest merged into one, beside the batches and the snapshots that go on
+ * meanwhile: so a snapshot is never late because of what lies below it. It reads files only and holds
+ * nothing in memory. The next snapshot's manifest names the result in place of what was merged; until
+ * then, and for good if there is no next one, the result is no part of the checkpoint.
+ *
+ * `run` is for one thread and once; the rest is thread-safe.
+ *
+ * @param manifest that names the runs
+ * @param count    of its newest runs, which are merged
+ * @param doubted  told when one of them was found damaged or gone
+ */
+final class Compaction private[snapshot] (
+    store: FileStore,
+    runs: RunAccess,
+    manifest: Manifest,
+    count: Int,
+    doubted: () => Unit
+) {
+  import Compaction._
+
+  private[this] val merged = manifest.runs.take(count)
+  private[this] val begun = math.max(1, manifest.runs.size)
+  private[this] val isWhole = count == manifest.runs.size
+  @volatile private[this] var files = Set.empty[String]
+  @volatile private[this] var state: State = Waiting
+  @volatile private[this] var cancelled = false
+  private[this] var isOffered =
+    false // to a manifest, which may be there although writing it failed
+
+  /** Data files that it has made or is making, each before it is there. */
+  def inFlight: Set[String] = files
+
+  /** How much it is needed when there are so many runs: 1 when it was asked for, 2 is too much. */
+  def lag(runCount: Int): Double = runCount.toDouble / begun
+
+  /** How much the lag grows with each run. */
+  def lagPerRun: Double = 1.0 / begun
+
+  /** It will never be run. */
+  def giveUp(): Unit = fail()
+
+  /** Lets it fail with `CancellationException` soon, if it has not ended. */
+  def cancel(): Unit = cancelled = true
+
+  /**
+   * Does the work; returns the bytes that were written. When it throws, no file is left but those that
+   * could not be deleted.
+   *
+   * @param gate passed at each record
+   */
+  def run(gate: SnapshotGate): Long =
+    try {
+      gate.begin(merged.iterator.map(_.entries).sum)
+      val span = VersionSpan(merged.last.versions.first, merged.head.versions.last)
+      val run = runs.writer.write(span, records(gate), isWhole, name => files += name)
+      end(run)
+      run.bytes
+    } catch {
+      case failure: Throwable =>
+        fail()
+        failure match {
+          // Of what is not wanted any more a file may be gone.
+          case _: CorruptException | _: MissingException if !cancelled => doubted()
+          case _                                                       => ()
+        }
+        throw failure
+    }
+
+  private def end(run: Run): Unit = synchronized {
+    if (cancelled || !isCounted(run)) delete(run)
+    if (cancelled) throw new CancellationException("it is not wanted any more")
+    if (!isCounted(run)) throw miscounted(run)
+    state = Done(run)
+  }
+
+  private def fail(): Unit = synchronized {
+    state = Failed
+    files = Set.empty
+  }
+
+  /** Whether its result is there or will be, and can take its place among these runs. */
+  private[snapshot] def isWanted(all: Seq[Run]): Boolean = state != Failed && placeIn(all).isDefined
+
+  /** These runs, newest first, with the result in place of what it was merged of, if it is there. */
+  private[snapshot] def appliedTo(all: Seq[Run]): Option[Seq[Run]] = state match {
+    case Done(run) =>
+      placeIn(all).map(newer => (all.take(newer) :+ run) ++ all.drop(newer + count))
+    case _ => None
+  }
+
+  /** A manifest that names these runs is about to be written. */
+  private[snapshot] def offer(all: Seq[Run]): Unit = synchronized {
+    state match {
+      case Done(run) => isOffered ||= all.contains(run)
+      case _         => ()
+    }
+  }
+
+  /** How many of these runs, newest first, are newer than those that are merged, if all of them are there. */
+  private[snapshot] def placeIn(all: Seq[Run]): Option[Int] = {
+    val newer = all.indexOfSlice(merged)
+    Option.when(newer >= 0 && (newer + count == all.size) == isWhole)(newer)
+  }
+
+  /**
+   * Cancels it, and deletes a result that no manifest can name, as far as that works: retention finds the
+   * rest.
+   */
+  private[snapshot] def discard(): Unit = synchronized {
+    cancel()
+    state match {
+      case Done(run) if !isOffered => delete(run)
+      case _                       => ()
+    }
+  }
+
+  private def records(gate: SnapshotGate): RecordCursor = {
+    val living = manifest.families.iterator.map(_.descriptor.id).toSet
+    val all = new FamilyFilter(runs.readers.scanAll(merged, dropRemovals = isWhole), living)
+    new GatedCursor(all, gate, () => cancelled)
+  }
+
+  /** The whole state must have the keys that were counted when it was written. */
+  private def isCounted(run: Run): Boolean = !isWhole || run.entries == manifest.keys
+
+  private def miscounted(run: Run) = new CorruptException(
+    s"${store.location}/${manifest.file.name}",
+    s"it says that there are ${manifest.keys} keys, its runs hold ${run.entries}",
+    "The runs stay as they are. Please report it together with a copy of the folder."
+  )
+
+  private def delete(run: Run): Unit = {
+    run.files.foreach { file =>
+      try store.delete(file.name)
+      catch { case _: BucketstateException => () }
+    }
+    files = Set.empty
+  }
+}
+
+private object Compaction {
+  sealed trait State
+  case object Waiting extends State
+  case object Failed extends State
+  final case class Done(run: Run) extends State
+}

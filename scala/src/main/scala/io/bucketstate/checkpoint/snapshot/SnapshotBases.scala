@@ -1,0 +1,51 @@
+package io.bucketstate.checkpoint.snapshot
+
+import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
+import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
+import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
+import io.bucketstate.error.CorruptException
+
+/** Finds the manifest that a snapshot can build on. Thread-safe. */
+private[snapshot] final class SnapshotBases(store: FileStore, manifests: Manifests) {
+
+  /**
+   * The newest manifest below the target that leads to it, and the changelogs from there.
+   *
+   * @param hint tried first: it saves the listing
+   */
+  def of(target: Attempt, hint: Option[Manifest]): (Option[Manifest], Lineage) =
+    hint
+      .filter(_.version < target.version)
+      .flatMap(leading(_, target))
+      .orElse(search(target))
+      .fold((Option.empty[Manifest], Lineage.of(store, target)(_ => false))) {
+        case (manifest, lineage) => (Some(manifest), lineage)
+      }
+
+  private def search(target: Attempt): Option[(Manifest, Lineage)] = {
+    val below = store.list().iterator.map(f => CheckpointFiles.parse(f.name)).collect {
+      case Some(m: ManifestName) if m.version < target.version => m
+    }
+    val all = below.toSeq.sortBy(-_.version)
+    lazy val data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+    all.iterator
+      .flatMap(readable)
+      .filter(_.fileNames.subsetOf(data))
+      .flatMap(leading(_, target))
+      .nextOption()
+  }
+
+  /** The manifest with the changelogs from it to the target, if it is of the target's history. */
+  private def leading(manifest: Manifest, target: Attempt): Option[(Manifest, Lineage)] = {
+    val lineage = Lineage.of(store, target)(_.version <= manifest.version)
+    val isOnIt = lineage.base == manifest.attempt &&
+      lineage.changelogs.lastOption.forall(next =>
+        manifest.isBaseOf(ChangelogReader.readHeader(store, next))
+      )
+    Option.when(isOnIt)(manifest -> lineage)
+  }
+
+  private def readable(file: ManifestName): Option[Manifest] =
+    try Some(manifests.read(file))
+    catch { case _: CorruptException => None }
+}

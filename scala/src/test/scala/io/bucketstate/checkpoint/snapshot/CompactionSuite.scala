@@ -1,0 +1,273 @@
+package io.bucketstate.checkpoint.snapshot
+
+import java.util.concurrent.CancellationException
+
+import scala.collection.mutable.ArrayBuffer
+import scala.util.{Random, Using}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, ManifestName}
+import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
+import io.bucketstate.error.{BucketstateException, MissingException}
+import io.bucketstate.testkit.{
+  Fault,
+  FaultyFileStore,
+  MemoryFileStore,
+  SnapshotRoom,
+  TempFolder,
+  WatchedFileStore
+}
+
+/** Runs that are merged while snapshots go on. */
+class CompactionSuite extends AnyFunSuite {
+
+  private def manifests(store: FileStore): Seq[Manifest] =
+    store.list().flatMap(f => CheckpointFiles.parse(f.name)).collect { case m: ManifestName =>
+      new Manifests(store).read(m)
+    }
+
+  private def commit(room: SnapshotRoom, random: Random): Long = {
+    val now = room.model(room.newest)
+    val changes = Seq
+      .fill(1 + random.nextInt(8)) {
+        s"key-${random.nextInt(40)}" -> Option.when(random.nextInt(4) > 0)(s"${random.nextLong()}")
+      }
+      .toMap
+      .toSeq
+    room.commit(changes.filter { case (k, v) => v.isDefined || now.contains(k) }: _*)
+  }
+
+  /** Data files that no manifest names. */
+  private def unnamed(store: FileStore): Set[String] =
+    store.list("runs").map(_.name).toSet -- manifests(store).flatMap(_.fileNames)
+
+  private def requireRight(room: SnapshotRoom, store: FileStore): Unit = manifests(store).foreach {
+    manifest =>
+      assert(room.contentOf(manifest) == room.model(manifest.version), manifest.file.name)
+  }
+
+  private def withRoom(maxRuns: Int)(body: (SnapshotRoom, MemoryFileStore) => Any): Unit =
+    TempFolder.use { folder =>
+      val store = new MemoryFileStore
+      Using.resource(new SnapshotRoom(store, folder, maxRuns)) { room =>
+        body(room, store)
+        ()
+      }
+    }
+
+  /** Appends until one is to be run. */
+  private def firstCompaction(room: SnapshotRoom, keys: Int = 200): Compaction = {
+    room.commit((1 to keys).map(i => s"key-$i" -> Some("a")): _*)
+    room.snapshotter.take(room.target(1), compactsBeside = true)
+    Iterator
+      .continually {
+        val version =
+          room.commit(s"key-${room.newest}" -> Some("b"), s"only ${room.newest}" -> Some("c"))
+        room.snapshotter.take(room.target(version), compactsBeside = true).compaction
+      }
+      .collectFirst { case Some(compaction) => compaction }
+      .get
+  }
+
+  for (seed <- 1 to 10)
+    test(s"whenever a compaction runs, the runs hold the state of their version, seed $seed") {
+      val random = new Random(seed.toLong)
+      withRoom(1 + random.nextInt(4)) { (room, store) =>
+        val waiting = ArrayBuffer.empty[Compaction]
+        var adopted = 0
+        for (_ <- 1 to 60) {
+          (0 to random.nextInt(3)).foreach(_ => commit(room, random))
+          val before = manifests(store).flatMap(_.runs).toSet
+          val target = room.target(room.newest, fromMemory = random.nextBoolean())
+          val full = random.nextInt(20) == 0
+          val report =
+            room.snapshotter.take(target, full, compactsBeside = random.nextInt(10) > 0)
+          waiting ++= report.compaction
+          if (!full && report.manifest.runs.tail.exists(!before(_))) adopted += 1
+          while (waiting.nonEmpty && random.nextInt(3) == 0)
+            try waiting.remove(0).run(SnapshotGate.Open)
+            catch { case _: CancellationException => () }
+        }
+        assert(adopted > 0)
+        requireRight(room, store)
+        room.snapshotter.discard()
+        assert(room.snapshotter.inFlight.isEmpty)
+        assert(unnamed(store).isEmpty)
+      }
+    }
+
+  test("snapshots go on while it runs, and the next one after it names its result") {
+    withRoom(maxRuns = 3) { (room, _) =>
+      val compaction = firstCompaction(room)
+      val before = manifestOf(room)
+      room.commit("during" -> Some("d"))
+      var during = Option.empty[Manifest]
+      compaction.run(new SnapshotGate {
+        def begin(records: Long): Unit = ()
+        def pass(): Unit = if (during.isEmpty)
+          during = Some(
+            room.snapshotter.take(room.target(room.newest), compactsBeside = true).manifest
+          )
+      })
+      assert(during.get.runs.tail == before.runs)
+      val version = room.commit("after" -> Some("e"))
+      val after = room.snapshotter.take(room.target(version), compactsBeside = true)
+      assert(after.manifest.runs.slice(1, 3) == during.get.runs.take(2))
+      assert(after.manifest.runs.size < during.get.runs.size + 1)
+      assert(room.contentOf(after.manifest) == room.model(version))
+    }
+  }
+
+  private def manifestOf(room: SnapshotRoom): Manifest = {
+    val version = room.commit("one more" -> Some("x"))
+    room.snapshotter.take(room.target(version), compactsBeside = true).manifest
+  }
+
+  test("a compaction that never runs, or comes to no end, does not let the runs pile up") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      firstCompaction(room)
+      (1 to 40).foreach { _ =>
+        val version = room.commit(s"key-${room.newest % 7}" -> Some("b"))
+        val report = room.snapshotter.take(room.target(version), compactsBeside = true)
+        assert(report.manifest.runs.size <= 6)
+      }
+      // As when every start of the query ends before one is done.
+      (1 to 20).foreach { _ =>
+        val version = room.commit(s"key-${room.newest % 7}" -> Some("b"))
+        val report = room.newSnapshotter().take(room.target(version), compactsBeside = true)
+        assert(report.manifest.runs.size <= 6)
+      }
+      requireRight(room, store)
+    }
+  }
+
+  test("a whole snapshot beside it makes it superfluous: it ends, and leaves nothing") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      room.commit("a" -> Some("b"))
+      room.snapshotter.take(room.target(room.newest), full = true)
+      assertThrows[CancellationException](compaction.run(SnapshotGate.Open))
+      assert(room.snapshotter.inFlight.isEmpty)
+      assert(unnamed(store).isEmpty)
+    }
+  }
+
+  test("one that ended but is named by nobody is deleted at the end, one that is named is not") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      val before = store.list("runs").map(_.name).toSet
+      compaction.run(SnapshotGate.Open)
+      assert(room.snapshotter.inFlight.nonEmpty)
+      assert(store.list("runs").map(_.name).toSet == before ++ room.snapshotter.inFlight)
+      room.snapshotter.discard()
+      assert(store.list("runs").map(_.name).toSet == before)
+    }
+    withRoom(maxRuns = 3) { (room, store) =>
+      firstCompaction(room).run(SnapshotGate.Open)
+      val version = room.commit("a" -> Some("b"))
+      val named = room.snapshotter.take(room.target(version), compactsBeside = true).manifest
+      room.snapshotter.discard()
+      assert(room.contentOf(named) == room.model(version))
+      assert(named.fileNames.subsetOf(store.list("runs").map(_.name).toSet))
+    }
+  }
+
+  test("where a file that it merges is gone, the next snapshot is made of memory") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      val compaction = firstCompaction(room)
+      room.runs.retain(Set.empty)
+      store.delete(manifests(store).maxBy(_.version).runs(1).files.head.name)
+      assertThrows[MissingException](compaction.run(SnapshotGate.Open))
+      val version = room.commit("a" -> Some("b"))
+      val target = room.target(version, fromMemory = true)
+      val report = room.snapshotter.take(target, compactsBeside = true)
+      assert(report.manifest.runs.size == 1)
+      assert(room.contentOf(report.manifest) == room.model(version))
+    }
+  }
+
+  test("its files are known before they are there, until a manifest names them") {
+    TempFolder.use { folder =>
+      var room: SnapshotRoom = null
+      var unknown = Seq.empty[String]
+      val memory = new MemoryFileStore
+      val store = new WatchedFileStore(
+        memory,
+        before =
+          name => if (name.endsWith(".sst") && !room.snapshotter.inFlight(name)) unknown :+= name
+      )
+      room = new SnapshotRoom(store, folder, maxRuns = 3)
+      Using.resource(room) { _ =>
+        val compaction = firstCompaction(room)
+        compaction.run(SnapshotGate.Open)
+        val made = room.snapshotter.inFlight
+        val version = room.commit("a" -> Some("b"))
+        val report = room.snapshotter.take(room.target(version), compactsBeside = true)
+        assert(made.nonEmpty && made.subsetOf(report.manifest.fileNames))
+        assert(room.snapshotter.inFlight.isEmpty)
+        assert(unknown.isEmpty)
+      }
+    }
+  }
+
+  for {
+    fault <- Seq(Fault.Before, Fault.After, Fault.Crash)
+    restarts <- Seq(false, true)
+  }
+    test(
+      s"any call goes wrong ($fault): all manifests are right${if (restarts) ", and after a restart"
+        else ""}"
+    ) {
+      val calls = history(None, restarts)
+      assert(calls > 30)
+      (1 to calls).foreach(call => history(Some(call -> fault), restarts))
+    }
+
+  /** Returns how many calls there were. */
+  private def history(failing: Option[(Int, Fault)], restarts: Boolean): Int = TempFolder.use {
+    folder =>
+      val memory = new MemoryFileStore
+      val store = new FaultyFileStore(memory)
+      Using.resource(new SnapshotRoom(store, folder, maxRuns = 2)) { room =>
+        var snapshotter = room.snapshotter
+        val waiting = ArrayBuffer.empty[Compaction]
+        def step(body: => Any): Unit =
+          try {
+            body
+            ()
+          } catch {
+            case _: BucketstateException =>
+              if (restarts) {
+                snapshotter = room.newSnapshotter()
+                waiting.clear()
+              }
+            case _: CancellationException => ()
+          }
+        def content(version: Long) =
+          Seq("a", "b", "c").map(k => s"$k-${version % 3}" -> Some(s"$version")) ++
+            Seq(s"only $version" -> Some("x")) ++ (if (version > 6)
+                                                     Seq(s"only ${version - 5}" -> None)
+                                                   else Nil)
+        room.commit((1 to 40).map(i => s"key-$i" -> Some("a")): _*)
+        (2 to 13).foreach(v => room.commit(content(v.toLong): _*))
+        val committed = store.calls
+        failing.foreach { case (call, fault) => store.failAt(committed + call, fault) }
+        (1 to 12).foreach { v =>
+          step {
+            waiting ++= snapshotter
+              .take(room.target(v.toLong), compactsBeside = true)
+              .compaction
+          }
+          if (v % 2 == 0 && waiting.nonEmpty) step(waiting.remove(0).run(SnapshotGate.Open))
+        }
+        step(snapshotter.take(room.target(13), compactsBeside = true))
+        val calls = store.calls - committed
+        // The one fault there was is over.
+        snapshotter.take(room.target(13), compactsBeside = true)
+        requireRight(room, memory)
+        assert(manifests(memory).exists(_.version == 13))
+        calls
+      }
+  }
+}
