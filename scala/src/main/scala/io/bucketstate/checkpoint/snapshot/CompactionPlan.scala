@@ -6,8 +6,7 @@ import io.bucketstate.checkpoint.run.Run
 sealed trait CompactionPlan
 
 /**
- * Size-tiered compaction, decided when a snapshot is taken, so that what is merged is written once and
- * not first by itself. The new manifest has one new run, and at most `maxRuns` in all:
+ * Size-tiered compaction. There are `maxRuns` runs at most, one of which is the incoming:
  *
  *  - ''append'' while there is room;
  *  - else ''merge'' the incoming with the newest runs: at least one, and on and on while the next run is
@@ -16,16 +15,21 @@ sealed trait CompactionPlan
  *    `log n` times, and no more than `w` times while `n < (maxRuns + w) over w` (8 runs: 45 snapshots
  *    for w = 2, 165 for w = 3, 495 for w = 4);
  *  - ''rewrite'' everything when that costs no more, because the live state is not larger than what
- *    would be merged (keys written again and again, or removed): then the result is the oldest run,
- *    has no tombstones, and can come straight from memory.
+ *    would be merged (keys written again and again, or removed): then the result is the oldest run and
+ *    has no tombstones.
+ *
+ * Done as part of a snapshot, what is merged is written once and not first by itself. Left to a
+ * [[Compaction]] beside the snapshots, the incoming is written by itself, too: one small run more per
+ * compaction, for snapshots that take as long as their changes and no longer.
  *
  * What it costs, at 1 M keys, 20 k updates a batch, a snapshot every 10 batches, 8 runs: a snapshot's
- * 200 k updates are of 181 k keys (1 M x (1 - exp(-0.2))). Seven snapshots are appended to the base, the
- * eighth (8 x 181 k > 1 M) rewrites everything: 7 x 181 k + 1 M = 2.27 M entries per 1.6 M updates,
- * 1.42 entries per update. With 115 bytes an entry and 120 bytes of changelog an update that is
- * 120 + 163 = 283 bytes per update. Merging the seven first would write another 753 k entries, 0.47 per
- * update, to save a rewrite of 1 M entries every other time, 0.31 per update. Twenty snapshots hold two
- * rewrites or, when there were several runs before the first, three: 120 + 151 or 120 + 175 bytes.
+ * 200 k updates are of 181 k keys (1 M x (1 - exp(-0.2))). Seven snapshots are appended to the base, with the
+ * eighth (8 x 181 k > 1 M) everything is rewritten: 7 x 181 k + 1 M = 2.27 M entries per 1.6 M updates,
+ * 1.42 entries per update; and 1.53 with the eighth by itself. With 115 bytes an entry and 120 bytes of
+ * changelog an update that is 120 + 163 = 283 and 120 + 176 = 296 bytes per update. Merging the seven first
+ * would write another 753 k entries, 0.47 per update, to save a rewrite of 1 M entries every other time,
+ * 0.31 per update. Twenty snapshots hold two rewrites or, when there were several runs before the first,
+ * three: 120 + 151 or 120 + 175 bytes if done by the snapshots.
  */
 object CompactionPlan {
 
