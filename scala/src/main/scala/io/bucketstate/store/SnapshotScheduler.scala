@@ -58,7 +58,7 @@ private[bucketstate] final class SnapshotScheduler(
   private[this] var running = false // from when one is due until it has ended
   private[this] var queued: DueSnapshot = _
   private[this] var paces = Set.empty[Pace] // of what is under way in the background
-  private[this] var compactions = 0 // that were submitted and have not ended
+  private[this] var compactions = 0 // under way
   private[this] var forcing = 0 // callers that wait for a snapshot
   private[this] var lastCheckpoint = Option.empty[Long]
   private[this] var interval = 0.0 // nanoseconds between versions, as of late; 0 if not known
@@ -151,18 +151,15 @@ private[bucketstate] final class SnapshotScheduler(
     }
 
   /** Merges runs in the background, while snapshots go on. */
-  private def submit(compaction: Compaction): Unit = {
-    synchronized(compactions += 1)
+  private def submit(compaction: Compaction): Unit =
     try background.longThreads.submit(() => lagOf(compaction))(() => run(compaction))
     catch {
       case failure @ (_: Exception | _: OutOfMemoryError) =>
         compaction.giveUp()
-        failed("The compaction", failure)
-        endCompaction()
+        failed("A compaction", failure)
     }
-  }
 
-  private def run(compaction: Compaction): Unit = {
+  private def run(compaction: Compaction): Unit = if (beginCompaction()) {
     val start = ticker.nanos
     try
       paced(() => lagOf(compaction), () => growth * compaction.lagPerRun) { pace =>
@@ -172,6 +169,12 @@ private[bucketstate] final class SnapshotScheduler(
       case _: CancellationException                   => ()
       case failure @ (_: Exception | _: LinkageError) => failed("A compaction", failure)
     } finally endCompaction()
+  }
+
+  /** False if it is of no use any more. */
+  private def beginCompaction(): Boolean = synchronized {
+    if (!closed) compactions += 1
+    !closed
   }
 
   private def lagOf(compaction: Compaction): Double = synchronized(compaction.lag(runCount))

@@ -124,4 +124,60 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
       s.scheduler.close()
     }
   }
+
+  /** Batches until a compaction waits for a thread; the snapshots before it are taken. */
+  private def untilCompaction(s: Setting): Unit = {
+    var rounds = 0
+    while (s.waiting.isEmpty && rounds < 20) {
+      rounds += 1
+      (1 to 4).foreach(_ => s.batch())
+      s.work()
+    }
+    assert(s.waiting.size == 1, "snapshots do not run before the next batch, so it is a compaction")
+  }
+
+  test("runs are merged by a thread of their own, and the next snapshot has fewer of them") {
+    withSetting { s =>
+      s.room.commit((1 to 300).map(i => s"some-$i" -> Some("x")): _*)
+      s.scheduler.checkpointed(1, 100)
+      untilCompaction(s)
+      val before = s.scheduler.drainFigures(s.room.newest)(MetricKey.Runs)
+      s.work() // the compaction
+      val figures = s.scheduler.drainFigures(s.room.newest)
+      assert(figures(MetricKey.CompactionBytes) > 0)
+      assert(figures(MetricKey.SnapshotFailures) == 0)
+      (1 to 4).foreach(_ => s.batch())
+      s.work()
+      assert(s.scheduler.drainFigures(s.room.newest)(MetricKey.Runs) < before)
+      s.scheduler.close()
+    }
+  }
+
+  test("a compaction that waits for a thread does not hold up the end of the store") {
+    withSetting { s =>
+      s.room.commit((1 to 300).map(i => s"some-$i" -> Some("x")): _*)
+      s.scheduler.checkpointed(1, 100)
+      untilCompaction(s)
+      s.scheduler.drainFigures(s.room.newest)
+      s.scheduler.close()
+      s.work()
+      assert(s.room.snapshotter.inFlight.isEmpty)
+      assert(s.scheduler.drainFigures(s.room.newest)(MetricKey.CompactionBytes) == 0)
+    }
+  }
+
+  test("a compaction that no thread can be had for has failed, and another one is tried") {
+    withSetting { s =>
+      s.room.commit((1 to 300).map(i => s"some-$i" -> Some("x")): _*)
+      s.scheduler.checkpointed(1, 100)
+      untilCompaction(s)
+      s.waiting.clear() // as if it had never begun
+      (1 to 40).foreach { _ =>
+        s.batch()
+        s.work()
+      }
+      assert(s.scheduler.drainFigures(s.room.newest)(MetricKey.Runs) <= 6)
+      s.scheduler.close()
+    }
+  }
 }
