@@ -162,6 +162,7 @@ final class Recovery(
       val manifest =
         try manifests.read(file)
         catch {
+          case e: CorruptException if e.isNewer => throw e
           case e @ (_: CorruptException | _: MissingException) =>
             onDamage()
             throw e
