@@ -7,8 +7,8 @@ import io.bucketstate.config.MetricKey
 import io.bucketstate.table.StateTable
 
 /**
- * How a store's versions become durable, and who hears of it: the table's keeper, the snapshots, the
- * warm-up. One per store, used by one writer at a time.
+ * How a store's open versions become durable or are undone, and who hears of it: the table's keeper, the
+ * snapshots, the warm-up. One per store, used by one writer at a time.
  *
  * @param takeSnapshots whether a snapshot that is due is made inside commit
  */
@@ -54,6 +54,12 @@ private[bucketstate] final class Commits(
     warmUp.again(table)
     figures
   }
+
+  /** Undoes the table's open version. */
+  def abort(table: StateTable): Unit = keeper.aborted(table)
+
+  /** What the open version builds on is not what it should be: the next one is loaded from the files. */
+  def dropMemory(): Unit = keeper.forget()
 
   /** Makes a snapshot of the table's newest version because the writer must have it. */
   def force(table: StateTable, ids: CheckpointIds): Unit =

@@ -207,7 +207,7 @@ private[bucketstate] final class OpenStore(
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
     val version =
       OpenedForWrite(opened, base, ids, checkOf(opened, base), loadMs, forceSnapshot)
-    new TableWriter(version, stamp, lock, keeper, commits, figures)(host.committed)
+    new TableWriter(version, stamp, lock, commits, figures, host.committed)
   }
 
   private def known(base: Attempt): Attempt =

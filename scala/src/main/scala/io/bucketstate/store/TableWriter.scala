@@ -22,16 +22,19 @@ private[bucketstate] final case class OpenedForWrite(
     forceSnapshot: Boolean
 )
 
-/** What one writer does to the table and the files, while its stamp is the lock's current one. */
+/**
+ * What one writer does to the table and the files, while its stamp is the lock's current one.
+ *
+ * @param committed told of the version when it is durable; what it throws fails the commit
+ */
 private[bucketstate] final class TableWriter(
     version: OpenedForWrite,
     stamp: Long,
     lock: WriterLock,
-    keeper: TableKeeper,
     commits: Commits,
-    figures: FigureSources
-)(committed: Long => Unit)
-    extends WriteSession {
+    figures: FigureSources,
+    committed: Long => Unit
+) extends WriteSession {
   import version.opened
 
   private[this] val lazyLoadsBefore = table.lazyLoads
@@ -48,7 +51,7 @@ private[bucketstate] final class TableWriter(
     figures.drain(table, own ++ openingFigures ++ loadingFigures)
   }
 
-  override def abort(): Unit = keeper.aborted(table)
+  override def abort(): Unit = commits.abort(table)
 
   override def current: StoreFigures = figures.current(table)
 
@@ -66,7 +69,7 @@ private[bucketstate] final class TableWriter(
     } catch {
       // A read that failed says nothing of what is in memory. A table that is not sound is loaded anew.
       case e @ (_: ConflictException | _: MissingException | _: CorruptException) =>
-        keeper.forget()
+        commits.dropMemory()
         throw e
     }
 
