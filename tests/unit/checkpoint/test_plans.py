@@ -16,7 +16,8 @@ from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.state import read_state
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.errors import DamagedFileError, MissingFileError, NewerFormatError
-from tests.kit.plans import CASES, GOLDEN, KEY, VALUE, plant
+from tests.kit.plans import CASES, GOLDEN, plant
+from tests.kit.planted import KEY, VALUE
 
 ERRORS: dict[str, tuple[type[Exception], str]] = {
     "missing": (MissingFileError, ""),

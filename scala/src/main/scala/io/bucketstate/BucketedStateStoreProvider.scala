@@ -14,6 +14,7 @@ import io.bucketstate.spark.{
   SparkSettings,
   StoreDefinition
 }
+import io.bucketstate.store.{ClocksAndIds, Ticker}
 
 /**
  * The state store provider: what users name in `spark.sql.streaming.stateStore.providerClass`.
@@ -53,8 +54,7 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
       SparkSettings.read(storeConfs),
       storeConfs,
       hadoopConf,
-      Clock.systemUTC(),
-      () => UUID.randomUUID()
+      ClocksAndIds(Clock.systemUTC(), Ticker.System, () => UUID.randomUUID())
     )
   }
 

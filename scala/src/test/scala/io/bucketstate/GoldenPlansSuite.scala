@@ -11,7 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
-import io.bucketstate.checkpoint.manifest.RepairRules
+import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
@@ -106,7 +106,8 @@ private object GoldenPlansSuite {
         Using.resource(runsOf(store, work)) { runs =>
           val families = new KnownFamilies(Changes.descriptor(0), others = false)
           val rules = RepairRules(enabled = true, failuresBefore = 1, Int.MaxValue)
-          val recovery = new Recovery(store, new BucketAssigner(Buckets), families, runs, rules)
+          val checkpoint = new Checkpoint(store, new BucketAssigner(Buckets), families, runs)
+          val recovery = new Recovery(checkpoint, rules)
           check(recovery.load(version, checkpointId))
         }
       }

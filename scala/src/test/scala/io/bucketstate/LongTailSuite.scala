@@ -8,8 +8,8 @@ import org.apache.spark.SparkException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{Damage, ProviderHarness}
 
 /** A restart from more bytes of changelog than are read before the first get. */
 class LongTailSuite extends AnyFunSuite {
@@ -53,10 +53,7 @@ class LongTailSuite extends AnyFunSuite {
   test("nothing is committed on top of a byte that is not what was written, whoever reads it") {
     withHarness { harness =>
       written(harness)
-      val path = harness.file(s"$versions.changelog")
-      val bytes = Files.readAllBytes(path)
-      bytes(1000) = (bytes(1000) ^ 1).toByte // in the first block
-      Files.write(path, bytes)
+      Damage.at(harness.file(s"$versions.changelog"), 1000) // in the first block
       val provider = harness.provider(NoSnapshots: _*)
       val store = provider.getStore(versions.toLong)
       val readable = keys.count { k =>
@@ -78,10 +75,7 @@ class LongTailSuite extends AnyFunSuite {
   test("a batch that touches nothing does not pass over damage either") {
     withHarness { harness =>
       written(harness)
-      val path = harness.file(s"$versions.changelog")
-      val bytes = Files.readAllBytes(path)
-      bytes(bytes.length / 2) = (bytes(bytes.length / 2) ^ 1).toByte
-      Files.write(path, bytes)
+      Damage.middleOf(harness.file(s"$versions.changelog"))
       val provider = harness.provider(NoSnapshots: _*)
       val store = provider.getStore(versions.toLong)
       assertThrows[SparkException](store.commit())

@@ -46,6 +46,8 @@ final case class StoreConfig(
  * @param repair               `autoSnapshotRepair.enabled`
  * @param repairAfterFailures  `autoSnapshotRepair.numFailuresBeforeActivating`
  * @param repairMaxChangelogs  `autoSnapshotRepair.maxChangeFileReplay`
+ * @param checkpointIds        whether `checkpointFormatVersion` gives attempts ids
+ * @param unloadOnCommit       `unloadOnCommit`: whether a store lives for one batch
  */
 final case class SparkHonoured(
     minVersionsToRetain: Int,
@@ -56,7 +58,9 @@ final case class SparkHonoured(
     compressionCodec: String,
     repair: Boolean,
     repairAfterFailures: Int,
-    repairMaxChangelogs: Int
+    repairMaxChangelogs: Int,
+    checkpointIds: Boolean,
+    unloadOnCommit: Boolean
 )
 
 object StoreConfig {

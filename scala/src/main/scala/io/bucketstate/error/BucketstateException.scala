@@ -10,12 +10,18 @@ package io.bucketstate.error
 sealed abstract class BucketstateException(val what: String, val remedy: String, cause: Throwable)
     extends RuntimeException(s"$what $remedy", cause)
 
-/** A file exists but is not what was written: damaged, truncated, or of a foreign or newer format. */
+/**
+ * A file exists but is not what was written: damaged, truncated, or of a foreign or newer format.
+ *
+ * @param isNewer whether it is of a newer format: then it is no damage, and nothing else is to be used in
+ *                its place, because a newer bucketstate owns the checkpoint
+ */
 final class CorruptException(
     val file: String,
     problem: String,
     remedy: String,
-    cause: Throwable = null
+    cause: Throwable = null,
+    val isNewer: Boolean = false
 ) extends BucketstateException(s"$file is damaged or not readable: $problem.", remedy, cause)
 
 /** A file that the requested version needs does not exist. */

@@ -1,26 +1,22 @@
 package io.bucketstate.spark
 
-import java.util.UUID
-
 import org.apache.spark.sql.execution.streaming.state.{StateStoreErrors, StateStoreId}
 
 import io.bucketstate.spark.StoreLifecycle._
+import io.bucketstate.store.{ReadSession, WriterLock}
 
 /**
  * A version opened for reading. It shares the table with the writer and with other readers; the version
  * it reads stays as it is until `release` or `abort`.
  *
- * @param readFrom which commit of the version is read, None for the empty store
- * @param onEnd    called once, when the version is no longer read
+ * @param session ended when the version is no longer read
  */
 private[bucketstate] final class BucketedReadStore(
     id: StateStoreId,
-    version: Long,
     families: FamilyViews,
     validator: RowValidator,
-    val readFrom: Option[UUID],
-    onEnd: () => Unit
-) extends StoreView(id, version, families, validator) {
+    val session: ReadSession
+) extends StoreView(id, session.version, families, validator) {
 
   override protected def readAt: Long = version
 
@@ -39,7 +35,7 @@ private[bucketstate] final class BucketedReadStore(
     // Ending twice is no error, whichever way: a task's listeners and its operator may both do it.
     if (state eq Updating) {
       state = StoreLifecycle.next(state, operation)
-      onEnd()
+      session.end()
     }
   }
 

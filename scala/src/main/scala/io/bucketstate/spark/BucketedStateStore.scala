@@ -5,32 +5,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
-import io.bucketstate.store.CheckpointIds
-
-/** What a write store needs of its provider. */
-private[spark] trait WriteSession {
-
-  /** Makes the open changes durable; returns the figures of the store as they are then. */
-  def commit(): StateStoreMetrics
-
-  /** Undoes the open changes. */
-  def abort(): Unit
-
-  /** Keys and memory as they are now, for a store that has not committed. */
-  def current: StateStoreMetrics
-
-  /** Names the version that is being made, and the one it builds on. */
-  def ids: CheckpointIds
-
-  /** Throws when another task has taken the store over. */
-  def verify(): Unit
-
-  /** Whether this task still holds the store; cheap. */
-  def isCurrent: Boolean
-
-  /** Lets go of the store; again is no error. */
-  def end(): Unit
-}
+import io.bucketstate.store.WriteSession
 
 /**
  * A version opened for writing: changes become version + 1 when they are committed. For one thread, as
@@ -127,7 +102,7 @@ private[spark] final class BucketedStateStore(
     StoreLifecycle.next(state, Commit)
     try {
       session.verify()
-      figures = session.commit()
+      figures = SparkMetrics.of(id, session.commit())
       state = Committed
       session.end()
       newVersion
@@ -143,7 +118,7 @@ private[spark] final class BucketedStateStore(
       state = next
       try {
         session.abort()
-        figures = session.current
+        figures = SparkMetrics.of(id, session.current)
       } finally session.end()
     }
   }
@@ -160,7 +135,7 @@ private[spark] final class BucketedStateStore(
 
   /** Before the end, how things stand; after it, what was done. */
   override def metrics: StateStoreMetrics =
-    if (state eq Updating) session.current else figures
+    if (state eq Updating) SparkMetrics.of(id, session.current) else figures
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo = {
     if (!hasCommitted) {

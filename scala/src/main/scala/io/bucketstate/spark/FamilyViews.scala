@@ -146,16 +146,8 @@ private[spark] final class FamilyViews(
 }
 
 private[spark] object FamilyViews {
-  private val Disabled = s"multiple column families is disabled in ${StoreView.Provider}"
+  private val Disabled = s"multiple column families is disabled in ${SparkErrors.Provider}"
 
   /** A run's key has so much room for it. */
   private final val MaxNumber = 0xffff
-
-  /** Keys at the newest version, those of internal families left out. */
-  def keyCount(table: StateTable): Long =
-    table.families.iterator.filterNot(_.spec.descriptor.isInternal).map(_.keyCount).sum
-
-  /** Those that `keyCount` leaves out. */
-  def internalKeyCount(table: StateTable): Long =
-    table.families.iterator.filter(_.spec.descriptor.isInternal).map(_.keyCount).sum
 }

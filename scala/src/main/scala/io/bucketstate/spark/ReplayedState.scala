@@ -2,7 +2,7 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state._
 
-import io.bucketstate.store.CheckpointIds
+import io.bucketstate.store.{CheckpointIds, ReadSession, StoreFigures, WriteSession}
 import io.bucketstate.table.StateTable
 
 /**
@@ -12,30 +12,33 @@ import io.bucketstate.table.StateTable
  */
 private[bucketstate] final class ReplayedState(
     id: StateStoreId,
-    table: StateTable,
+    replayed: StateTable,
     viewsAt: Long => FamilyViews,
     validator: RowValidator
 ) {
-  def forRead: ReadStateStore =
-    new BucketedReadStore(id, table.newest, viewsAt(table.newest), validator, None, () => ())
+  def forRead: ReadStateStore = {
+    val session = new ReadSession(replayed, replayed.newest, None, () => ())
+    new BucketedReadStore(id, viewsAt(replayed.newest), validator, session)
+  }
 
   def forWrite: StateStore = {
-    val version = table.newest
-    table.begin(keepFrom = version)
+    val version = replayed.newest
+    replayed.begin(keepFrom = version)
     new BucketedStateStore(id, version, viewsAt(version + 1), validator, Session)
   }
 
   private object Session extends WriteSession {
 
-    override def commit(): StateStoreMetrics = throw StateStoreErrors.unsupportedOperationException(
+    override def table: StateTable = replayed
+
+    override def commit(): StoreFigures = throw StateStoreErrors.unsupportedOperationException(
       "commit of a replayed state",
-      StoreView.Provider
+      SparkErrors.Provider
     )
 
     override def abort(): Unit = table.abort()
 
-    override def current: StateStoreMetrics =
-      SparkMetrics.of(id, FamilyViews.keyCount(table), table.memoryBytes, Map.empty)
+    override def current: StoreFigures = StoreFigures.of(table)
 
     override val ids: CheckpointIds = CheckpointIds(None, None)
 

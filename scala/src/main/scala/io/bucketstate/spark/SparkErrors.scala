@@ -11,6 +11,9 @@ import io.bucketstate.error._
 /** Gives each of the project's errors the error class that Spark's users know; the cause says what to do. */
 private[spark] object SparkErrors {
 
+  /** The provider as Spark's errors name it. */
+  val Provider = "BucketedStateStoreProvider"
+
   /** What `getStore` throws when a version cannot be loaded. */
   def cannotLoad(storeId: StateStoreId, failure: Throwable): Throwable =
     failure match {

@@ -3,6 +3,7 @@ package io.bucketstate.spark
 import org.apache.spark.sql.execution.streaming.state._
 
 import io.bucketstate.config.{MetricKey, MetricKind}
+import io.bucketstate.store.StoreFigures
 
 /** The registry of metrics as Spark's custom metrics. */
 private[bucketstate] object SparkMetrics {
@@ -22,22 +23,12 @@ private[bucketstate] object SparkMetrics {
 
   val supportedInstances: Seq[StateStoreInstanceMetric] = Seq(lastSnapshot)
 
-  /**
-   * Spark's form of a store's figures; keys that are not given are 0.
-   *
-   * @param snapshot the version of the newest snapshot that was made, -1 if there was none
-   */
-  def of(
-      id: StateStoreId,
-      keys: Long,
-      memoryBytes: Long,
-      values: Map[MetricKey, Long],
-      snapshot: Long = -1L
-  ): StateStoreMetrics =
+  /** Spark's form of a store's figures. */
+  def of(id: StateStoreId, figures: StoreFigures): StateStoreMetrics =
     StateStoreMetrics(
-      keys,
-      memoryBytes,
-      MetricKey.all.map(key => byKey(key) -> values.getOrElse(key, 0L)).toMap,
-      Map(lastSnapshot.withNewId(id.partitionId, id.storeName) -> snapshot)
+      figures.keys,
+      figures.memoryBytes,
+      MetricKey.all.map(key => byKey(key) -> figures.values.getOrElse(key, 0L)).toMap,
+      Map(lastSnapshot.withNewId(id.partitionId, id.storeName) -> figures.snapshot)
     )
 }

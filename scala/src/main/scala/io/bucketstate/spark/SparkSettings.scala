@@ -28,7 +28,9 @@ private[bucketstate] object SparkSettings {
         compressionCodec = conf.compressionCodec,
         repair = conf.autoSnapshotRepairEnabled,
         repairAfterFailures = conf.autoSnapshotRepairNumFailuresBeforeActivating,
-        repairMaxChangelogs = conf.autoSnapshotRepairMaxChangeFileReplay
+        repairMaxChangelogs = conf.autoSnapshotRepairMaxChangeFileReplay,
+        checkpointIds = conf.enableStateStoreCheckpointIds,
+        unloadOnCommit = conf.unloadOnCommit
       )
     )
   }

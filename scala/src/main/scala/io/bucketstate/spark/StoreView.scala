@@ -145,7 +145,3 @@ private[spark] abstract class StoreView(
       })
     }
 }
-
-private[spark] object StoreView {
-  val Provider = "BucketedStateStoreProvider"
-}

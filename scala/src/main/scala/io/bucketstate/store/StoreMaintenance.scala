@@ -1,53 +1,40 @@
 package io.bucketstate.store
 
-import java.time.{Clock, Duration, Instant}
+import java.time.{Clock, Instant}
 import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.checkpoint.retention.{Retention, RetentionPlan, RetentionRules, WinningIds}
+import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningIds}
 import io.bucketstate.error.BucketstateException
 
 /**
- * What Spark's maintenance threads do for a store. Every run lists the folder, which on an object store
- * is the bill (SPARK-48931). So it runs once when the store is new, to clear up after a crash; then when
- * as many versions have become stale as Spark's `ratioExtraSpaceAllowedInCheckpoint` says; and from time
- * to time for what failed writes have left.
+ * What Spark's maintenance threads do for a store, when the [[MaintenancePlan]] says so. Never throws for
+ * what storage does: a failure is counted, logged with its cause and tried again. Thread-safe.
  *
- * Never throws for what storage does: a failure is counted, logged with its cause and tried again.
- *
- * Where Spark unloads the store after each batch (`unloadOnCommit`), every batch's is new: then it runs
- * with every so-manieth version alone.
- *
- * @param minVersionsToDelete 0 or less to run every time
- * @param isUnloaded          whether the store lives for one batch
- * @param inFlight            data files that a snapshot under way builds on
+ * @param inFlight data files that a snapshot under way builds on
  */
 private[bucketstate] final class StoreMaintenance(
     store: FileStore,
     rules: RetentionRules,
-    minVersionsToDelete: Long,
-    isUnloaded: Boolean,
+    plan: MaintenancePlan,
     inFlight: () => Set[String],
-    clock: Clock,
-    interval: Duration = RetentionPlan.DefaultGrace
+    clock: Clock
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
   private[this] val retention = new Retention(store, clock, rules)
   private[this] val failureCount = new AtomicLong
   private[this] var winners = WinningIds.WithoutIds
-  private[this] var nextRun = Instant.MIN
-  private[this] var lastLatest = 0L
+  private[this] var last = Option.empty[(Instant, Long)]
 
   def failures: Long = failureCount.get
 
   /** @param latest the newest version that Spark has built on */
   def run(latest: Attempt): Unit = synchronized {
     val now = clock.instant()
-    if (isDue(latest, now)) {
-      nextRun = now.plus(interval)
-      lastLatest = latest.version
+    if (plan.isDue(latest.version, now, last)) {
+      last = Some(now -> latest.version)
       try clean(latest)
       catch {
         case e: BucketstateException =>
@@ -56,10 +43,6 @@ private[bucketstate] final class StoreMaintenance(
       }
     }
   }
-
-  private def isDue(latest: Attempt, now: Instant): Boolean =
-    if (isUnloaded) minVersionsToDelete <= 0 || latest.version % minVersionsToDelete == 0
-    else latest.version - lastLatest >= minVersionsToDelete || !now.isBefore(nextRun)
 
   private def clean(latest: Attempt): Unit = {
     // Before the files are listed: what is in flight by then must not be missed.

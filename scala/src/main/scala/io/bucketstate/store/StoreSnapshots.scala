@@ -7,36 +7,37 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.checkpoint.run.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
 
 /**
  * The snapshots of one store: of what they are made, when, and who is told of them. Thread-safe.
  *
- * @param keeper  has the state in memory, as far as it is there
- * @param runs    closed with this
- * @param store   for messages
- * @param publish told of each new manifest
+ * @param keeper     has the state in memory, as far as it is there
+ * @param checkpoint its runs are closed with this
+ * @param publish    told of each new manifest
  */
 private[bucketstate] final class StoreSnapshots(
     keeper: TableKeeper,
     snapshotter: Snapshotter,
     plan: SnapshotPlan,
-    runs: RunAccess,
-    store: String,
+    checkpoint: Checkpoint,
+    ticker: Ticker,
     publish: Manifest => Unit
 ) {
+  import checkpoint.runs
+
+  private[this] val store = checkpoint.store.location // for messages
   private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
   private[this] val scheduler = new SnapshotScheduler(
     snapshotter,
     plan,
     store,
     published,
-    Ticker.System,
-    Background.ofProcess(Ticker.System)
+    ticker,
+    Background.ofProcess(ticker)
   )
   @volatile private[this] var restoredFrom: Option[Manifest] = None
   @volatile private[this] var newest = -1L

@@ -17,7 +17,10 @@ class GenerateSettingsSuite extends AnyFunSuite {
 
   test("every default is allowed, and no two settings or metrics share a name") {
     val defaults = ConfigKey.all.map(k => k.key -> k.default).toMap
-    val config = StoreConfig.parse(defaults, SparkHonoured(100, 30, -1, 2, 10, "lz4", true, 1, 500))
+    val config = StoreConfig.parse(
+      defaults,
+      SparkHonoured(100, 30, -1, 2, 10, "lz4", true, 1, 500, false, false)
+    )
     assert(config.numBuckets == 64)
     assert(ConfigKey.all.map(_.name).distinct.size == ConfigKey.all.size)
     assert(MetricKey.all.map(_.name).distinct.size == MetricKey.all.size)

@@ -9,7 +9,7 @@ import scala.util.Using
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
-import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
@@ -38,18 +38,13 @@ final class SnapshotRoom(
       maxFileBytes
     )
 
+  private val families = new KnownFamilies(Changes.descriptor(0), others = false)
+
   val snapshotter: Snapshotter = newSnapshotter()
 
   /** As after a restart. */
-  def newSnapshotter(): Snapshotter = new Snapshotter(
-    store,
-    assigner,
-    new KnownFamilies(Changes.descriptor(0), others = false),
-    runs,
-    "test",
-    _ => None,
-    maxRuns
-  )
+  def newSnapshotter(): Snapshotter =
+    new Snapshotter(new Checkpoint(store, assigner, families, runs), "test", _ => None, maxRuns)
 
   def newest: Long = models.size - 1L
 

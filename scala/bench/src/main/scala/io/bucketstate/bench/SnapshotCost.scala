@@ -11,7 +11,7 @@ import com.sun.management.ThreadMXBean
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
-import io.bucketstate.checkpoint.manifest.{Manifest, RepairRules}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
 import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder => WorkFiles}
@@ -115,10 +115,12 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
   }
 
   private def snapshotter(runs: RunAccess, maxRuns: Int) =
-    new Snapshotter(store, assigner, families, runs, "bench", _ => None, maxRuns)
+    new Snapshotter(checkpointOf(runs), "bench", _ => None, maxRuns)
 
   private def recovery(runs: RunAccess) =
-    new Recovery(store, assigner, families, runs, RepairRules(false, 0, 0))
+    new Recovery(checkpointOf(runs), RepairRules(false, 0, 0))
+
+  private def checkpointOf(runs: RunAccess) = new Checkpoint(store, assigner, families, runs)
 
   private def withRuns[A](body: RunAccess => A): A = {
     def work =

@@ -20,7 +20,8 @@ private[checkpoint] final class Damage(path: String, what: String) {
     path,
     s"$what: expected format version $supported or older, found $found, " +
       "it was written by a newer bucketstate",
-    "Upgrade bucketstate on the driver and all executors."
+    "Upgrade bucketstate on the driver and all executors.",
+    isNewer = true
   )
 
   /** Decodes a part whose checksum was right, so that nonsense in it is reported as damage too. */

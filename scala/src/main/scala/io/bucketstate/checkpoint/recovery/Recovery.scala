@@ -4,7 +4,6 @@ import scala.annotation.tailrec
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
 import io.bucketstate.checkpoint.io.{
   Attempt,
@@ -15,9 +14,13 @@ import io.bucketstate.checkpoint.io.{
   FileStore,
   ManifestName
 }
-import io.bucketstate.checkpoint.manifest.{Manifest, ManifestTrust, Manifests, RepairRules}
-import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.checkpoint.run.RunAccess
+import io.bucketstate.checkpoint.manifest.{
+  Checkpoint,
+  Manifest,
+  ManifestTrust,
+  Manifests,
+  RepairRules
+}
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.table.{LoadHost, StateTable, StateTables}
 
@@ -29,20 +32,18 @@ import io.bucketstate.table.{LoadHost, StateTable, StateTables}
  * @param prepare called with each table before it is handed out: loads it, if that is to be done at once
  */
 final class Recovery(
-    store: FileStore,
-    assigner: BucketAssigner,
-    families: KnownFamilies,
-    runs: RunAccess,
+    checkpoint: Checkpoint,
     rules: RepairRules,
     host: LoadHost = LoadHost.Plain,
     prepare: StateTable => Unit = _ => ()
 ) {
   import Recovery._
+  import checkpoint.{assigner, families, store}
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
   private[this] val manifests = new Manifests(store)
   private[this] val trust = new ManifestTrust(rules)
-  private[this] val versions = new VersionFiles(store, assigner, families, runs, host)
+  private[this] val versions = new VersionFiles(checkpoint, host)
 
   /**
    * The state at `version`, 0 being the empty store.
@@ -162,6 +163,7 @@ final class Recovery(
       val manifest =
         try manifests.read(file)
         catch {
+          case e: CorruptException if e.isNewer                => throw e
           case e @ (_: CorruptException | _: MissingException) =>
             onDamage()
             throw e

@@ -4,7 +4,6 @@ import java.util.UUID
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{
   ChangelogHeader,
   ChangelogReader,
@@ -13,10 +12,10 @@ import io.bucketstate.checkpoint.changelog.{
   MissingIds,
   TailChangelog
 }
-import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.checkpoint.records.{KnownFamilies, RecordPlaces}
-import io.bucketstate.checkpoint.run.{Run, RunAccess}
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.records.RecordPlaces
+import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.table.{LoadHost, StateTables}
 
 /**
@@ -25,13 +24,11 @@ import io.bucketstate.table.{LoadHost, StateTables}
  * in use now. Reads the manifest's runs only when buckets are touched. Thread-safe.
  */
 private[checkpoint] final class VersionFiles(
-    store: FileStore,
-    assigner: BucketAssigner,
-    families: KnownFamilies,
-    runs: RunAccess,
+    checkpoint: Checkpoint,
     host: LoadHost
 ) {
   import VersionFiles._
+  import checkpoint.{assigner, families, runs, store}
 
   private[this] val log = LoggerFactory.getLogger(classOf[VersionFiles])
 

@@ -47,5 +47,5 @@ private[snapshot] final class SnapshotBases(store: FileStore, manifests: Manifes
 
   private def readable(file: ManifestName): Option[Manifest] =
     try Some(manifests.read(file))
-    catch { case _: CorruptException => None }
+    catch { case e: CorruptException if !e.isNewer => None }
 }

@@ -6,18 +6,17 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, Lineage}
-import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, Closing, FileStore, ManifestName}
-import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
+import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, Closing, ManifestName}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily, Manifests}
 import io.bucketstate.checkpoint.records.{
   BucketSource,
   ChangeMerger,
   FamilyFilter,
-  KnownFamilies,
   RecordCursor,
   RecordPlaces,
   RunMerge
 }
-import io.bucketstate.checkpoint.run.{Run, RunAccess}
+import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.error.{
   BucketstateException,
   ConflictException,
@@ -62,14 +61,13 @@ final case class SnapshotReport(
  * Thread-safe; a second snapshot waits for the one under way.
  */
 final class Snapshotter(
-    store: FileStore,
-    assigner: BucketAssigner,
-    families: KnownFamilies,
-    runs: RunAccess,
+    checkpoint: Checkpoint,
     storeId: String,
     schemas: String => Option[FamilySchemas],
     maxRuns: Int
 ) {
+  import checkpoint.{assigner, families, runs, store}
+
   private[this] val manifests = new Manifests(store)
   private[this] val bases = new SnapshotBases(store, manifests)
   private[this] val oneAtATime = new Object

@@ -1,0 +1,22 @@
+package io.bucketstate.checkpoint.manifest
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.io.FileStore
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.run.RunAccess
+
+/**
+ * The checkpoint of one store: its files, and what they are written and read with. Holds what it is given
+ * and closes nothing of it. Thread-safe.
+ *
+ * @param store    the folder
+ * @param assigner places keys in buckets
+ * @param families which column families the files may hold
+ * @param runs     its files of sorted records
+ */
+final class Checkpoint(
+    val store: FileStore,
+    val assigner: BucketAssigner,
+    val families: KnownFamilies,
+    val runs: RunAccess
+)

@@ -1,0 +1,86 @@
+package io.bucketstate.spark
+
+import java.nio.file.Path
+import java.time.Clock
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.execution.streaming.state.{
+  SparkInternals,
+  StateStore,
+  StateStoreConf,
+  StateStoreErrors,
+  StateStoreId
+}
+
+import io.bucketstate.checkpoint.snapshot.FamilySchemas
+import io.bucketstate.store.{StillHeld, StoreCall, StoreHost}
+
+/**
+ * Spark as the program that a store is part of: its tasks, error classes, local folders, and the driver's
+ * coordinators. Thread-safe.
+ */
+private[spark] final class SparkHost(
+    id: StateStoreId,
+    conf: StateStoreConf,
+    hadoopConf: Configuration,
+    registry: FamilyRegistry,
+    validator: RowValidator,
+    clock: Clock
+) extends StoreHost {
+
+  override def name: String = id.toString
+
+  override def cannotLoad(cause: Throwable): Throwable = SparkErrors.cannotLoad(id, cause)
+
+  override def schemasOf(family: String): Option[FamilySchemas] = registry.of(family).map(_.json)
+
+  override def newFolder(): Path = SparkInternals.newLocalFolder().toPath
+
+  override def restored(): Unit = validator.expectRestored()
+
+  override def committed(version: Long): Unit =
+    if (conf.commitValidationEnabled) StateStore.reportCommitToCoordinator(version, id, hadoopConf)
+
+  override def snapshotMade(version: Long): Unit =
+    if (conf.reportSnapshotUploadLag) {
+      SparkInternals
+        .runId(hadoopConf)
+        .foreach(SparkInternals.reportSnapshot(id, _, version, clock.millis()))
+    }
+
+  override def task: Option[String] = Option(TaskContext.get()).map { context =>
+    s"partition ${context.partitionId()}.${context.attemptNumber()} in stage " +
+      s"${context.stageId()}.${context.stageAttemptNumber()}, TID ${context.taskAttemptId()}"
+  }
+
+  override def requireAlive(): Unit = Option(TaskContext.get()).foreach { context =>
+    if (context.isInterrupted()) {
+      throw new InterruptedException(
+        s"task ${context.taskAttemptId()} was killed while it waited for $id"
+      )
+    }
+  }
+
+  override def stillHeld(wait: StillHeld): Throwable = SparkInternals.storeStillHeld(
+    name,
+    wait.call.verb,
+    wait.wantedBy,
+    wait.heldBy,
+    wait.waitedMs,
+    wait.stack
+  )
+
+  override def invalidStamp(stamp: Long, current: Long): Throwable =
+    StateStoreErrors.invalidStamp(stamp, current)
+
+  /** In the words of Spark's RocksDB provider: the state that the call would have led to. */
+  override def closed(call: StoreCall): Throwable = {
+    val wanted = call match {
+      case StoreCall.Load        => "ACQUIRED"
+      case StoreCall.Maintenance => "MAINTENANCE"
+      case StoreCall.Close       => "CLOSED"
+    }
+    StateStoreErrors.invalidStateMachineTransition("CLOSED", wanted, call.verb, id)
+  }
+}

@@ -1,0 +1,67 @@
+package io.bucketstate.store
+
+import java.util.UUID
+
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.config.MetricKey
+import io.bucketstate.table.StateTable
+
+/**
+ * How a store's open versions become durable or are undone, and who hears of it: the table's keeper, the
+ * snapshots, the warm-up. One per store, used by one writer at a time.
+ *
+ * @param takeSnapshots whether a snapshot that is due is made inside commit
+ */
+private[bucketstate] final class Commits(
+    keeper: TableKeeper,
+    committer: Committer,
+    snapshots: StoreSnapshots,
+    warmUp: WarmUp,
+    takeSnapshots: Boolean,
+    newId: () => UUID
+) {
+
+  /**
+   * Makes the table's open version durable.
+   *
+   * @param base   the version it builds on
+   * @param commit which commit of that is in the table
+   * @return the figures of the commit
+   */
+  def commit(
+      table: StateTable,
+      ids: CheckpointIds,
+      base: Attempt,
+      commit: Option[UUID]
+  ): Map[MetricKey, Long] = {
+    val due = if (takeSnapshots) snapshots.due(base) else None
+    try {
+      val figures = publish(table, ids, commit)
+      due.foreach(snapshots.run)
+      figures
+    } finally due.foreach(snapshots.giveUp)
+  }
+
+  private def publish(
+      table: StateTable,
+      ids: CheckpointIds,
+      base: Option[UUID]
+  ): Map[MetricKey, Long] = {
+    val commitId = newId()
+    val figures = committer.commit(table, ids, commitId, base)
+    keeper.committed(table, commitId, ids.own)
+    snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
+    warmUp.again(table)
+    figures
+  }
+
+  /** Undoes the table's open version. */
+  def abort(table: StateTable): Unit = keeper.aborted(table)
+
+  /** What the open version builds on is not what it should be: the next one is loaded from the files. */
+  def dropMemory(): Unit = keeper.forget()
+
+  /** Makes a snapshot of the table's newest version because the writer must have it. */
+  def force(table: StateTable, ids: CheckpointIds): Unit =
+    snapshots.force(Attempt(table.newest, ids.own))
+}

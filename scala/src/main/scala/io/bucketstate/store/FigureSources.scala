@@ -1,0 +1,30 @@
+package io.bucketstate.store
+
+import io.bucketstate.config.MetricKey
+import io.bucketstate.table.StateTable
+
+/** Gathers the figures of a store from those who count them. Thread-safe. */
+private[bucketstate] final class FigureSources(
+    snapshots: StoreSnapshots,
+    warmUp: WarmUp,
+    maintenance: StoreMaintenance
+) {
+
+  /** Of a table as it is now. */
+  def current(table: StateTable): StoreFigures =
+    StoreFigures.of(table, snapshot = snapshots.newestVersion)
+
+  /**
+   * After a commit: what has happened since the last report, which is reported once.
+   *
+   * @param writer what the writer itself has counted
+   */
+  def drain(table: StateTable, writer: Map[MetricKey, Long]): StoreFigures = {
+    val drained = writer ++ snapshots.drainFigures(table.newest) ++ Map(
+      MetricKey.WarmUpFailures -> warmUp.drainFailures(),
+      MetricKey.RetentionFailures -> maintenance.failures,
+      MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
+    )
+    StoreFigures.of(table, drained, snapshots.newestVersion)
+  }
+}

@@ -1,0 +1,278 @@
+package io.bucketstate.store
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Path
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicLong
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.changelog.{Change, ChangeFeed}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.retention.RetentionRules
+import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
+import io.bucketstate.config.StoreConfig
+import io.bucketstate.error.ConflictException
+import io.bucketstate.table.StateTable
+
+/**
+ * One store of one query run: opens versions for tasks, one writer at a time, readers beside it, and
+ * maintains its checkpoint.
+ *
+ * Memory is a cache of the checkpoint: whatever goes wrong here, the table is dropped and the next task
+ * loads it. Thread-safe. What cannot be loaded is told in the host's words, all else in the project's own.
+ *
+ * @param files    the checkpoint's folder, made if it is not there; closed with the store
+ * @param families the column families that the query may have
+ */
+private[bucketstate] final class OpenStore(
+    files: FileStore,
+    families: KnownFamilies,
+    config: StoreConfig,
+    origins: ClocksAndIds,
+    host: StoreHost
+) {
+  import origins.{clock, newId, ticker}
+
+  /** Places keys in buckets, as all files of the checkpoint do. */
+  val assigner: BucketAssigner = new BucketAssigner(config.numBuckets)
+
+  private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
+  private[this] val runs =
+    new RunAccess(files, codec, () => workFolder, config.maxRunFileBytes, clock)
+  private[this] val checkpoint = new Checkpoint(files, assigner, families, runs)
+  private[this] val warmUp = new WarmUp(host.name, config.numBuckets, host.cannotLoad)
+  private[this] val recovery = new Recovery(
+    checkpoint,
+    RepairRules(
+      config.spark.repair,
+      config.spark.repairAfterFailures,
+      config.spark.repairMaxChangelogs
+    ),
+    warmUp,
+    table => if (config.restoreEagerly) warmUp.now(table)
+  )
+  private[this] val keeper = new TableKeeper(load, config.spark.versionsInMemory)
+  private[this] val snapshotter =
+    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns)
+  private[this] val snapshots = new StoreSnapshots(
+    keeper,
+    snapshotter,
+    SnapshotPlan(
+      config.snapshotMaxVersions,
+      config.snapshotMaxBytes,
+      compactsBeside = !config.spark.unloadOnCommit
+    ),
+    checkpoint,
+    ticker,
+    published
+  )
+  private[this] val lock =
+    new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess)
+  private[this] val committer = new Committer(files, assigner, codec, ticker)
+  private[this] val commits =
+    new Commits(keeper, committer, snapshots, warmUp, config.snapshotsInCommit, newId)
+  private[this] val maintenance = new StoreMaintenance(
+    files,
+    RetentionRules(
+      config.spark.minVersionsToRetain,
+      maxVersionsToDelete = config.spark.maxVersionsToDelete
+    ),
+    MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
+    () => snapshotter.inFlight,
+    clock
+  )
+  private[this] val figures = new FigureSources(snapshots, warmUp, maintenance)
+
+  @volatile private[this] var newestBuiltOn = Attempt(0L)
+
+  /** Milliseconds a reader waited for what its task's writer then finds in memory, or -1. */
+  private[this] val loadedByReader = new AtomicLong(-1L)
+
+  /** There will be no later batch, and nothing to maintain any more. */
+  @volatile private[this] var isLast = false
+
+  files.createFolder()
+
+  /**
+   * Opens a version for the one writer. Waits for a writer that is still there, for the lock's time limit.
+   *
+   * @param base          which attempt at the version to build on. Without checkpoint ids its id is not
+   *                      looked at; with them, one without an id must have been written without, as in the
+   *                      first batch after ids were turned on.
+   * @param reader        what the same task has read the version with, if it has: its rows and the
+   *                      writer's must be of one commit, or else this throws `ConflictException`
+   * @param forceSnapshot whether the commit must leave a snapshot
+   * @param take          is given the session; when it throws, the writer has ended
+   */
+  def openForWrite[A](
+      base: Attempt,
+      reader: Option[ReadSession] = None,
+      forceSnapshot: Boolean = false
+  )(take: WriteSession => A): A = {
+    val stamp = lock.acquire()
+    try take(writer(known(base), reader, forceSnapshot, stamp))
+    catch {
+      case failure: Throwable =>
+        keeper.forget()
+        lock.release(stamp)
+        throw failure
+    }
+  }
+
+  /**
+   * Opens a version for reading, beside a writer and other readers.
+   *
+   * @param version its id is looked at even when ids are turned off: the state reader passes on what the
+   *                query recorded, in a session that need not have the query's settings
+   */
+  def openForRead(version: Attempt): ReadSession = {
+    lock.failIfClosed(StoreCall.Load)
+    val start = ticker.nanos
+    val opened = opening(keeper.openForRead(version.version, version.checkpointId))
+    opened match {
+      case _: Opened.Reloaded => loadedByReader.set(ticker.millisSince(start))
+      case _                  => ()
+    }
+    val (table, number) = (opened.table, version.version)
+    new ReadSession(table, number, opened.commitId, () => keeper.endRead(table, number))
+  }
+
+  /**
+   * The state at `target` by way of the state at `snapshot` as the checkpoint gives it, in a table that
+   * nothing else uses.
+   */
+  def replay(snapshot: Attempt, target: Attempt): StateTable = {
+    lock.failIfClosed(StoreCall.Load)
+    telling(loading(recovery.loadFrom(snapshot, target))).table
+  }
+
+  /**
+   * The changes that versions made to a column family, from the oldest version on. What goes wrong while
+   * they are taken is thrown in the project's own words.
+   *
+   * @param to its changelog, and those of the versions it was built on
+   */
+  def changes(from: Long, to: Attempt, family: String): Iterator[Change] = {
+    lock.failIfClosed(StoreCall.Load)
+    loading(new ChangeFeed(files, families).read(from, to.version, to.checkpointId, family))
+  }
+
+  /** Deletes what no version needs that is kept, when it is time to. */
+  def maintain(): Unit = if (!isLast) {
+    lock.failIfClosed(StoreCall.Maintenance)
+    // While a part of the table lies in files only, they are needed, whatever the plan says; unless Spark
+    // unloads the store right after this.
+    if (config.spark.unloadOnCommit || !keeper.isLoading) maintenance.run(newestBuiltOn)
+  }
+
+  /**
+   * Waits for a task that still writes, within the lock's time limit, and closes the store for ever.
+   *
+   * @return false when it was closed already
+   */
+  def close(): Boolean = {
+    val isFirst = lock.close()
+    if (isFirst) {
+      warmUp.stop()
+      snapshots.close(finish = config.spark.unloadOnCommit && !isLast)
+      keeper.forget()
+      committer.close()
+      files.close()
+    }
+    isFirst
+  }
+
+  /** Closes a store that is of no use any more: what is due is not finished, and `maintain` is no error. */
+  def closeForGood(): Boolean = {
+    isLast = true
+    close()
+  }
+
+  private def writer(
+      base: Attempt,
+      reader: Option[ReadSession],
+      forceSnapshot: Boolean,
+      stamp: Long
+  ): WriteSession = {
+    val start = ticker.nanos
+    val opened = opening(keeper.openForWrite(base.version, base.checkpointId))
+    reader.foreach(requireSameCommit(_, opened))
+    val readerMs = loadedByReader.getAndSet(-1L)
+    val loadMs = opened match {
+      case _: Opened.Reloaded => Some(ticker.millisSince(start))
+      case _                  => Option.when(readerMs >= 0)(readerMs)
+    }
+    newestBuiltOn = base
+    if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
+    val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
+    val version =
+      OpenedForWrite(opened, base, ids, checkOf(opened, base), loadMs, forceSnapshot)
+    new TableWriter(version, stamp, lock, commits, figures, host.committed)
+  }
+
+  private def known(base: Attempt): Attempt =
+    if (config.spark.checkpointIds) base else Attempt(base.version)
+
+  private def load(version: Long, checkpointId: Option[String]): Recovered =
+    telling(recovery.load(version, checkpointId))
+
+  private def telling(recovered: Recovered): Recovered = {
+    if (recovered.table.newest > 0) host.restored()
+    recovered
+  }
+
+  /** Snapshots go on from what became the table. */
+  private def opening(open: => Opened): Opened = {
+    val opened = loading(open)
+    opened match {
+      case Opened.Reloaded(recovered, true) => snapshots.restored(recovered)
+      case _                                => ()
+    }
+    opened
+  }
+
+  private def loading[A](open: => A): A =
+    try open
+    catch { case failure: Throwable => throw host.cannotLoad(failure) }
+
+  private def published(manifest: Manifest): Unit = {
+    recovery.renewed(manifest)
+    host.snapshotMade(manifest.version)
+  }
+
+  private def workFolder: WorkFolder = config.localDir match {
+    case Some(folder) =>
+      // The same for the same store, so that a restart on this machine finds its copies.
+      val own = UUID.nameUUIDFromBytes(files.location.getBytes(UTF_8)).toString
+      WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
+    case None => WorkFolder(host.newFolder(), temporary = true)
+  }
+
+  /**
+   * A version with a checkpoint id needs no check: its file bears the id in its name, no other attempt
+   * writes that name, and Spark says which attempt won by the id it asks for.
+   */
+  private def checkOf(opened: Opened, base: Attempt): LineageCheck = opened match {
+    case _: Opened.Reloaded               => LineageCheck.Settled
+    case _ if base.checkpointId.isDefined => LineageCheck.Settled
+    case _                                =>
+      opened.commitId.fold(LineageCheck.Settled)(LineageCheck.start(files, base.version, _))
+  }
+
+  /**
+   * With checkpoint format 1 a task may read an attempt at its version from memory and write on top of
+   * another one: when the provider was unloaded in between, or memory was dropped because of a conflict.
+   */
+  private def requireSameCommit(reader: ReadSession, opened: Opened): Unit =
+    if (reader.commitId != opened.commitId) {
+      throw new ConflictException(
+        s"version ${reader.version} of ${host.name} was read as commit ${reader.commitId.mkString}, it " +
+          s"is now of commit ${opened.commitId.mkString}",
+        "Another attempt of the task won meanwhile. This attempt fails; its retry reads the winner's rows."
+      )
+    }
+}

@@ -1,0 +1,39 @@
+package io.bucketstate.store
+
+import io.bucketstate.config.MetricKey
+import io.bucketstate.table.StateTable
+
+/**
+ * The figures of one store. Immutable.
+ *
+ * @param keys        at the newest version, or at the open one; those of internal families left out
+ * @param memoryBytes heap that the state takes, estimated
+ * @param values      the project's own metrics; one that is not given is 0
+ * @param snapshot    version of the newest snapshot that was made, -1 if there was none
+ */
+private[bucketstate] final case class StoreFigures(
+    keys: Long,
+    memoryBytes: Long,
+    values: Map[MetricKey, Long],
+    snapshot: Long
+)
+
+private[bucketstate] object StoreFigures {
+
+  /** Of a table as it is now. */
+  def of(
+      table: StateTable,
+      values: Map[MetricKey, Long] = Map.empty,
+      snapshot: Long = -1L
+  ): StoreFigures =
+    StoreFigures(keyCount(table, areInternal = false), table.memoryBytes, values, snapshot)
+
+  /** Those that `keys` leaves out. */
+  def internalKeys(table: StateTable): Long = keyCount(table, areInternal = true)
+
+  private def keyCount(table: StateTable, areInternal: Boolean): Long =
+    table.families.iterator
+      .filter(_.spec.descriptor.isInternal == areInternal)
+      .map(_.keyCount)
+      .sum
+}

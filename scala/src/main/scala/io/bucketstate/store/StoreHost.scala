@@ -1,0 +1,33 @@
+package io.bucketstate.store
+
+import java.nio.file.Path
+
+import io.bucketstate.checkpoint.snapshot.FamilySchemas
+
+/**
+ * The program that a store is part of: it has words for failures, folders for working files, and is told
+ * what became of the store. Thread-safe.
+ */
+private[bucketstate] trait StoreHost extends LockHost {
+
+  /** The store, for messages and as manifests name it. */
+  def name: String
+
+  /** What a task is told when a version, or a part of it, cannot be loaded. */
+  def cannotLoad(cause: Throwable): Throwable
+
+  /** The schemas of a column family by its name, as far as the query has told them. */
+  def schemasOf(family: String): Option[FamilySchemas]
+
+  /** A new folder for working files, which the store deletes when it is closed. */
+  def newFolder(): Path
+
+  /** A state is handed out that comes from files. */
+  def restored(): Unit
+
+  /** A writer's version is durable, and so is the snapshot it had to make. What this throws fails the commit. */
+  def committed(version: Long): Unit
+
+  /** A snapshot was published. What this throws is logged. */
+  def snapshotMade(version: Long): Unit
+}

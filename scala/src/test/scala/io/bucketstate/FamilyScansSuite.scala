@@ -1,0 +1,76 @@
+package io.bucketstate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.FamilyRows
+import io.bucketstate.testkit.FamilyRows._
+
+/** Scans of column families, while other scans and changes go on beside them. */
+class FamilyScansSuite extends AnyFunSuite with FamilyRows {
+
+  test("scans of one family side by side leave each other's rows alone") {
+    withFamilies { (_, store) =>
+      families.foreach { family =>
+        names.foreach(name =>
+          times.foreach(t => store.put(keyRow((name, t)), valueRow(t.toByte.toInt), family.name))
+        )
+        val (outer, inner) = (store.iterator(family.name), store.iterator(family.name))
+        outer.zip(inner.drop(3)).foreach { case (one, other) =>
+          assert(valueOf(one.value) == keyOf(one.key)._2.toByte.toInt)
+          assert(valueOf(other.value) == keyOf(other.key)._2.toByte.toInt)
+          assert(keyOf(one.key) != keyOf(other.key))
+          assert(store.get(one.key, family.name) == one.value)
+        }
+      }
+    }
+  }
+
+  test("several values of keys stay as they are while the scan goes on, and so does what get gave") {
+    withFamilies { (_, store) =>
+      families.filter(f => f.kind == Last && f.lists).foreach { family =>
+        times.foreach(t => store.put(keyRow(("a", t)), valueRow(t.toByte.toInt), family.name))
+        val scan = store.prefixScanWithMultiValues(row(toName, "a"), family.name)
+        assert(scan.map(_.value).toSeq.map(valueOf) == times.map(_.toByte.toInt))
+        val got = times.map(t => store.get(keyRow(("a", t)), family.name))
+        assert(got.map(valueOf) == times.map(_.toByte.toInt))
+      }
+    }
+  }
+
+  test("a scan of nothing stays empty when something is put in") {
+    withFamilies { (_, store) =>
+      families.foreach { family =>
+        val name = family.name
+        val scans = store.iterator(name) +: (family.kind match {
+          case Prefix | Last => Seq(store.prefixScan(row(toName, "a"), name))
+          case Range | First => Seq(store.rangeScan(None, None, name))
+          case _             => Nil
+        })
+        times.foreach(t => store.put(keyRow(("a", t)), valueRow(1), name))
+        assert(scans.map(_.size) == scans.map(_ => 0), name)
+      }
+    }
+  }
+
+  test("a scan goes on while what it scans is removed and added to") {
+    withFamilies { (_, store) =>
+      families.filterNot(_.kind == Plain).foreach { family =>
+        times.foreach(t => store.put(keyRow(("a", t)), valueRow(1), family.name))
+        val seen = store
+          .iterator(family.name)
+          .map { pair =>
+            val key = pair.key.copy()
+            store.remove(key, family.name)
+            store.put(keyRow(("b", keyOf(key)._2)), valueRow(2), family.name)
+            keyOf(key)
+          }
+          .filter(_._1 == "a")
+          .toSet
+        assert(seen == times.map(("a", _)).toSet)
+        assert(
+          store.iterator(family.name).map(p => keyOf(p.key)).toSet == times.map(("b", _)).toSet
+        )
+      }
+    }
+  }
+}

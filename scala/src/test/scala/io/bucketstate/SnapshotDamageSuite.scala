@@ -1,0 +1,219 @@
+package io.bucketstate
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import scala.util.{Random, Try}
+
+import org.apache.spark.SparkException
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.store.BackgroundPool
+import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{
+  CallFault,
+  Damage,
+  FaultyFileManager,
+  ProviderHarness,
+  SnapshotBatches
+}
+
+/** Manifests and runs that are damaged, gone, or were never whole: the right state, or an error. */
+class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
+
+  for {
+    mode <- Seq("lazy", "eager")
+    (what, victims) <- Seq[(String, ProviderHarness => Set[Path])](
+      "manifest" -> (h => Set(h.file("6.manifest"))),
+      "run" -> (h => runsOf(h, 6) -- runsOf(h, 4))
+    )
+  } test(s"a damaged newest $what, $mode restore: repaired where Spark allows it, else an error") {
+    withHarness { harness =>
+      val plain = inCommit ++ spark(
+        "stateStore.bucketed.restore.mode" -> mode,
+        "stateStore.bucketed.compaction.maxRuns" -> "20",
+        "minBatchesToRetain" -> "20"
+      )
+      val provider = harness.provider(plain: _*)
+      val models = run(provider, 0, 7, Map.empty)
+      provider.close()
+      assert(victims(harness).nonEmpty)
+      victims(harness).foreach(Damage.middleOf)
+
+      val strict =
+        harness.provider(plain ++ spark("stateStore.autoSnapshotRepair.enabled" -> "false"): _*)
+      val error = intercept[Exception](contents(strict.getReadStore(7)))
+      assert(error.getMessage.contains("CANNOT_READ_STREAMING_STATE_FILE"), error)
+      strict.close()
+
+      val repairing =
+        harness.provider(plain ++ spark("stateStore.autoSnapshotRepair.enabled" -> "true"): _*)
+      // A lazy restore may meet the damage when a task touches it: that attempt fails, its retry does not.
+      val store = eventually {
+        val opened = repairing.getStore(7)
+        try assert(contents(opened) == models(7))
+        catch {
+          case e: Throwable =>
+            opened.abort()
+            throw e
+        }
+        opened
+      }
+      store.commit()
+      assert(figures(store)("bucketedRepairs") == 1)
+      repairing.close()
+    }
+  }
+
+  for (repair <- Seq(true, false))
+    test(s"any file flipped or truncated: the right state or an error, repair $repair") {
+      withHarness { harness =>
+        val settings = inCommit ++ spark(
+          "minBatchesToRetain" -> "20",
+          "stateStore.autoSnapshotRepair.enabled" -> repair.toString
+        )
+        val provider = harness.provider(settings: _*)
+        val model = run(provider, 0, 9, Map.empty).last
+        provider.close()
+        val random = new Random(11)
+        var healed, refused = 0
+        FaultyFileManager.filesUnder(harness.storeFolder).foreach { file =>
+          val good = Files.readAllBytes(file)
+          val bad = Seq.fill(6) {
+            val at = random.nextInt(good.length)
+            good.updated(at, (good(at) ^ (1 << random.nextInt(8))).toByte)
+          } ++ Seq(0, random.nextInt(good.length), good.length - 1).map(good.take)
+          bad.foreach { bytes =>
+            Files.write(file, bytes)
+            val reader = harness.provider(settings: _*)
+            // The first attempt may be the one that finds the damage.
+            val found = Iterator.fill(2)(Try(contents(reader.getReadStore(9)))).find(_.isSuccess)
+            found match {
+              case Some(state) =>
+                assert(state.get == model, file)
+                healed += 1
+              case None => refused += 1
+            }
+            reader.close()
+          }
+          Files.write(file, good)
+        }
+        assert(healed > 0 && refused > 0)
+      }
+    }
+
+  test("a run that is gone is passed over for an older manifest, whoever deleted it (SPARK-55892)") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark(
+        "stateStore.bucketed.compaction.maxRuns" -> "20",
+        "minBatchesToRetain" -> "20",
+        "stateStore.autoSnapshotRepair.enabled" -> "false"
+      )
+      val provider = harness.provider(settings: _*)
+      val models = run(provider, 0, 7, Map.empty)
+      provider.close()
+      (runsOf(harness, 6) -- runsOf(harness, 4)).foreach(Files.delete)
+      val restarted = harness.provider(settings: _*)
+      assert(contents(restarted.getReadStore(7)) == models(7))
+      restarted.close()
+    }
+  }
+
+  test(
+    "a run deleted before a manifest that reuses it is written: that one is not published (SPARK-55892)"
+  ) {
+    withHarness { harness =>
+      val provider = harness.provider(inCommit: _*)
+      val models = run(provider, 0, 4, Map.empty)
+      assert(manifests(harness) == Seq(2))
+      runsOf(harness, 2).foreach(Files.delete)
+      val failing = provider.getStore(4)
+      failing.commit()
+      assert(figures(failing)("bucketedSnapshotFailures") == 1)
+      assert(manifests(harness) == Seq(2))
+      val later = run(provider, 5, 8, models.last)
+      assert(manifests(harness).last >= 5)
+      manifests(harness).drop(1).foreach(v => assert(runsOf(harness, v).forall(Files.exists(_))))
+      provider.close()
+      val restarted = harness.provider(inCommit: _*)
+      assert(contents(restarted.getReadStore(8)) == later.last)
+      restarted.close()
+    }
+  }
+
+  test("a damaged run is no obstacle to snapshots: the next is written from memory") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark("stateStore.bucketed.compaction.maxRuns" -> "1")
+      val provider = harness.provider(settings: _*)
+      val models = run(provider, 0, 4, Map.empty)
+      runsOf(harness, 2).foreach(Damage.middleOf)
+      val later = run(provider, 4, 9, models.last)
+      assert(manifests(harness).last >= 6)
+      provider.close()
+      (1 to 5).foreach(v => Files.deleteIfExists(harness.file(s"$v.changelog")))
+      val restarted = harness.provider(settings: _*)
+      assert(contents(restarted.getReadStore(9)) == later.last)
+      restarted.close()
+    }
+  }
+
+  for (fault <- Seq(CallFault.Throws, CallFault.LosesReply))
+    test(s"a run whose upload failed ($fault) is never reused (SPARK-43404, SPARK-46796)") {
+      withFolder { folder =>
+        FaultyFileManager.script(folder) { script =>
+          val harness = remote(folder)
+          val provider = harness.provider(inCommit: _*)
+          val first = run(provider, 0, 2, Map.empty)
+          script.failNext("publish .*\\.sst", fault)
+          val failing = provider.getStore(2)
+          failing.commit()
+          assert(figures(failing)("bucketedSnapshotFailures") == 1)
+          assert(manifests(harness).isEmpty)
+          val models = run(provider, 3, 9, first.last)
+          val named = manifests(harness).flatMap(v => runsOf(harness, v)).toSet
+          assert(named.nonEmpty && named.forall(Files.exists(_)))
+          provider.close()
+          val restarted = harness.provider(inCommit: _*)
+          assert(contents(restarted.getReadStore(9)) == models.last)
+          restarted.close()
+        }
+      }
+    }
+
+  test("nothing is committed on top of a run that turns out to be damaged beside the batches") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark("minBatchesToRetain" -> "20")
+      val keys = (0 until 200).map(n => (n.toLong, "k"))
+      val model =
+        keys.map(k => k -> (k._1, new Random(k._1).alphanumeric.take(3000).mkString)).toMap
+      val writer = harness.provider(settings: _*)
+      (0 until 4).foreach(v => batch(writer, v.toLong)(model.toSeq: _*)())
+      writer.close()
+      assert(manifests(harness).last == 2)
+      Damage.middleOf(runsOf(harness, 2).maxBy(Files.size(_)))
+      (3 to 4).foreach(v => Files.delete(harness.file(s"$v.changelog")))
+
+      val provider = harness.provider(settings: _*)
+      def attempt(): Map[String, Long] = {
+        val store = provider.getStore(2)
+        try {
+          // The first get of a bucket reads one block alone; then the rest is loaded beside the batch.
+          val first = keys.head
+          assert(valueOf(store.get(key(first._1, first._2))) == model(first))
+          val loaded = new CountDownLatch(1)
+          BackgroundPool.submit(() => loaded.countDown())
+          assert(loaded.await(60, TimeUnit.SECONDS))
+          store.commit()
+          figures(store)
+        } finally if (!store.hasCommitted) store.abort()
+      }
+      val error = intercept[SparkException](attempt())
+      assert(error.getMessage.contains("CANNOT_COMMIT"))
+      assert(!Files.exists(harness.file("3.changelog")))
+      val retry = attempt()
+      assert(retry("bucketedRepairs") == 1 && retry("bucketedWarmUpFailures") == 1)
+      assert(contents(provider.getReadStore(3)) == model)
+      provider.close()
+    }
+  }
+}

@@ -1,0 +1,121 @@
+package io.bucketstate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, SnapshotBatches}
+
+/** What maintenance leaves of a store's folder, and that what is kept can be restored. */
+class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {
+
+  test("retention keeps what the retained versions need, and the folder stops growing") {
+    withHarness { harness =>
+      val provider = harness.provider(inCommit: _*)
+      var models = Seq[Model](Map.empty)
+      val sizes = (0 until 60 by 6).map { n =>
+        models = models.init ++ run(provider, n, n + 6, models.last)
+        provider.doMaintenance()
+        assert(files(harness, ".changelog").size <= 5)
+        FaultyFileManager.filesUnder(harness.storeFolder).size
+      }
+      assert(sizes.drop(3).max <= sizes.slice(2, 4).max + 4, sizes)
+      provider.close()
+      val restarted = harness.provider(inCommit: _*)
+      Seq(58, 59, 60).foreach(v => assert(contents(restarted.getReadStore(v.toLong)) == models(v)))
+      restarted.close()
+    }
+  }
+
+  test("retention and restart do not trust a manifest whose version was written again") {
+    withHarness { harness =>
+      val conf = spark(
+        "minBatchesToRetain" -> "1",
+        "ratioExtraSpaceAllowedInCheckpoint" -> "0",
+        "stateStore.bucketed.snapshot.maxVersions" -> "1000"
+      )
+      val (mine, other) = (harness.provider(conf: _*), harness.provider(conf: _*))
+      run(mine, 0, 3, Map.empty)
+      val store = mine.getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      store.put(key(1, "a"), value(1, "mine"))
+      assert(store.commit() == 4)
+      assert(manifests(harness) == Seq(4L))
+      batch(other, 3)((1L, "a") -> (1L, "theirs"))()
+      other.close()
+
+      val late = mine.getStore(4) // Spark asks for 4; whose it is, only the file knows
+      mine.doMaintenance()
+      late.abort()
+      mine.close()
+
+      val restarted = harness.provider(conf: _*)
+      val read = restarted.getReadStore(4)
+      assert(valueOf(read.get(key(1, "a"))) == (1L, "theirs"))
+      read.release()
+      restarted.close()
+    }
+  }
+
+  test("a store that lives for one batch lists its folder with every so-manieth version alone") {
+    withFolder { folder =>
+      FaultyFileManager.script(folder) { script =>
+        val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
+        val conf = spark(
+          "stateStore.unloadOnCommit" -> "true",
+          "minBatchesToRetain" -> "10",
+          "stateStore.bucketed.snapshot.maxVersions" -> "1000" // snapshots list as well
+        )
+        def lists = script.calls.count(_.startsWith("list runs"))
+        val each = (0 until 12).map { n =>
+          val before = lists
+          val provider = harness.provider(conf: _*)
+          batch(provider, n.toLong)((1L, "a") -> (n.toLong, "x"))()
+          provider.doMaintenance()
+          provider.close()
+          lists - before
+        }
+        assert(each.count(_ > 0) == 4, s"minVersionsToDelete is 0.3 x 10: $each")
+      }
+    }
+  }
+
+  test("stores that live for one batch finish the snapshots that became due in it") {
+    withHarness { harness =>
+      val conf = spark(
+        "stateStore.unloadOnCommit" -> "true",
+        "stateStore.bucketed.snapshot.maxVersions" -> "3"
+      )
+      (0 until 10).foreach { n =>
+        val provider = harness.provider(conf: _*)
+        batch(provider, n.toLong)(((n % 4).toLong, "a") -> (n.toLong, "x"))()
+        provider.doMaintenance()
+        provider.close()
+      }
+      assert(manifests(harness) == Seq(3L, 6L, 9L))
+      val provider = harness.provider(conf: _*)
+      assert(contents(provider.getReadStore(10)).size == 4)
+      provider.close()
+    }
+  }
+
+  test("retention with checkpoint ids, also when the query was restarted meanwhile") {
+    withHarness { harness =>
+      val settings = inCommit :+ Format2
+      var provider = harness.provider(settings: _*)
+      var id = Option.empty[String]
+      (0 until 40).foreach { n =>
+        val info = attempt(provider, n.toLong, id)((n % 9L, "k") -> (n.toLong, "v" * 50))()
+        id = info.stateStoreCkptId
+        if (n % 5 == 4) provider.doMaintenance()
+        if (n % 7 == 6) {
+          provider.close()
+          provider = harness.provider(settings: _*)
+        }
+      }
+      provider.doMaintenance()
+      assert(files(harness, ".changelog").size <= 8)
+      assert(files(harness, ".manifest").size <= 4)
+      assert(contents(provider.getReadStore(40, id)).size == 9)
+      provider.close()
+    }
+  }
+}

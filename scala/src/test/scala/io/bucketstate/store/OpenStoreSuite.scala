@@ -1,0 +1,268 @@
+package io.bucketstate.store
+
+import java.util.UUID
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
+import io.bucketstate.config.MetricKey
+import io.bucketstate.error.{
+  ConflictException,
+  CorruptException,
+  MissingException,
+  UnavailableException
+}
+import io.bucketstate.table.RecordOp
+import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{Fault, FaultyFileStore, Refusal, StoreHarness, TempFolder}
+
+/** A store without Spark: what is opened, written, committed, given up and read. */
+class OpenStoreSuite extends AnyFunSuite {
+
+  test("a version is what was committed on top of the one before, also after a restart") {
+    TempFolder.use { folder =>
+      val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"), "b" -> Some("1"))
+      val second = batch(store, 1)("a" -> Some("2"), "b" -> None)
+      assert(second.table.newest == 2)
+      assert(read(store, 2) == Map("a" -> "2"))
+      assert(store.close())
+      assert(harness.told == Seq("committed 1", "committed 2"))
+
+      val again = harness.open(withIds = false)
+      assert(read(again, 2) == Map("a" -> "2"))
+      assert(read(again, 1) == Map("a" -> "1", "b" -> "1"))
+      assert(harness.told.drop(2) == Seq("restored", "restored"))
+      again.close()
+    }
+  }
+
+  test("a writer sees its own changes, nobody else does until they are committed") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      val session = write(store, 1)
+      change(session, "a" -> Some("2"))
+      assert(contents(session.table, 2) == Map("a" -> "2"))
+      assert(read(store, 1) == Map("a" -> "1"))
+      assert(session.commit().keys == 1)
+      session.end()
+      assert(read(store, 2) == Map("a" -> "2"))
+      store.close()
+    }
+  }
+
+  test("what is aborted is not there, and the version can be opened again") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      val session = write(store, 1)
+      change(session, "a" -> None, "b" -> Some("2"))
+      session.abort()
+      assert(session.current.keys == 1)
+      session.end()
+      assert(!harness.files.exists("2.changelog"))
+      batch(store, 1)("c" -> Some("3"))
+      assert(read(store, 2) == Map("a" -> "1", "c" -> "3"))
+      store.close()
+    }
+  }
+
+  test("a retry replaces the version that was committed, and a reader keeps the one it opened") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      batch(store, 1)("a" -> Some("first"))
+      val reader = store.openForRead(Attempt(2))
+      val retry = batch(store, 1)("a" -> Some("second"))
+      assert(retry.table ne reader.table, "the reader would have lost its version")
+      assert(contents(reader.table, 2) == Map("a" -> "first"))
+      assert(read(store, 2) == Map("a" -> "second"))
+      reader.end()
+      store.close()
+    }
+  }
+
+  test("a reader of an older version sees none of what came later") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      val reader = store.openForRead(Attempt(1))
+      for (version <- 1 to 5) batch(store, version.toLong)("a" -> Some(s"${version + 1}"))
+      assert(contents(reader.table, 1) == Map("a" -> "1"))
+      reader.end()
+      store.close()
+    }
+  }
+
+  test("with ids two attempts at a version are two versions, and each can be gone on from") {
+    use { harness =>
+      val store = harness.open(withIds = true)
+      val one = batch(store, 0)("a" -> Some("1"))
+      val lost = batch(store, 1, one.ids.own)("a" -> Some("lost"))
+      val won = batch(store, 1, one.ids.own)("a" -> Some("won"))
+      assert(lost.ids.own != won.ids.own && lost.ids.base == one.ids.own)
+      batch(store, 2, won.ids.own)("b" -> Some("2"))
+      assert(read(store, 2, lost.ids.own) == Map("a" -> "lost"))
+      assert(read(store, 2, won.ids.own) == Map("a" -> "won"))
+      store.close()
+    }
+  }
+
+  test("another executor's file fails the commit and drops memory; the retry reads the file") {
+    use { harness =>
+      val (mine, other) = (harness.open(withIds = false), harness.open(withIds = false))
+      batch(mine, 0)("a" -> Some("1"))
+      batch(mine, 1)("a" -> Some("mine"))
+      batch(other, 1)("a" -> Some("theirs"))
+      val stale = write(mine, 2)
+      assertThrows[ConflictException](stale.commit())
+      stale.end()
+      assert(!harness.files.exists("3.changelog"))
+      val retry = write(mine, 2)
+      assert(contents(retry.table, 2) == Map("a" -> "theirs"))
+      retry.end()
+      mine.close()
+      other.close()
+    }
+  }
+
+  test("a task that has read one commit does not write on top of another") {
+    use { harness =>
+      val (mine, other) = (harness.open(withIds = false), harness.open(withIds = false))
+      batch(mine, 0)("a" -> Some("1"))
+      batch(mine, 1)("a" -> Some("mine"))
+      val reader = mine.openForRead(Attempt(2))
+      batch(other, 1)("a" -> Some("theirs"))
+      assertThrows[ConflictException](
+        harness.open(withIds = false).openForWrite(Attempt(2), Some(reader))(_ => fail("it began"))
+      )
+      reader.end()
+    }
+  }
+
+  test("a version that cannot be loaded is told in the host's words, and leaves the lock free") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      val calls: Seq[() => Any] =
+        Seq(() => write(store, 7), () => store.openForRead(Attempt(7)), () => read(store, 9))
+      calls.foreach { call =>
+        assert(intercept[Refusal.CannotLoad](call()).why.isInstanceOf[MissingException])
+      }
+      batch(store, 1)("a" -> Some("2"))
+      assert(read(store, 2) == Map("a" -> "2"))
+      store.close()
+    }
+  }
+
+  test("a writer that is not taken over by its caller has ended") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      val lost = new IllegalStateException("the caller's")
+      assert(
+        intercept[IllegalStateException](store.openForWrite(Attempt(0))(_ => throw lost)) eq lost
+      )
+      batch(store, 0)("a" -> Some("1"))
+      store.close()
+    }
+  }
+
+  test("a write that fails leaves the version as it was, also when only its reply was lost") {
+    for (fault <- Seq(Fault.Before, Fault.After)) use { plain =>
+      val files = new FaultyFileStore(plain.files)
+      TempFolder.use { folder =>
+        // With ids, no check of the lineage runs beside the calls that are counted.
+        val store = new StoreHarness(files, folder).open(withIds = true)
+        val base = batch(store, 0)("a" -> Some("1")).ids.own
+        val session = write(store, 1, base)
+        change(session, "a" -> Some("2"))
+        files.failNext(fault)
+        assertThrows[UnavailableException](session.commit())
+        session.abort()
+        session.end()
+        assert(read(store, 1, base) == Map("a" -> "1"))
+        val retry = batch(store, 1, base)("a" -> Some("3"))
+        assert(read(store, 2, retry.ids.own) == Map("a" -> "3"))
+        store.close()
+      }
+    }
+  }
+
+  test("the figures of a commit tell how its version was opened, once") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      val hit = write(store, 1).commit().values
+      assert(hit(MetricKey.TableHits) == 1 && hit(MetricKey.ChangedKeys) == 0)
+      assert(hit.get(MetricKey.TableReloads).isEmpty)
+    }
+  }
+
+  test("a writer that must leave a snapshot does, and the host is told of it before the commit") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      val session = store.openForWrite(Attempt(0), forceSnapshot = true)(session => session)
+      change(session, "a" -> Some("1"))
+      val figures = session.commit()
+      assert(harness.told == Seq("snapshot 1", "committed 1"))
+      assert(figures.snapshot == 1 && figures.values(MetricKey.ForcedSnapshots) == 1)
+      assert(harness.files.exists("1.manifest"))
+      session.end()
+      store.close()
+    }
+  }
+
+  test("a state is replayed in a table of its own") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      for (version <- 0 to 3) batch(store, version.toLong)("a" -> Some(s"${version + 1}"))
+      val table = store.replay(Attempt(1), Attempt(3))
+      assert(table.newest == 3 && contents(table, 3) == Map("a" -> "3"))
+      val error = intercept[Refusal.CannotLoad](
+        store.replay(Attempt(1, Some(new UUID(9, 9).toString)), Attempt(3))
+      )
+      assert(error.why.isInstanceOf[CorruptException])
+      store.close()
+    }
+  }
+
+  test("the changes of versions are those that their changelogs hold") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      batch(store, 1)("a" -> Some("2"))
+      batch(store, 2)("a" -> None)
+      val changes = store.changes(2, Attempt(3), "default").map(c => c.version -> c.op).toSeq
+      assert(changes == Seq(2L -> RecordOp.Put, 3L -> RecordOp.Remove))
+      assertThrows[MissingException](store.changes(2, Attempt(9), "default").size)
+      store.close()
+    }
+  }
+
+  test("close is final, and told to all who come later") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      batch(store, 0)("a" -> Some("1"))
+      assert(store.close())
+      assert(!store.close())
+      val calls: Seq[(StoreCall, () => Any)] = Seq(
+        StoreCall.Load -> (() => write(store, 1)),
+        StoreCall.Load -> (() => store.openForRead(Attempt(1))),
+        StoreCall.Load -> (() => store.replay(Attempt(1), Attempt(1))),
+        StoreCall.Load -> (() => store.changes(1, Attempt(1), "default")),
+        StoreCall.Maintenance -> (() => store.maintain())
+      )
+      calls.foreach { case (call, use) => assert(intercept[Refusal.Closed](use()).call == call) }
+    }
+  }
+
+  test("a store that is closed for good has nothing to maintain, which is no error") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      assert(store.closeForGood())
+      store.maintain()
+    }
+  }
+}

@@ -1,0 +1,145 @@
+package io.bucketstate.testkit
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.time.Clock
+import java.util.UUID
+import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicLong
+
+import scala.jdk.CollectionConverters._
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.checkpoint.io.{Attempt, FileStore}
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.snapshot.FamilySchemas
+import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
+import io.bucketstate.store._
+import io.bucketstate.table.{Record, RecordBuffer, StateTable}
+
+/** What a [[StoreHarness]] says when something is refused. */
+sealed abstract class Refusal(text: String, cause: Throwable = null)
+    extends RuntimeException(text, cause)
+
+object Refusal {
+  final case class CannotLoad(why: Throwable) extends Refusal(s"cannot load: $why", why)
+  final case class StillHeldBy(held: StillHeld) extends Refusal(held.toString)
+  final case class InvalidStamp(stamp: Long, current: Long) extends Refusal(s"$stamp, not $current")
+  final case class Closed(call: StoreCall) extends Refusal(s"${call.verb} of a closed store")
+}
+
+/**
+ * A store without Spark: opens stores on one folder of files, as the executors of a query would, and
+ * writes down what they tell their host. Keys and values are strings.
+ */
+final class StoreHarness(val files: FileStore, folder: Path) extends StoreHost {
+
+  /** What the stores told, such as `committed 2`, in order. */
+  def told: Seq[String] = events.asScala.toSeq
+
+  /** Called by who waits for a store. */
+  @volatile var onWait: () => Unit = () => ()
+
+  private val events = new ConcurrentLinkedQueue[String]
+  private val ids = new AtomicLong
+
+  /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
+  def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
+    val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
+    val all = Map("numBuckets" -> "4", "snapshot.maxVersions" -> "1000") ++ settings
+    val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
+    val families = new KnownFamilies(Changes.descriptor(0), others = false)
+    val newId = () => new UUID(0L, ids.incrementAndGet())
+    new OpenStore(
+      files,
+      families,
+      config,
+      ClocksAndIds(Clock.systemUTC(), Ticker.System, newId),
+      this
+    )
+  }
+
+  override def name: String = "the store"
+  override def cannotLoad(cause: Throwable): Throwable = Refusal.CannotLoad(cause)
+  override def schemasOf(family: String): Option[FamilySchemas] = None
+  override def newFolder(): Path = Files.createTempDirectory(folder, "work")
+  override def restored(): Unit = note("restored")
+  override def committed(version: Long): Unit = note(s"committed $version")
+  override def snapshotMade(version: Long): Unit = note(s"snapshot $version")
+
+  override def task: Option[String] = Some("a test")
+  override def requireAlive(): Unit = onWait()
+  override def stillHeld(wait: StillHeld): Throwable = Refusal.StillHeldBy(wait)
+  override def invalidStamp(stamp: Long, current: Long): Throwable =
+    Refusal.InvalidStamp(stamp, current)
+  override def closed(call: StoreCall): Throwable = Refusal.Closed(call)
+
+  private def note(event: String): Unit = {
+    events.add(event)
+    ()
+  }
+}
+
+object StoreHarness {
+  private val assigner = new BucketAssigner(4)
+
+  /** In memory. */
+  def use[A](body: StoreHarness => A): A =
+    TempFolder.use(folder => body(new StoreHarness(new MemoryFileStore, folder)))
+
+  /** Opens a version for writing. */
+  def write(store: OpenStore, version: Long, id: Option[String] = None): WriteSession =
+    store.openForWrite(Attempt(version, id))(session => session)
+
+  /** Changes a version: a value that is None removes its key. */
+  def change(session: WriteSession, changes: (String, Option[String])*): Unit = {
+    val family = session.table.family(session.table.families.head.spec)
+    changes.foreach {
+      case (key, Some(value)) => family.put(buffer(key, value))
+      case (key, None)        => family.remove(buffer(key, ""))
+    }
+  }
+
+  /** Opens a version, changes it and commits, as a task does; the session has ended. */
+  def batch(store: OpenStore, version: Long, id: Option[String] = None)(
+      changes: (String, Option[String])*
+  ): WriteSession = {
+    val session = write(store, version, id)
+    change(session, changes: _*)
+    session.verify()
+    session.commit()
+    session.end()
+    session
+  }
+
+  /** All that a version holds. */
+  def contents(table: StateTable, version: Long): Map[String, String] = {
+    val out = Map.newBuilder[String, String]
+    for {
+      family <- table.familiesAt(version)
+      record <- family.records(version)
+    } {
+      val end = Record.keyEnd(record)
+      out += text(record, Record.keyStart(record), end) -> text(record, end, record.length)
+    }
+    out.result()
+  }
+
+  def read(store: OpenStore, version: Long, id: Option[String] = None): Map[String, String] = {
+    val session = store.openForRead(Attempt(version, id))
+    try contents(session.table, version)
+    finally session.end()
+  }
+
+  private def text(bytes: Array[Byte], from: Int, until: Int): String =
+    new String(bytes, from, until - from, UTF_8)
+
+  private def buffer(key: String, value: String): RecordBuffer = {
+    val made = new RecordBuffer(assigner)
+    made.key(key.getBytes(UTF_8), BucketKey.Whole)
+    val bytes = value.getBytes(UTF_8)
+    System.arraycopy(bytes, 0, made.valueSpace(bytes.length), made.keyEnd, bytes.length)
+    made.valueDone(made.keyEnd + bytes.length)
+    made
+  }
+}
