@@ -217,9 +217,10 @@ private[table] object Bucket {
     false
   }
 
-  /** Hashes and slots of one size. */
-  final class SlotArrays(val capacity: Int) {
-    val hashes: AtomicIntegerArray = new AtomicIntegerArray(capacity)
+  /** Hashes and slots of one size. It is its own array of hashes: a probe waits for one object less. */
+  final class SlotArrays(val capacity: Int) extends AtomicIntegerArray(capacity) {
+    def hashes: AtomicIntegerArray = this
+
     val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
 
     /** Slots that may be in use: at most 4 in 5, so a probe always ends. */

@@ -23,6 +23,7 @@ final case class BenchOptions(
     maintenanceEvery: Int = 10,
     rounds: Int = 1,
     tails: Seq[Int] = Seq(10, 100),
+    jvms: Seq[RestartCondition] = RestartCondition.all,
     seed: Long = 42,
     fileAccess: FileAccess = FileAccess.Own,
     settings: Seq[(String, String)] = Nil,
@@ -50,6 +51,7 @@ object BenchOptions {
       |  --maintenance-every M    batches between two doMaintenance      (10)
       |  --rounds R               repeats; the tables show medians       (1)
       |  --tails 10,100           changelogs since the newest snapshot, at restarts (10,100)
+      |  --jvms bare,spark        whether Spark has run in a restart's JVM before (both)
       |  --seed S                 of the sequence of updates             (42)
       |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted
       |                           Hadoop file system for all             (nio)
@@ -77,6 +79,7 @@ object BenchOptions {
     case "--maintenance-every" => options.copy(maintenanceEvery = count(name, value))
     case "--rounds"            => options.copy(rounds = count(name, value))
     case "--tails"      => options.copy(tails = list(value).map(count(name, _)).distinct.sorted)
+    case "--jvms"       => options.copy(jvms = list(value).map(RestartCondition.named).distinct)
     case "--seed"       => options.copy(seed = count(name, value).toLong)
     case "--filesystem" =>
       val access = FileAccess.all.find(_.name == value).getOrElse {

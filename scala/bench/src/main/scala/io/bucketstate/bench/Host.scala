@@ -21,6 +21,9 @@ object Host {
   def progress(line: String): Unit =
     say(f"[${(nanos() - started) / 1e9}%7.1f s] $line")
 
+  /** Processor time of the calling thread: other processes do not add to it. */
+  def threadNanos(): Long = ManagementFactory.getThreadMXBean.getCurrentThreadCpuTime
+
   /**
    * The share of all processors that other processes took since the last call, 0 to 1: above a tenth
    * or so the times say more about the neighbours than about the stores.

@@ -23,6 +23,8 @@ final class LongRun(
   private val processor = new ProcessorTime
   private val maintenance = Executors.newSingleThreadExecutor()
   private val samples = ArrayBuffer.empty[BatchSample]
+  // After so many batches the folder is looked at. Two thirds of one or two batches are all of them.
+  private val lookAfter = Seq((options.batches * 2L + 2) / 3, options.batches.toLong)
   private var version = 0L
   private var sum = 0L
   private var bytes = 0L
@@ -70,9 +72,10 @@ final class LongRun(
           if (maintaining != null) maintaining.get()
           maintaining = maintenance.submit((() => provider.doMaintenance()): Runnable)
         }
-        if ((number + 1) * 3 == options.batches * 2 || number + 1 == options.batches) {
+        val looks = lookAfter.count(_ == number + 1L)
+        if (looks > 0) {
           if (maintaining != null) maintaining.get()
-          folders += processor.aside(footprint.now())
+          folders ++= Seq.fill(looks)(processor.aside(footprint.now()))
         }
         if ((number + 1) % 20 == 0) {
           Host.progress(

@@ -42,12 +42,14 @@ object RestartBenchmark {
     }
     val results = options.tails.flatMap { tail =>
       cases.foreach(_.growTo(tail))
-      val rounds = (0 until options.rounds).map { round =>
-        // Whoever is first meets a machine that has just done something else.
-        val (later, first) = cases.splitAt(round % cases.size)
-        (first ++ later).map(c => c -> c.restart()).toMap
+      options.jvms.flatMap { condition =>
+        val rounds = (0 until options.rounds).map { round =>
+          // Whoever is first meets a machine that has just done something else.
+          val (later, first) = cases.splitAt(round % cases.size)
+          (first ++ later).map(c => c -> c.restart(condition)).toMap
+        }
+        cases.map(c => c.result(condition, rounds.map(_(c))))
       }
-      cases.map(c => c.result(rounds.map(_(c))))
     }
     cases.foreach(c => folder.delete(c.folder))
     results
@@ -78,14 +80,14 @@ private final class RestartCase(
     Host.progress(s"$label: $tail changelogs after the newest snapshot")
   }
 
-  def restart(): RestartSample = {
-    val sample = ask(classOf[RestartSample], "restart", s"$folder", s"$snapshot", s"$tail")
-    Host.progress(f"$label, tail $tail: first get ${sample.firstGetMs}%.1f ms")
+  def restart(in: RestartCondition): RestartSample = {
+    val sample = ask(classOf[RestartSample], "restart", s"$folder", s"$snapshot", s"$tail", in.name)
+    Host.progress(f"$label, tail $tail, ${in.words}: first get ${sample.firstGetMs}%.1f ms")
     sample
   }
 
-  def result(rounds: Seq[RestartSample]): RestartResult =
-    RestartResult.of(contender.name, keys, tail, bytesPerVersion, rounds)
+  def result(in: RestartCondition, rounds: Seq[RestartSample]): RestartResult =
+    RestartResult.of(contender.name, keys, tail, in, bytesPerVersion, rounds)
 
   private def ask[T](answer: Class[T], errand: String*): T = {
     val settings = options.settings.flatMap { case (key, value) => Seq("--conf", s"$key=$value") }

@@ -21,12 +21,14 @@ final case class Prepared(snapshot: Long, bytesPerVersion: Double)
  *
  * @param initMs       construction and initialisation of the provider
  * @param firstGetMs   from asking the initialised provider for the version until one value was read
+ * @param firstGetCpuMs processor time of the task's thread meanwhile
  * @param firstBatchMs from the same moment until the first batch was committed
  * @param libraryIn    the part in which RocksDB's native library was loaded, or [[LibraryWatch.Never]]
  */
 final case class RestartSample(
     initMs: Double,
     firstGetMs: Double,
+    firstGetCpuMs: Double,
     firstBatchMs: Double,
     libraryIn: String,
     loadOfOthers: Double
@@ -58,12 +60,18 @@ object LibraryLoad {
  * libraries and files the provider loads for it, and the batch in code that was never compiled. Nothing of
  * a provider is run before. Files come from the system's cache. Snapshots are off, so that every
  * round meets the same files and none is taken beside the first batch.
+ *
+ * That is the bare JVM. In the other [[RestartCondition]] Spark itself has run in it, too, as in every
+ * executor that comes to its first store: [[RanSpark]].
  */
 object RestartProbe {
   val name: String = getClass.getName.stripSuffix("$")
 
-  private val withoutSnapshots = Contender.withoutSnapshots.settings.toSeq :+
-    ("spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1000000")
+  private val withoutSnapshots = Contender.withoutSnapshots.settings.toSeq ++ Seq(
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1000000",
+    // There is no query, whose coordinator would be told of commits.
+    "spark.sql.streaming.stateStore.commitValidation.enabled" -> "false"
+  )
 
   /** The errand's words, then options of which the first size and the first provider count. */
   def main(args: Array[String]): Unit = {
@@ -76,8 +84,9 @@ object RestartProbe {
         case Seq("preload", folder)                    => probe(Paths.get(folder)).preload()
         case Seq("extend", folder, snapshot, from, to) =>
           probe(Paths.get(folder)).extend(snapshot.toLong, from.toInt, to.toInt)
-        case Seq("restart", folder, snapshot, tail) =>
-          probe(Paths.get(folder)).restart(snapshot.toLong, tail.toInt)
+        case Seq("restart", folder, snapshot, tail, condition) =>
+          val in = RestartCondition.named(condition)
+          probe(Paths.get(folder)).restart(snapshot.toLong, tail.toInt, in)
         case other => throw new IllegalArgumentException(other.mkString("no errand: ", " ", ""))
       }
       Host.say(JsonReport.line(answer))
@@ -120,7 +129,12 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
   }
 
   /** Opens the version of the batch with the number `tail`, and makes the one after it. */
-  def restart(snapshot: Long, tail: Int): RestartSample = {
+  def restart(snapshot: Long, tail: Int, in: RestartCondition): RestartSample = in match {
+    case RestartCondition.Bare    => restart(snapshot, tail)
+    case RestartCondition.InSpark => RanSpark(restart(snapshot, tail))
+  }
+
+  private def restart(snapshot: Long, tail: Int): RestartSample = {
     loadWhatExecutorsHave()
     workload.fillBatch(tail + 1)
     Host.loadOfOthers()
@@ -130,11 +144,13 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
     val initialised = Host.nanos()
     library.look("init")
     try {
+      val startCpu = Host.threadNanos()
       val start = Host.nanos()
       val store = provider.getStore(snapshot + tail)
       if (store.get(workload.keyAt(0)) == null)
         throw new IllegalStateException(s"$label lost a key")
       val got = Host.nanos()
+      val gotCpu = Host.threadNanos()
       library.look("first get")
       val rest = Host.nanos()
       val sum = driver.update(store)
@@ -146,6 +162,7 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
       RestartSample(
         (initialised - begin) / 1e6,
         (got - start) / 1e6,
+        (gotCpu - startCpu) / 1e6,
         (got - start + done - rest) / 1e6,
         library.loadedIn,
         load

@@ -13,6 +13,7 @@ object MedianMax {
  * One provider's restarts of one case, in milliseconds.
  *
  * @param tail            changelogs after the newest snapshot
+ * @param jvm             what it had done before, in the words of its [[RestartCondition]]
  * @param bytesPerVersion size of one of them
  * @param libraryIn       where RocksDB's native library was loaded, see [[RestartSample]]
  * @param libraryMs       how long that takes by itself, if it is loaded; a part of what it was loaded in
@@ -21,9 +22,11 @@ final case class RestartResult(
     provider: String,
     keys: Int,
     tail: Int,
+    jvm: String,
     bytesPerVersion: Double,
     initMs: MedianMax,
     firstGetMs: MedianMax,
+    firstGetCpuMs: MedianMax,
     firstBatchMs: MedianMax,
     libraryIn: String,
     libraryMs: Option[MedianMax],
@@ -37,15 +40,18 @@ object RestartResult {
       provider: String,
       keys: Int,
       tail: Int,
+      condition: RestartCondition,
       bytesPerVersion: Double,
       rounds: Seq[RestartSample]
   ): RestartResult = RestartResult(
     provider,
     keys,
     tail,
+    condition.words,
     bytesPerVersion,
     MedianMax.of(rounds.map(_.initMs)),
     MedianMax.of(rounds.map(_.firstGetMs)),
+    MedianMax.of(rounds.map(_.firstGetCpuMs)),
     MedianMax.of(rounds.map(_.firstBatchMs)),
     rounds.map(_.libraryIn).distinct.mkString(" or "),
     None,
@@ -59,6 +65,7 @@ object RestartReport {
   def render(results: Seq[RestartResult], library: MedianMax, options: BenchOptions): String = {
     val head = s"A JVM of its own for each restart, ${options.rounds} round(s), the first batch " +
       s"${options.updates} random get+put; seed ${options.seed}.\n" +
+      "In a Spark application: a local Spark has run a batch query with a shuffle in the JVM before.\n" +
       "'eager' waits in its first get until everything is in memory, as hdfs does.\n" +
       f"RocksDB's native library by itself: ${library.median}%.0f ms, at most ${library.max}%.0f."
     val parts = Seq(head, table(results)) ++ defaultTails(results)
@@ -68,14 +75,14 @@ object RestartReport {
   def targets(results: Seq[RestartResult]): Seq[TargetOutcome] = for {
     ours <- results.filter(_.provider == Contender.bucketed.name)
     rocksdb = results.find { r =>
-      r.provider == Contender.rocksdb.name && r.keys == ours.keys && r.tail == ours.tail
+      r.provider == Contender.rocksdb.name && r.keys == ours.keys && r.tail == ours.tail && r.jvm == ours.jvm
     }
-    first = s"first get, tail ${ours.tail}"
+    first = s"first get, tail ${ours.tail}, ${ours.jvm}"
     outcome <- TargetOutcome(ours.keys, s"$first, ms", ours.firstGetMs.median, 50.0) +:
       rocksdb.toSeq.map { theirs =>
         TargetOutcome(
           ours.keys,
-          s"first batch, tail ${ours.tail}, bucketed / rocksdb",
+          s"first batch, tail ${ours.tail}, ${ours.jvm}, bucketed / rocksdb",
           ours.firstBatchMs.median / theirs.firstBatchMs.median,
           1.0
         )
@@ -84,20 +91,26 @@ object RestartReport {
 
   private def table(results: Seq[RestartResult]): String = {
     val rows = results.map { r =>
-      Seq(Keys.show(r.keys), r.tail.toString, r.provider) ++
-        Seq(r.initMs, r.firstGetMs, r.firstBatchMs).flatMap(m => Seq(m.median, m.max)).map { ms =>
-          f"$ms%.1f"
-        } ++ Seq(r.libraryIn, f"${r.loadOfOthers * 100}%.0f")
+      Seq(Keys.show(r.keys), r.tail.toString, r.jvm, r.provider) ++
+        Seq(r.initMs, r.firstGetMs, r.firstGetCpuMs, r.firstBatchMs)
+          .flatMap(m => Seq(m.median, m.max))
+          .map { ms =>
+            f"$ms%.1f"
+          } ++ Seq(r.libraryIn, f"${r.loadOfOthers * 100}%.0f")
     }
     TextTable(
-      "Milliseconds; the first batch counts from the same moment as the first get",
+      "Milliseconds; the first batch counts from the same moment as the first get; 'its CPU' is the " +
+        "processor time of the thread that gets",
       Seq(
         "keys",
         "tail",
+        "JVM",
         "provider",
         "init",
         "max",
         "first get",
+        "max",
+        "its CPU",
         "max",
         "first batch",
         "max",
@@ -114,7 +127,8 @@ object RestartReport {
    */
   private def defaultTails(results: Seq[RestartResult]): Option[String] = {
     val defaults = SparkSettings.read(Contender.bucketed.storeConf(BenchOptions()))
-    val longest = results.filter(_.tail == results.map(_.tail).max)
+    val longest = results
+      .filter(r => r.tail == results.map(_.tail).max && r.jvm == results.head.jvm)
     val lines = longest.filter(_.provider == Contender.bucketed.name).map { r =>
       val byBytes = math.ceil(defaults.snapshotMaxBytes / r.bytesPerVersion).toInt
       val due = math.min(defaults.snapshotMaxVersions, byBytes)

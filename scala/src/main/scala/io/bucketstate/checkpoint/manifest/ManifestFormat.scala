@@ -29,7 +29,8 @@ private[checkpoint] object ManifestFormat {
   private val TailLength = TailStart.length + 8 + TailEnd.length
 
   private val mapper = new ObjectMapper
-  private val writer: ObjectWriter = {
+  // A restart only reads.
+  private lazy val writer: ObjectWriter = {
     val indenter = new DefaultIndenter("  ", "\n")
     val printer = new DefaultPrettyPrinter()
     printer.indentObjectsWith(indenter)

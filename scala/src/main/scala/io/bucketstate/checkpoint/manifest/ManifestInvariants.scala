@@ -1,10 +1,10 @@
 package io.bucketstate.checkpoint.manifest
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, RunName}
-import io.bucketstate.checkpoint.run.{RunFile, RunFormat}
+import io.bucketstate.checkpoint.run.{Run, RunFile, RunFormat}
 
-/** Something that must be true of every manifest, by name. */
-final case class ManifestInvariant(name: String, holds: Manifest => Boolean)
+/** Something that must be true of every manifest, by name, and whether it is of one. */
+final case class ManifestInvariant(name: String, holds: Boolean)
 
 /**
  * What a manifest promises. Checked before one is written and after one was read, because what breaks
@@ -12,69 +12,93 @@ final case class ManifestInvariant(name: String, holds: Manifest => Boolean)
  */
 object ManifestInvariants {
 
-  private def must(what: String)(holds: Manifest => Boolean): ManifestInvariant =
-    ManifestInvariant(what, holds)
-
-  private def files(m: Manifest): Seq[RunFile] = m.runs.flatMap(_.files)
-
-  val every: Seq[ManifestInvariant] = Seq(
-    must("the version is 1 or above")(_.version >= 1),
-    must("there is a run")(_.runs.nonEmpty),
-    must("the newest run ends at the version")(m =>
-      m.runs.headOption.forall(_.versions.last == m.version)
-    ),
-    must("the oldest run starts at version 1")(_.runs.lastOption.forall(_.versions.first == 1)),
-    must("no run ends before it starts")(_.runs.forall(r => r.versions.first <= r.versions.last)),
-    must("each run starts where the next older one ends") { m =>
-      m.runs.zip(m.runs.drop(1)).forall { case (newer, older) =>
-        newer.versions.first == older.versions.last + 1
-      }
-    },
-    must("the oldest run has no tombstones")(_.runs.lastOption.forall(_.tombstones == 0)),
-    must("the number of buckets fits a run's keys") { m =>
-      m.numBuckets >= 1 && m.numBuckets <= RunFormat.MaxBucket + 1
-    },
-    must("every bucket is one of the store's") { m =>
-      files(m)
-        .flatMap(_.buckets)
-        .forall(b => 0 <= b.first && b.first <= b.last && b.last < m.numBuckets)
-    },
-    must("every file says which buckets it has, each family once") { m =>
-      files(m).forall(f => f.buckets.nonEmpty && distinct(f.buckets.map(_.family)))
-    },
-    must("the files of a run share no bucket of a family") { m =>
-      m.runs.forall { run =>
-        val spans = run.files.flatMap(_.buckets).sortBy(b => (b.family, b.first))
-        spans.zip(spans.drop(1)).forall { case (a, b) => !a.overlaps(b) }
-      }
-    },
-    must("every bucket's family is or was one of the store's") { m =>
-      files(m).flatMap(_.buckets).forall(_.family < m.firstFreeFamily)
-    },
-    must("every family has a number that was given out") { m =>
-      m.families.forall(_.descriptor.id < m.firstFreeFamily)
-    },
-    must("every family is described once")(m => distinct(m.families.map(_.descriptor.id))),
-    must("no file has fewer entries than tombstones, or none") { m =>
-      files(m).forall(f => f.entries >= 1 && f.tombstones >= 0 && f.tombstones <= f.entries)
-    },
-    must("no key count is negative or more than the runs can hold") { m =>
-      val most = files(m).iterator.map(f => f.entries - f.tombstones).sum
-      m.families.forall(_.keyCount >= 0) && m.keys <= most
-    },
-    must("no file is named twice")(m => distinct(files(m).map(_.name))),
-    must("every file has the name of a run's file of a version up to this one") { m =>
-      files(m).forall { f =>
-        CheckpointFiles.parse(f.name) match {
-          case Some(RunName(version, _, _)) => version <= m.version
-          case _                            => false
+  /** Values and not predicates: each predicate would be a class more to load before a restart's first get. */
+  def of(m: Manifest): Seq[ManifestInvariant] = {
+    val files = m.runs.flatMap(_.files)
+    val spans = files.flatMap(_.buckets)
+    Seq(
+      ManifestInvariant("the version is 1 or above", m.version >= 1),
+      ManifestInvariant("there is a run", m.runs.nonEmpty),
+      ManifestInvariant(
+        "the newest run ends at the version",
+        m.runs.isEmpty || m.runs.head.versions.last == m.version
+      ),
+      ManifestInvariant(
+        "the oldest run starts at version 1",
+        m.runs.isEmpty || m.runs.last.versions.first == 1
+      ),
+      ManifestInvariant(
+        "no run ends before it starts",
+        m.runs.forall(r => r.versions.first <= r.versions.last)
+      ),
+      ManifestInvariant(
+        "each run starts where the next older one ends",
+        m.runs.zip(m.runs.drop(1)).forall { case (newer, older) =>
+          newer.versions.first == older.versions.last + 1
         }
-      }
-    }
-  )
+      ),
+      ManifestInvariant(
+        "the oldest run has no tombstones",
+        m.runs.isEmpty || m.runs.last.tombstones == 0
+      ),
+      ManifestInvariant(
+        "the number of buckets fits a run's keys",
+        m.numBuckets >= 1 && m.numBuckets <= RunFormat.MaxBucket + 1
+      ),
+      ManifestInvariant(
+        "every bucket is one of the store's",
+        spans.forall(b => 0 <= b.first && b.first <= b.last && b.last < m.numBuckets)
+      ),
+      ManifestInvariant(
+        "every file says which buckets it has, each family once",
+        files.forall(f => f.buckets.nonEmpty && distinct(f.buckets.map(_.family)))
+      ),
+      ManifestInvariant(
+        "the files of a run share no bucket of a family",
+        m.runs.forall(isDisjoint)
+      ),
+      ManifestInvariant(
+        "every bucket's family is or was one of the store's",
+        spans.forall(_.family < m.firstFreeFamily)
+      ),
+      ManifestInvariant(
+        "every family has a number that was given out",
+        m.families.forall(_.descriptor.id < m.firstFreeFamily)
+      ),
+      ManifestInvariant(
+        "every family is described once",
+        distinct(m.families.map(_.descriptor.id))
+      ),
+      ManifestInvariant(
+        "no file has fewer entries than tombstones, or none",
+        files.forall(f => f.entries >= 1 && f.tombstones >= 0 && f.tombstones <= f.entries)
+      ),
+      ManifestInvariant(
+        "no key count is negative or more than the runs can hold",
+        m.families.forall(_.keyCount >= 0) &&
+          m.keys <= files.iterator.map(f => f.entries - f.tombstones).sum
+      ),
+      ManifestInvariant("no file is named twice", distinct(files.map(_.name))),
+      ManifestInvariant(
+        "every file has the name of a run's file of a version up to this one",
+        files.forall(isNamed(_, m.version))
+      )
+    )
+  }
 
   /** The names of those that do not hold. */
-  def broken(manifest: Manifest): Seq[String] = every.filterNot(_.holds(manifest)).map(_.name)
+  def broken(manifest: Manifest): Seq[String] = of(manifest).filterNot(_.holds).map(_.name)
+
+  private def isDisjoint(run: Run): Boolean = {
+    val spans = run.files.flatMap(_.buckets).sortBy(b => (b.family, b.first))
+    spans.zip(spans.drop(1)).forall { case (a, b) => !a.overlaps(b) }
+  }
+
+  private def isNamed(file: RunFile, latest: Long): Boolean =
+    CheckpointFiles.parse(file.name) match {
+      case Some(RunName(version, _, _)) => version <= latest
+      case _                            => false
+    }
 
   private def distinct[A](items: Seq[A]): Boolean = items.distinct.size == items.size
 }

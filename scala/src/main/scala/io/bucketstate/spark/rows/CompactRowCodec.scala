@@ -61,7 +61,9 @@ final class CompactRowCodec(schema: StructType) {
     val rowStart = row.getBaseOffset
     val rowSize = row.getSizeInBytes
     target(offset) = Compact
-    if (!encodeNulls(base, rowStart, target, offset + 1)) return -1
+    val nulls = encodeNulls(base, rowStart, target, offset + 1)
+    if (nulls == Impossible) return -1
+    val hasNulls = nulls == SomeNulls
     var out = BYTE_ARRAY_OFFSET.toLong + offset + 1 + nullBytes
     var i = 0
     while (i < numFields) {
@@ -75,7 +77,7 @@ final class CompactRowCodec(schema: StructType) {
           else if (width == 1) Platform.putByte(target, out, word.toByte)
           else Platform.putShort(target, out, word.toShort)
         }
-        if (word != 0L && isNull(target, offset + 1, i)) return -1
+        if (hasNulls && word != 0L && isNull(target, offset + 1, i)) return -1
         out += width
       }
       i += 1
@@ -88,7 +90,7 @@ final class CompactRowCodec(schema: StructType) {
       while (i < numFields) {
         if (widths(i) == 0) {
           val word = Platform.getLong(base, rowStart + bitSetBytes + 8L * i)
-          if (isNull(target, offset + 1, i)) {
+          if (hasNulls && isNull(target, offset + 1, i)) {
             if (word != 0L) return -1
             position = Record.putVarint(target, position, 0)
           } else {
@@ -115,10 +117,13 @@ final class CompactRowCodec(schema: StructType) {
     if (expected == rowSize) position else -1
   }
 
-  private def encodeNulls(base: AnyRef, rowStart: Long, target: Array[Byte], at: Int): Boolean = {
+  /** `NoNulls`, `SomeNulls`, or `Impossible` if a field is null that there is not. */
+  private def encodeNulls(base: AnyRef, rowStart: Long, target: Array[Byte], at: Int): Int = {
+    var any = 0L
     var done = 0
     while (done < bitSetBytes) {
       val word = Platform.getLong(base, rowStart + done)
+      any |= word
       var b = 0
       if (word == 0L) { // the usual case: nothing is null
         while (b < 8 && done + b < nullBytes) {
@@ -128,13 +133,17 @@ final class CompactRowCodec(schema: StructType) {
       } else
         while (b < 8) {
           val bits = (word >>> (8 * b)).toByte
-          if (done + b < nullBytes) target(at + done + b) = bits else if (bits != 0) return false
+          if (done + b < nullBytes) target(at + done + b) = bits
+          else if (bits != 0) return Impossible
           b += 1
         }
       done += 8
     }
+    if (any == 0L) NoNulls
     // Bits past the last field have no field to belong to.
-    (numFields & 7) == 0 || (target(at + nullBytes - 1) & 0xff) >>> (numFields & 7) == 0
+    else if ((numFields & 7) != 0 && (target(at + nullBytes - 1) & 0xff) >>> (numFields & 7) != 0)
+      Impossible
+    else SomeNulls
   }
 
   /**
@@ -268,6 +277,10 @@ object CompactRowCodec {
 
   private final val Raw: Byte = 0
   private final val Compact: Byte = 1
+
+  private final val Impossible = -1
+  private final val NoNulls = 0
+  private final val SomeNulls = 1
 
   private def paddedTo8(n: Int): Int = (n + 7) & ~7
 
