@@ -34,9 +34,9 @@ lazy val core = (project in file("scala"))
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
-    // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
     // Functions as classes: at a restart each is read from the jar in less time than the JVM needs to make one.
     Compile / scalacOptions += "-Ydelambdafy:inline",
+    // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,
     Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx3g", "-XX:+UseParallelGC"),
