@@ -36,6 +36,18 @@ private[checkpoint] object RunFormat {
 
   def bucketOf(prefix: Int): Int = prefix & 0xffff
 
+  /** Behind each key in data blocks: a put (1) with sequence number 0, as external files have. */
+  val TrailerLength = 8
+  val Trailer: Array[Byte] = Array(1, 0, 0, 0, 0, 0, 0, 0)
+
+  /** Puts it in front of a key. */
+  def putPrefix(key: Array[Byte], prefix: Int): Unit = {
+    key(0) = (prefix >>> 24).toByte
+    key(1) = (prefix >>> 16).toByte
+    key(2) = (prefix >>> 8).toByte
+    key(3) = prefix.toByte
+  }
+
   /** What to seek for to find the first key of a bucket. */
   def seekKey(prefix: Int): Array[Byte] = ByteBuffer.allocate(PrefixLength).putInt(prefix).array
 

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.nio.{ByteBuffer, ByteOrder}
 
-import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, Damage, ReadableFile}
+import io.bucketstate.checkpoint.io.{ByteSlice, Damage, ReadableFile}
 
 /**
  * An SST's blocks, verified and decompressed. Nothing is used, or believed to be a length, before its
@@ -58,8 +58,8 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
   }
 
   private def inflated(kind: Byte, block: ByteSlice, part: String, at: Long): Array[Byte] = {
-    val codec = codecOf(kind)
-    if (codec == null) {
+    val how = SstCompression.ofKind(kind)
+    if (how == null) {
       throw damage(
         s"expected the $part at byte $at to be compressed by Snappy (1), LZ4 (4) or " +
           s"Zstandard (7), found $kind"
@@ -70,9 +70,8 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
       try {
         val bytes = new SstBytes(block)
         raw = new Array[Byte](bytes.length())
-        // Snappy's own format begins with the length, too.
-        val from = if (codec == BlockCodec.SnappyRaw) block else bytes.rest
-        codec.decompress(from.array, from.offset, from.length, raw, raw.length)
+        val from = if (how.hasLength) bytes.rest else block
+        how.codec.decompress(from.array, from.offset, from.length, raw, raw.length)
       } catch {
         case e: Exception => throw damage(s"the $part at byte $at cannot be decompressed", e)
       }
@@ -90,11 +89,4 @@ private[run] object SstBlocks {
 
   private val NoCompression: Byte = 0
   private val MaxBytes = Int.MaxValue - 64L // what an array can hold, with the trailer
-
-  private def codecOf(kind: Byte): BlockCodec = kind match {
-    case 1 => BlockCodec.SnappyRaw
-    case 4 => BlockCodec.Lz4
-    case 7 => BlockCodec.ZStd
-    case _ => null
-  }
 }

@@ -25,5 +25,14 @@ private[run] object SstChecksum {
     Integer.rotateRight(crc.getValue.toInt, 15) + MaskDelta + placeOf(base, offset)
   }
 
+  /** Puts the checksum of the first `length` bytes behind them. */
+  def write(bytes: Array[Byte], length: Int, base: Int, offset: Long): Unit = {
+    val crc = of(bytes, length, base, offset)
+    bytes(length) = crc.toByte
+    bytes(length + 1) = (crc >>> 8).toByte
+    bytes(length + 2) = (crc >>> 16).toByte
+    bytes(length + 3) = (crc >>> 24).toByte
+  }
+
   private def placeOf(base: Int, offset: Long): Int = base ^ (offset.toInt + (offset >>> 32).toInt)
 }

@@ -51,6 +51,20 @@ private[run] object SstFooter {
     if (known) decode(bytes, fields, offset, damage) else None
   }
 
+  /** @param offset where it will lie, right behind the metaindex */
+  def write(base: Int, metaindex: SstHandle, offset: Long): Array[Byte] = {
+    val bytes = new Array[Byte](Bytes)
+    val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
+    bytes(0) = SstChecksum.Crc32c
+    fields.putInt(ExtendedMagicAt, ExtendedMagic)
+    fields.putInt(BaseAt, base)
+    fields.putInt(MetaindexSizeAt, Math.toIntExact(metaindex.size))
+    fields.putInt(TableFormatAt, RunFormat.TableFormat)
+    fields.putLong(MagicAt, BlockBasedTable)
+    fields.putInt(ChecksumAt, SstChecksum.of(bytes, Bytes, base, offset))
+    bytes
+  }
+
   private def decode(
       bytes: Array[Byte],
       fields: ByteBuffer,

@@ -16,8 +16,8 @@ private[run] final case class SstLayout(entries: Long, index: SstHandle)
 
 private[run] object SstLayout {
 
-  private val Properties = "rocksdb.properties"
-  private val Index = "rocksdb.index"
+  val Properties = "rocksdb.properties"
+  val Index = "rocksdb.index"
 
   /**
    * None if something in the file is not read here, such as an index of several blocks: RocksDB then has to

@@ -16,8 +16,8 @@ import io.bucketstate.checkpoint.io.BlockCodec
  * @param cacheBytes blocks kept in memory for point reads; scans leave it alone
  */
 final class SstOptions(
-    codec: BlockCodec,
-    blockBytes: Int = SstOptions.BlockBytes,
+    private[checkpoint] val codec: BlockCodec,
+    private[checkpoint] val blockBytes: Int = SstOptions.BlockBytes,
     cacheBytes: Long = SstOptions.CacheBytes
 ) extends AutoCloseable {
   private[this] var opened = 0
@@ -40,7 +40,7 @@ final class SstOptions(
   /** To be called before these objects are used to open something. */
   private[checkpoint] def acquired(): Unit = synchronized {
     if (closed) throw new IllegalStateException("the store's runs were closed")
-    if (made == null) made = new SstOptions.Native(codec, blockBytes, cacheBytes)
+    if (made == null) made = new SstOptions.Native(blockBytes, cacheBytes)
     opened += 1
   }
 
@@ -92,8 +92,7 @@ object SstOptions {
     properties
   }
 
-  private final class Native(codec: BlockCodec, blockBytes: Int, cacheBytes: Long)
-      extends AutoCloseable {
+  private final class Native(blockBytes: Int, cacheBytes: Long) extends AutoCloseable {
     RocksDB.loadLibrary()
     live.incrementAndGet()
 
@@ -114,7 +113,6 @@ object SstOptions {
           .setWholeKeyFiltering(false)
       )
       .useCappedPrefixExtractor(WholeKey)
-      .setCompressionType(SstCompression.of(codec))
 
     val scan: ReadOptions =
       new ReadOptions().setVerifyChecksums(true).setTotalOrderSeek(true).setFillCache(false)
