@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.nio.ByteBuffer
 import java.nio.file.Path
+import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
@@ -47,6 +48,17 @@ private[checkpoint] object RunFormat {
     key(2) = (prefix >>> 8).toByte
     key(3) = prefix.toByte
   }
+
+  /** Family and bucket of a key. */
+  def prefixOf(key: Array[Byte]): Int =
+    (key(0) << 24) | ((key(1) & 0xff) << 16) | ((key(2) & 0xff) << 8) | (key(3) & 0xff)
+
+  /** Throws `CorruptException` unless the trailer at the end of a key is one of a run's. */
+  def checkTrailer(key: Array[Byte], at: Int, damage: Damage): Unit =
+    if (!Arrays.equals(key, at, at + TrailerLength, Trailer, 0, TrailerLength)) {
+      val found = ByteBuffer.wrap(key).getLong(at)
+      throw damage(s"expected plain puts with sequence number 0, found ${found.toHexString}")
+    }
 
   /** What to seek for to find the first key of a bucket. */
   def seekKey(prefix: Int): Array[Byte] = ByteBuffer.allocate(PrefixLength).putInt(prefix).array

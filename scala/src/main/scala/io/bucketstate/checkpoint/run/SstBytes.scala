@@ -76,15 +76,21 @@ private[run] final class SstBytes(bytes: ByteSlice) {
   }
 
   /** A length that fits an Int; whether there are so many bytes is for the caller to find out. */
-  def length(): Int = {
-    val n = varint()
-    if (n < 0 || n > Int.MaxValue) throw outside
-    n.toInt
-  }
+  def length(): Int =
+    if (at < end && array(at) >= 0) {
+      at += 1
+      array(at - 1).toInt
+    } else longLength()
 
   def handle(): SstHandle = SstHandle(varint(), varint())
 
   def rest: ByteSlice = new ByteSlice(array, at, remaining)
+
+  private def longLength(): Int = {
+    val n = varint()
+    if (n < 0 || n > Int.MaxValue) throw outside
+    n.toInt
+  }
 
   private def outside =
     new IndexOutOfBoundsException(s"at byte $at of ${bytes.length} from ${bytes.offset}")

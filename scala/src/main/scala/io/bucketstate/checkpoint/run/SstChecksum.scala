@@ -19,15 +19,15 @@ private[run] object SstChecksum {
    * @param base   the footer's number for this file, not 0
    * @param offset where in the file the bytes begin
    */
-  def of(bytes: Array[Byte], length: Int, base: Int, offset: Long): Int = {
+  def of(bytes: Array[Byte], from: Int, length: Int, base: Int, offset: Long): Int = {
     val crc = new CRC32C
-    crc.update(bytes, 0, length)
+    crc.update(bytes, from, length)
     Integer.rotateRight(crc.getValue.toInt, 15) + MaskDelta + placeOf(base, offset)
   }
 
   /** Puts the checksum of the first `length` bytes behind them. */
   def write(bytes: Array[Byte], length: Int, base: Int, offset: Long): Unit = {
-    val crc = of(bytes, length, base, offset)
+    val crc = of(bytes, 0, length, base, offset)
     bytes(length) = crc.toByte
     bytes(length + 1) = (crc >>> 8).toByte
     bytes(length + 2) = (crc >>> 16).toByte

@@ -35,20 +35,24 @@ private[run] object SstFooter {
   private val TableFormatAt = 41
   private val MagicAt = 45
 
-  /**
-   * None if the file is of another kind than is read here: RocksDB then has to say whether it is damaged. So
-   * one flipped bit in what names the kind ends as an error too, for no other kind has a footer like this.
-   * Throws `CorruptException` if it is of the kind and damaged.
-   */
-  def read(file: ReadableFile, damage: Damage): Option[SstFooter] = {
+  /** Throws `CorruptException` if it is damaged, or of another kind than any writer of this project makes. */
+  def read(file: ReadableFile, damage: Damage): SstFooter = {
     val offset = file.length - Bytes
     if (offset < SstBlocks.TrailerBytes)
       throw damage(s"expected an SST with a footer of $Bytes bytes, found ${file.length} bytes")
     val bytes = file.read(offset, Bytes)
     val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    val known = fields.getLong(MagicAt) == BlockBasedTable &&
-      fields.getInt(TableFormatAt) == RunFormat.TableFormat && bytes(0) == SstChecksum.Crc32c
-    if (known) decode(bytes, fields, offset, damage) else None
+    val (magic, format) = (fields.getLong(MagicAt), fields.getInt(TableFormatAt))
+    if (
+      magic != BlockBasedTable || format != RunFormat.TableFormat || bytes(0) != SstChecksum.Crc32c
+    ) {
+      throw damage(
+        s"expected a block-based table of format ${RunFormat.TableFormat} with checksums of type " +
+          s"${SstChecksum.Crc32c} (CRC32C), found magic number ${magic.toHexString}, format " +
+          s"$format, checksums of type ${bytes(0)}"
+      )
+    }
+    decode(bytes, fields, offset, damage)
   }
 
   /** @param offset where it will lie, right behind the metaindex */
@@ -61,7 +65,7 @@ private[run] object SstFooter {
     fields.putInt(MetaindexSizeAt, Math.toIntExact(metaindex.size))
     fields.putInt(TableFormatAt, RunFormat.TableFormat)
     fields.putLong(MagicAt, BlockBasedTable)
-    fields.putInt(ChecksumAt, SstChecksum.of(bytes, Bytes, base, offset))
+    fields.putInt(ChecksumAt, SstChecksum.of(bytes, 0, Bytes, base, offset))
     bytes
   }
 
@@ -70,19 +74,20 @@ private[run] object SstFooter {
       fields: ByteBuffer,
       offset: Long,
       damage: Damage
-  ): Option[SstFooter] = {
+  ): SstFooter = {
     val base = fields.getInt(BaseAt)
     val expected = fields.getInt(ChecksumAt)
     fields.putInt(ChecksumAt, 0)
-    val found = SstChecksum.of(bytes, Bytes, base, offset)
+    val found = SstChecksum.of(bytes, 0, Bytes, base, offset)
     if (found != expected) {
       throw damage.mismatch("the footer's checksum", expected.toHexString, found.toHexString)
     }
-    if (base == 0 || fields.getInt(ExtendedMagicAt) != ExtendedMagic) {
+    val isExtended = fields.getInt(ExtendedMagicAt) == ExtendedMagic
+    if (base == 0 || !isExtended || fields.getLong(ReservedAt) != 0) {
       throw damage(s"expected a footer of table format ${RunFormat.TableFormat}, found another")
     }
     val size = Integer.toUnsignedLong(fields.getInt(MetaindexSizeAt))
     val metaindex = SstHandle(offset - SstBlocks.TrailerBytes - size, size)
-    if (fields.getLong(ReservedAt) == 0) Some(SstFooter(base, metaindex, offset)) else None
+    SstFooter(base, metaindex, offset)
   }
 }

@@ -9,10 +9,11 @@ import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.error.CorruptException
+import io.bucketstate.table.{Record, RecordOp}
 import io.bucketstate.testkit._
 
-/** Keys looked up in the JVM, against RocksDB's own reader and the map that was written. */
-class RunFileLookupSuite extends AnyFunSuite {
+/** Files looked up in and scanned, against RocksDB's own reader and the map that was written. */
+class RunFileReaderSuite extends AnyFunSuite {
   import Runs._
 
   /** Long keys that have much in common, small values and a few of hundreds of KB. */
@@ -41,12 +42,15 @@ class RunFileLookupSuite extends AnyFunSuite {
     (near ++ ends).filterNot(content.contains)
   }
 
-  /** By value, as arrays are not compared so. */
-  private def told(lookup: Lookup): (String, Seq[Byte]) = lookup match {
-    case Lookup.Absent           => "absent" -> Nil
-    case Lookup.Removed          => "removed" -> Nil
-    case Lookup.Found(record)    => "found" -> record.toSeq
-    case Lookup.Appended(record) => "appended" -> record.toSeq
+  /** Tag and value; nothing if the key is absent. */
+  private def told(lookup: Lookup): Option[Seq[Byte]] = {
+    def valueOf(record: Array[Byte]) = record.drop(Record.keyEnd(record)).toSeq
+    lookup match {
+      case Lookup.Absent           => None
+      case Lookup.Removed          => Some(Seq(RecordOp.Remove))
+      case Lookup.Found(record)    => Some(RecordOp.Put +: valueOf(record))
+      case Lookup.Appended(record) => Some(RecordOp.Merge +: valueOf(record))
+    }
   }
 
   /** @param every one key of so many is looked up, and its neighbours */
@@ -54,17 +58,26 @@ class RunFileLookupSuite extends AnyFunSuite {
     val some = content.keysIterator.zipWithIndex.collect {
       case (p, i) if i % every == 0 => p
     }.toSeq
-    Using.resources(new SstOptions(BlockCodec.Lz4), RunFileLookup.open(file, local).get) {
-      (options, ours) =>
-        Using.resource(RunFileReader.open(file, local, options)) { native =>
-          some.foreach { case p @ (family, bucket, _) =>
-            val found = told(ours.get(family, bucket, keyOf(p)))
-            assert(found == told(native.get(family, bucket, keyOf(p))) && found._1 != "absent", p)
-          }
-        }
-        strangers(some, content).foreach { p =>
-          assert(ours.get(p._1, p._2, keyOf(p)) == Lookup.Absent, p)
-        }
+    val native = RocksDbFiles.read(local.using(file)(identity))._1.toMap
+    assert(native.size == content.size)
+    Using.resource(RunFileReader.open(file, local)) { ours =>
+      def looksUp(): Unit = some.foreach { case p @ (family, bucket, _) =>
+        val found = told(ours.get(family, bucket, keyOf(p)))
+        assert(found == native.get(RunFormat.keyOf(family, bucket, keyOf(p)).toSeq), p)
+        assert(found.nonEmpty, p)
+      }
+      looksUp()
+      strangers(some, content).foreach { p =>
+        assert(ours.get(p._1, p._2, keyOf(p)) == Lookup.Absent, p)
+      }
+      looksUp() // now with the filter, if there is one
+      val all = drain(ours.scanAll()) == content
+      assert(all)
+      content.keys.map(p => BucketSpan(p._1, p._2, p._2 + every % 3)).toSeq.distinct.foreach { s =>
+        val same = drain(ours.scan(s)) == within(content, s)
+        assert(same, s)
+      }
+      assert(drain(ours.scan(BucketSpan(65535, 0, 65535))).isEmpty)
     }
   }
 
@@ -81,10 +94,8 @@ class RunFileLookupSuite extends AnyFunSuite {
     val random = new Random(blockBytes.toLong)
     for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
       val places = content.filter(_._2.nonEmpty).keysIterator.filter(_ => random.nextInt(5) == 0)
-      val run = Using.resource(new SstOptions(codec, blockBytes)) { options =>
-        new RunWriter(store, local, options, Long.MaxValue)
-          .write(VersionSpan(1, 9), cursor(content, places.toSet), oldest = false)
-      }
+      val run = new RunWriter(store, local, SstOptions(codec, blockBytes), Long.MaxValue)
+        .write(VersionSpan(1, 9), cursor(content, places.toSet), oldest = false)
       saysTheSame(content, run.files.head, local, every = math.max(3, blockBytes / 20000))
     }
   }
@@ -104,7 +115,28 @@ class RunFileLookupSuite extends AnyFunSuite {
     }
   }
 
-  test("a file of another kind is left to RocksDB") {
+  for {
+    compression <- Seq(
+      CompressionType.NO_COMPRESSION,
+      CompressionType.LZ4_COMPRESSION,
+      CompressionType.ZSTD_COMPRESSION,
+      CompressionType.SNAPPY_COMPRESSION
+    )
+    blockBytes <- Seq(300L, 16L * 1024)
+  } test(s"what RocksDB wrote for older versions is read: $compression, blocks of $blockBytes") {
+    val random = new Random(blockBytes)
+    for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
+      val file = ForeignSst.before(store, content, compression, blockBytes).files.head
+      saysTheSame(content, file, local, every = 7)
+      Using.resource(RunFileReader.open(file, local)) { reader =>
+        val index = { reader.get(0, 0, Array(5)); reader.heapBytes }
+        reader.get(0, 0, Array(6))
+        assert(reader.heapBytes > index + content.size, "the filter is used")
+      }
+    }
+  }
+
+  test("a file of another kind is refused") {
     val content = Runs.random(new Random(2), 500, 4)
     val lz4 = CompressionType.LZ4_COMPRESSION
     val others = Seq(
@@ -116,67 +148,80 @@ class RunFileLookupSuite extends AnyFunSuite {
     )
     for (((name, config), compression) <- others) inStore { (store, local) =>
       val run = ForeignSst.write(store, content, config, compression)
-      assert(RunFileLookup.open(run.files.head, local).isEmpty, name)
-      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
-        Using.resource(new RunReaders(local, options)) { readers =>
-          content.foreach { case (p @ (family, bucket, _), value) =>
-            val found = readers.get(Seq(run), family, bucket, keyOf(p))
-            assert(found.isInstanceOf[Lookup.Found] == value.nonEmpty, s"$name, $p")
-          }
-          assert(options.handles == 1)
-        }
-        assert(options.handles == 0)
+      val e = intercept[CorruptException] {
+        Using.resource(RunFileReader.open(run.files.head, local))(r => drain(r.scanAll()))
       }
+      assert(e.file.endsWith(run.files.head.name) && e.getMessage.contains("expected"), name)
     }
   }
 
   private lazy val golden = new Manifests(new NioFileStore(GoldenRuns.folder)).read(GoldenRuns.file)
 
-  test("keys are looked up without native code, and merged across runs") {
+  test("keys are looked up and merged across runs") {
     val store = new NioFileStore(GoldenRuns.folder)
-    val before = SstOptions.liveCount
     TempFolder.use { folder =>
       val local = new LocalRuns(store, WorkFolder(folder, temporary = true))
-      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
-        Using.resource(new RunReaders(local, options)) { readers =>
-          GoldenRuns.state.foreach { case (p @ (family, bucket, _), value) =>
-            readers.get(golden.runs, family, bucket, keyOf(p)) match {
-              case Lookup.Found(r) => assert(r.drop(1).toSeq == keyOf(p).toSeq ++ value.get, p)
-              case other           => fail(s"$p: $other")
-            }
+      Using.resource(new RunReaders(local)) { readers =>
+        GoldenRuns.state.foreach { case (p @ (family, bucket, _), value) =>
+          readers.get(golden.runs, family, bucket, keyOf(p)) match {
+            case Lookup.Found(r) => assert(r.drop(1).toSeq == keyOf(p).toSeq ++ value.get, p)
+            case other           => fail(s"$p: $other")
           }
-          GoldenRuns.newest.foreach { case (p @ (family, bucket, _), value) =>
-            val found = readers.get(golden.runs, family, bucket, keyOf(p))
-            assert((found == Lookup.Removed) == value.isEmpty, p)
-          }
-          assert(SstOptions.liveCount == before && options.handles == 0)
-          assert(readers.scanAll(golden.runs, dropRemovals = true).advance())
-          assert(SstOptions.liveCount == before + 1)
+        }
+        GoldenRuns.newest.foreach { case (p @ (family, bucket, _), value) =>
+          val found = readers.get(golden.runs, family, bucket, keyOf(p))
+          assert((found == Lookup.Removed) == value.isEmpty, p)
         }
       }
     }
   }
 
-  test("an index is kept for the next lookup, counted, and given up on demand") {
+  test("index and filter are kept for the next look-up, counted, and given up on demand") {
     val content = large(new Random(3))
     inStore { (store, local) =>
-      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
-        val run = new RunWriter(store, local, options, 100_000)
-          .write(VersionSpan(1, 9), cursor(content), oldest = false)
-        Using.resource(new RunReaders(local, options)) { readers =>
-          def getAll(): Unit = content.keysIterator.foreach { p =>
-            assert(readers.get(Seq(run), p._1, p._2, keyOf(p)) != Lookup.Absent)
-          }
-          assert(readers.heapBytes == 0)
-          getAll()
-          val kept = readers.heapBytes
-          assert(kept > 0 && kept < run.bytes / 10)
-          readers.shed()
-          assert(readers.heapBytes == 0)
-          getAll()
-          assert(readers.heapBytes == kept)
-          readers.retain(Set.empty)
-          assert(readers.heapBytes == 0)
+      val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4), 100_000)
+        .write(VersionSpan(1, 9), cursor(content), oldest = false)
+      Using.resource(new RunReaders(local)) { readers =>
+        def getAll(more: Seq[Byte], there: Boolean): Unit = content.keysIterator.foreach { p =>
+          val found = readers.get(Seq(run), p._1, p._2, keyOf(p) ++ more)
+          assert((found != Lookup.Absent) == there)
+        }
+        assert(readers.heapBytes == 0)
+        getAll(Nil, there = true)
+        val index = readers.heapBytes
+        assert(index > 0 && index < run.bytes / 10)
+        getAll(Seq(1), there = false)
+        val both = readers.heapBytes
+        assert(both >= index + content.size * 10 / 8 && both < index + content.size * 2)
+        readers.shed()
+        assert(readers.heapBytes == 0)
+        getAll(Nil, there = true)
+        assert(readers.heapBytes == index)
+        getAll(Seq(1), there = false)
+        getAll(Nil, there = true)
+        assert(readers.heapBytes == both)
+        readers.retain(Set.empty)
+        assert(readers.heapBytes == 0)
+      }
+    }
+  }
+
+  test("files are read block by block, also if one is larger than what is read at once") {
+    val content = nothing ++ (0 until 40).map { i =>
+      val size = if (i % 10 == 3) 700_000 else 9000
+      place(0, i / 4, Array(i.toByte)) -> Some(Seq.tabulate(size)(n => (n * i).toByte))
+    }
+    inStore { (store, local) =>
+      val run = new RunWriter(store, local, SstOptions(BlockCodec.Raw), Long.MaxValue)
+        .write(VersionSpan(1, 9), cursor(content), oldest = false)
+      Using.resource(RunFileReader.open(run.files.head, local)) { reader =>
+        for {
+          first <- 0 until 10
+          last <- first until 10
+        } {
+          val span = BucketSpan(0, first, last)
+          val same = drain(reader.scan(span)) == within(content, span)
+          assert(same, span)
         }
       }
     }
@@ -196,13 +241,11 @@ class RunFileLookupSuite extends AnyFunSuite {
     for (length <- lengths) inStore { (store, local) =>
       store.write(file.name)(_.write(bytes, 0, length))
       val cut = Run(VersionSpan(1, 9), Seq(file.copy(bytes = length.toLong)))
-      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
-        Using.resource(new RunReaders(local, options)) { readers =>
-          val e = intercept[CorruptException] {
-            readers.get(Seq(cut), place._1, place._2, keyOf(place))
-          }
-          assert(e.file.endsWith(file.name), length)
+      Using.resource(new RunReaders(local)) { readers =>
+        val e = intercept[CorruptException] {
+          readers.get(Seq(cut), place._1, place._2, keyOf(place))
         }
+        assert(e.file.endsWith(file.name), length)
       }
     }
   }
@@ -213,7 +256,7 @@ class RunFileLookupSuite extends AnyFunSuite {
       new NioFileStore(GoldenRuns.folder),
       WorkFolder(GoldenRuns.folder, temporary = false)
     )
-    val e = intercept[CorruptException](RunFileLookup.open(file.copy(entries = 4), local))
+    val e = intercept[CorruptException](RunFileReader.open(file.copy(entries = 4), local))
     assert(e.getMessage.contains("expected a number of entries of 4, found 5"))
   }
 
