@@ -63,7 +63,7 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
   private def require(at: SstHandle, part: String): Unit = {
     val room = footer.offset - TrailerBytes
     if (
-      at.offset < 0 || at.offset > room || at.size < 0 || at.size > room - at.offset ||
+      at.offset < 0 || at.offset > room || at.size < LeastBytes || at.size > room - at.offset ||
       at.size > MaxBytes
     ) throw outside(at, part)
   }
@@ -77,7 +77,7 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
 
   private def verify(stored: Array[Byte], from: Int, at: SstHandle, part: String): Unit = {
     val length = at.size.toInt + 1
-    val found = SstChecksum.of(stored, from, length, footer.base, at.offset)
+    val found = footer.checksum.of(stored, from, length, footer.base, at.offset)
     val expected = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN).getInt(from + length)
     if (found != expected) {
       throw damage.mismatch(
@@ -128,6 +128,9 @@ private[run] object SstBlocks {
 
   /** No room at all. */
   private val NoRoom = new Array[Byte](0)
+
+  /** No block is shorter: what ends even one without entries takes 8. */
+  private val LeastBytes = 9L
 
   private val NoCompression: Byte = 0
   private val MaxBytes = Int.MaxValue - 64L // what an array can hold, with the trailer

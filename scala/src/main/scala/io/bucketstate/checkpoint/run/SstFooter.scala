@@ -7,11 +7,17 @@ import io.bucketstate.checkpoint.io.{Damage, ReadableFile}
 /**
  * The end of an SST, which leads to everything else.
  *
+ * @param checksum  of blocks and of the footer
  * @param base      part of each block's checksum, this file's own
  * @param metaindex the block with the places of the parts that are not data
  * @param offset    of the footer: all blocks end before it
  */
-private[run] final case class SstFooter(base: Int, metaindex: SstHandle, offset: Long)
+private[run] final case class SstFooter(
+    checksum: SstChecksum,
+    base: Int,
+    metaindex: SstHandle,
+    offset: Long
+)
 
 /**
  * {{{
@@ -35,7 +41,7 @@ private[run] object SstFooter {
   private val TableFormatAt = 41
   private val MagicAt = 45
 
-  /** Throws `CorruptException` if it is damaged, or of another kind than any writer of this project makes. */
+  /** Throws `CorruptException` if it is damaged, or of another kind than is read here. */
   def read(file: ReadableFile, damage: Damage): SstFooter = {
     val offset = file.length - Bytes
     if (offset < SstBlocks.TrailerBytes)
@@ -43,42 +49,42 @@ private[run] object SstFooter {
     val bytes = file.read(offset, Bytes)
     val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
     val (magic, format) = (fields.getLong(MagicAt), fields.getInt(TableFormatAt))
-    if (
-      magic != BlockBasedTable || format != RunFormat.TableFormat || bytes(0) != SstChecksum.Crc32c
-    ) {
+    val checksum = SstChecksum.ofKind(bytes(0))
+    if (magic != BlockBasedTable || format != RunFormat.TableFormat || checksum == null) {
       throw damage(
-        s"expected a block-based table of format ${RunFormat.TableFormat} with checksums of type " +
-          s"${SstChecksum.Crc32c} (CRC32C), found magic number ${magic.toHexString}, format " +
-          s"$format, checksums of type ${bytes(0)}"
+        s"expected a block-based table of format ${RunFormat.TableFormat} with checksums of type 1 " +
+          s"(CRC32C) or 4 (XXH3), found magic number ${magic.toHexString}, format $format, " +
+          s"checksums of type ${bytes(0)}"
       )
     }
-    decode(bytes, fields, offset, damage)
+    decode(bytes, fields, checksum, offset, damage)
   }
 
   /** @param offset where it will lie, right behind the metaindex */
   def write(base: Int, metaindex: SstHandle, offset: Long): Array[Byte] = {
     val bytes = new Array[Byte](Bytes)
     val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    bytes(0) = SstChecksum.Crc32c
+    bytes(0) = SstChecksum.Crc32c.kind
     fields.putInt(ExtendedMagicAt, ExtendedMagic)
     fields.putInt(BaseAt, base)
     fields.putInt(MetaindexSizeAt, Math.toIntExact(metaindex.size))
     fields.putInt(TableFormatAt, RunFormat.TableFormat)
     fields.putLong(MagicAt, BlockBasedTable)
-    fields.putInt(ChecksumAt, SstChecksum.of(bytes, 0, Bytes, base, offset))
+    fields.putInt(ChecksumAt, SstChecksum.Crc32c.of(bytes, 0, Bytes, base, offset))
     bytes
   }
 
   private def decode(
       bytes: Array[Byte],
       fields: ByteBuffer,
+      checksum: SstChecksum,
       offset: Long,
       damage: Damage
   ): SstFooter = {
     val base = fields.getInt(BaseAt)
     val expected = fields.getInt(ChecksumAt)
     fields.putInt(ChecksumAt, 0)
-    val found = SstChecksum.of(bytes, 0, Bytes, base, offset)
+    val found = checksum.of(bytes, 0, Bytes, base, offset)
     if (found != expected) {
       throw damage.mismatch("the footer's checksum", expected.toHexString, found.toHexString)
     }
@@ -88,6 +94,6 @@ private[run] object SstFooter {
     }
     val size = Integer.toUnsignedLong(fields.getInt(MetaindexSizeAt))
     val metaindex = SstHandle(offset - SstBlocks.TrailerBytes - size, size)
-    SstFooter(base, metaindex, offset)
+    SstFooter(checksum, base, metaindex, offset)
   }
 }

@@ -56,7 +56,7 @@ private[run] final class SstOutput(path: Path, compression: SstCompression, base
   private def put(bytes: Array[Byte], count: Int, kind: Byte): SstHandle = {
     val place = SstHandle(offset, count.toLong)
     bytes(count) = kind
-    SstChecksum.write(bytes, count + 1, base, offset)
+    SstChecksum.Crc32c.write(bytes, count + 1, base, offset)
     append(bytes, count + SstBlocks.TrailerBytes)
     place
   }

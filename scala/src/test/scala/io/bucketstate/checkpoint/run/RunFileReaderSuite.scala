@@ -136,11 +136,25 @@ class RunFileReaderSuite extends AnyFunSuite {
     }
   }
 
+  test("RocksDB's own choice of checksums is read, whatever the length of a block") {
+    val random = new Random(5)
+    for {
+      blockBytes <- Seq(1L, 200L, 5000L)
+      content <- Seq(Runs.random(random, 1000, 20), large(random))
+    } inStore { (store, local) =>
+      val config = table.setChecksumType(ChecksumType.kXXH3).setBlockSize(blockBytes)
+      for (kind <- Seq(CompressionType.NO_COMPRESSION, CompressionType.SNAPPY_COMPRESSION)) {
+        val run = ForeignSst.write(store, content, config, kind)
+        saysTheSame(content, run.files.head, local, every = 23)
+      }
+    }
+  }
+
   test("a file of another kind is refused") {
     val content = Runs.random(new Random(2), 500, 4)
     val lz4 = CompressionType.LZ4_COMPRESSION
     val others = Seq(
-      "XXH3" -> table.setChecksumType(ChecksumType.kXXH3) -> lz4,
+      "xxHash64" -> table.setChecksumType(ChecksumType.kxxHash64) -> lz4,
       "no checksums" -> table.setChecksumType(ChecksumType.kNoChecksum) -> lz4,
       "table format 5" -> table.setFormatVersion(5) -> lz4,
       "index in parts" -> table.setIndexType(IndexType.kTwoLevelIndexSearch) -> lz4,
