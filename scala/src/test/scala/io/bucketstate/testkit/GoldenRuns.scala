@@ -21,7 +21,15 @@ import io.bucketstate.checkpoint.run.{
  * manifest can hold.
  */
 object GoldenRuns {
+
+  /** As RocksDB's library wrote them. */
   val folder: Path = Paths.get("tests/golden/v1")
+
+  /** The same as this project's own writer makes them. */
+  val ownFolder: Path = Paths.get("tests/golden/v1/own-writer")
+
+  val folders: Seq[Path] = Seq(folder, ownFolder)
+
   val file: ManifestName =
     ManifestName(Attempt(9, Some("5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812")))
 
@@ -54,11 +62,11 @@ object GoldenRuns {
     s"$family $bucket ${hex(key)} ${hex(value.toSeq.flatten.map(_.toInt))}"
   }
 
-  /** Writes the files; was run once for each format version, and is not to be run for it again. */
+  /** Writes the files of `ownFolder`; was run once, and is not to be run for it again. */
   def main(args: Array[String]): Unit = TempFolder.use { work =>
     val ids = Iterator.from(1).map(i => UUID.nameUUIDFromBytes(s"golden run $i".getBytes("UTF-8")))
     val options = SstOptions(BlockCodec.Lz4, blockBytes = 256)
-    Using.resource(new NioFileStore(folder)) { store =>
+    Using.resource(new NioFileStore(ownFolder)) { store =>
       val writer =
         new RunWriter(
           store,
@@ -93,7 +101,7 @@ object GoldenRuns {
             Some(5)
           )
         )
-      Files.writeString(folder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
+      Files.writeString(ownFolder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
       ()
     }
   }

@@ -6,7 +6,7 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{BlockCodec, CheckpointFiles, FileStore, NioFileStore, RunName}
+import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, RunName}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
@@ -17,32 +17,33 @@ import io.bucketstate.testkit._
 class RunDamageSuite extends AnyFunSuite {
   import Runs._
 
-  private lazy val golden = {
-    val store = new NioFileStore(GoldenRuns.folder)
-    new Manifests(store).read(GoldenRuns.file)
-  }
-  private lazy val goldenBytes =
-    golden.runs
-      .flatMap(_.files)
-      .map(f => f -> Files.readAllBytes(GoldenRuns.folder.resolve(f.name)))
+  private def goldenIn(folder: Path) = new Manifests(new NioFileStore(folder)).read(GoldenRuns.file)
 
-  test("golden runs are read, merged, and are the documented state") {
-    TempFolder.use { work =>
-      Using.resource(new Room(new NioFileStore(GoldenRuns.folder), work)) { room =>
-        Using.resource(new RunReaders(room.local)) { readers =>
-          assert(drain(readers.scanAll(golden.runs, dropRemovals = true)) == GoldenRuns.state)
-          assert(
-            drain(readers.scanAll(golden.runs.take(1), dropRemovals = false)) ==
-              GoldenRuns.newest ++ GoldenRuns.appended
-          )
+  private lazy val goldenBytes =
+    for {
+      folder <- GoldenRuns.folders
+      file <- goldenIn(folder).runs.flatMap(_.files)
+    } yield file -> Files.readAllBytes(folder.resolve(file.name))
+
+  for (folder <- GoldenRuns.folders)
+    test(s"golden runs are read, merged, and are the documented state: $folder") {
+      val golden = goldenIn(folder)
+      TempFolder.use { work =>
+        Using.resource(new Room(new NioFileStore(folder), work)) { room =>
+          Using.resource(new RunReaders(room.local)) { readers =>
+            assert(drain(readers.scanAll(golden.runs, dropRemovals = true)) == GoldenRuns.state)
+            assert(
+              drain(readers.scanAll(golden.runs.take(1), dropRemovals = false)) ==
+                GoldenRuns.newest ++ GoldenRuns.appended
+            )
+          }
         }
       }
+      val text = Files.readString(folder.resolve(s"${GoldenRuns.file.name}.txt"))
+      assert(text.linesIterator.toSeq == GoldenRuns.lines)
+      assert(golden.runs.map(_.versions) == Seq(VersionSpan(8, 9), VersionSpan(1, 7)))
+      assert(golden.runs(1).files.size > 1)
     }
-    val text = Files.readString(GoldenRuns.folder.resolve(s"${GoldenRuns.file.name}.txt"))
-    assert(text.linesIterator.toSeq == GoldenRuns.lines)
-    assert(golden.runs.map(_.versions) == Seq(VersionSpan(8, 9), VersionSpan(1, 7)))
-    assert(golden.runs(1).files.size > 1)
-  }
 
   /** Opens and reads the file from a store that has to fetch it, and from one where it lies. */
   private def reading(file: RunFile, bytes: Array[Byte])(
@@ -88,18 +89,9 @@ class RunDamageSuite extends AnyFunSuite {
     }
   }
 
-  /** What today's writer makes, in a small file. */
-  private lazy val todays: (RunFile, Array[Byte]) = TempFolder.use { folder =>
-    val store = new MemoryFileStore
-    val options = SstOptions(BlockCodec.Lz4, blockBytes = 256)
-    val run = new RunWriter(store, localRuns(store, folder), options, Long.MaxValue)
-      .write(VersionSpan(1, 9), cursor(GoldenRuns.oldest ++ GoldenRuns.newest), oldest = false)
-    run.files.head -> store.read(run.files.head.name)
-  }
-
   /** The ways of reading apart: damage that a scan meets must not go unseen by a lookup. */
   test("even with block checksums alone a flipped byte never changes or hides a key") {
-    for ((file, bytes) <- goldenBytes :+ todays) TempFolder.use { folder =>
+    for ((file, bytes) <- goldenBytes) TempFolder.use { folder =>
       val store = new NioFileStore(folder.resolve("store"))
       val local = localRuns(store, folder.resolve("local"))
       def opened[A](read: RunFileReader => A): Option[A] =
