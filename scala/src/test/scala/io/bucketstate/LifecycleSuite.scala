@@ -1,7 +1,9 @@
 package io.bucketstate
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path, Paths}
 import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import scala.util.Using
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
@@ -34,8 +36,16 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   private def metric(query: StreamingQuery, name: String): Long =
     query.recentProgress.last.stateOperators.head.customMetrics.get(name)
 
+  /** Where Spark puts checkpoints that are to lie in a folder: it keeps the escapes of the address. */
+  private def written(folder: Path): Path = Paths.get(folder.toUri.getRawPath)
+
+  private def hasSnapshots(folder: Path): Boolean =
+    Using.resource(Files.walk(written(folder))) {
+      _.anyMatch(_.getFileName.toString.endsWith(".manifest"))
+    }
+
   test("two queries in one session, stopped and started again, leave nothing behind") {
-    val before = LeftOvers.nativeHolders
+    val before = LeftOvers.openRuns
     withSession() { (spark, folder) =>
       import spark.implicits._
       val inputs = Seq("one", "two").map(_ -> MemoryStream[Int](spark))
@@ -48,7 +58,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
           val first = (round * 4 + batch) * 10
           addAndWait(input, query, first until first + 10)
         }
-        eventually(assert(LeftOvers.nativeHolders > before, "no snapshot was made"))
+        eventually(assert(hasSnapshots(folder), "no snapshot was made"))
         inputs.foreach { case (name, _) =>
           assert(found(spark, name) == expected((round + 1) * 40))
         }
@@ -56,8 +66,8 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
       }
       // Spark unloads the providers of stopped queries in maintenance.
       eventually {
-        assert(LeftOvers.nativeHolders == before)
-        assert(LeftOvers.openFiles(folder) == Nil)
+        assert(LeftOvers.openRuns == before)
+        assert(LeftOvers.openFiles(written(folder)) == Nil)
         assert(LeftOvers.workFolders == Nil)
       }
     }
@@ -65,21 +75,21 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   }
 
   test("a session that is stopped under a running query leaves nothing behind") {
-    val before = LeftOvers.nativeHolders
+    val before = LeftOvers.openRuns
     var checkpoint: Path = null
     withSession() { (spark, folder) =>
       import spark.implicits._
       val input = MemoryStream[Int](spark)
       val query = start(counts(input.toDS()), "running", folder)
       for (batch <- 0 until 6) addAndWait(input, query, batch * 10 until batch * 10 + 10)
-      eventually(assert(LeftOvers.nativeHolders > before, "no snapshot was made"))
+      eventually(assert(hasSnapshots(folder), "no snapshot was made"))
       assert(LeftOvers.workFolders.nonEmpty)
       checkpoint = folder
     }
     eventually {
-      assert(LeftOvers.nativeHolders == before)
+      assert(LeftOvers.openRuns == before)
       assert(LeftOvers.workFolders == Nil)
-      assert(LeftOvers.openFiles(checkpoint) == Nil)
+      assert(LeftOvers.openFiles(written(checkpoint)) == Nil)
       assert(LeftOvers.threads == Nil)
     }
   }
@@ -95,7 +105,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
         assert(metric(query, "bucketedTableReloads") == 2, "both partitions, every time")
       }
       query.stop()
-      assert(LeftOvers.openFiles(folder) == Nil)
+      assert(LeftOvers.openFiles(written(folder)) == Nil)
       assert(LeftOvers.workFolders == Nil)
     }
   }

@@ -14,16 +14,37 @@ import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, VersionSpan}
 /** Runs whose file RocksDB wrote with other settings than this project's writer has. */
 object ForeignSst {
 
+  /** As runs were written before this project had a writer of its own: with RocksDB's library, a filter over long prefixes. */
+  def before(
+      store: NioFileStore,
+      content: Runs.Content,
+      compression: CompressionType,
+      blockBytes: Long
+  ): Run = {
+    RocksDB.loadLibrary()
+    Using.resource(new BloomFilter(10.0)) { bloom =>
+      val table = new BlockBasedTableConfig()
+        .setFormatVersion(6)
+        .setChecksumType(ChecksumType.kCRC32c)
+        .setBlockSize(blockBytes)
+        .setFilterPolicy(bloom)
+        .setWholeKeyFiltering(false)
+      write(store, content, table, compression, _.useCappedPrefixExtractor(1 << 30))
+    }
+  }
+
   def write(
       store: NioFileStore,
       content: Runs.Content,
       table: BlockBasedTableConfig,
-      compression: CompressionType = CompressionType.LZ4_COMPRESSION
+      compression: CompressionType = CompressionType.LZ4_COMPRESSION,
+      more: Options => Options = identity
   ): Run = TempFolder.use { work =>
     RocksDB.loadLibrary()
     val path = work.resolve("foreign.sst")
     Using.Manager { use =>
-      val options = use(new Options()).setTableFormatConfig(table).setCompressionType(compression)
+      val options =
+        more(use(new Options()).setTableFormatConfig(table).setCompressionType(compression))
       val writer = use(new SstFileWriter(use(new EnvOptions()), options))
       writer.open(path.toString)
       content.foreach { case (place @ (family, bucket, _), value) =>

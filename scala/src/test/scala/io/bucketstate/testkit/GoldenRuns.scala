@@ -21,7 +21,15 @@ import io.bucketstate.checkpoint.run.{
  * manifest can hold.
  */
 object GoldenRuns {
+
+  /** As RocksDB's library wrote them. */
   val folder: Path = Paths.get("tests/golden/v1")
+
+  /** The same as this project's own writer makes them. */
+  val ownFolder: Path = Paths.get("tests/golden/v1/own-writer")
+
+  val folders: Seq[Path] = Seq(folder, ownFolder)
+
   val file: ManifestName =
     ManifestName(Attempt(9, Some("5c2d8a10-7f3b-4e6a-8d19-c4b5a6978812")))
 
@@ -54,47 +62,47 @@ object GoldenRuns {
     s"$family $bucket ${hex(key)} ${hex(value.toSeq.flatten.map(_.toInt))}"
   }
 
-  /** Writes the files; was run once for each format version, and is not to be run for it again. */
+  /** Writes the files of `ownFolder`; was run once, and is not to be run for it again. */
   def main(args: Array[String]): Unit = TempFolder.use { work =>
     val ids = Iterator.from(1).map(i => UUID.nameUUIDFromBytes(s"golden run $i".getBytes("UTF-8")))
-    Using.resources(new NioFileStore(folder), new SstOptions(BlockCodec.Lz4, blockBytes = 256)) {
-      (store, options) =>
-        val writer =
-          new RunWriter(
-            store,
-            new LocalRuns(store, WorkFolder(work, temporary = true)),
-            options,
-            1000,
-            () => ids.next()
-          )
-        val old = writer.write(VersionSpan(1, 7), Runs.cursor(oldest), oldest = true)
-        val young =
-          writer.write(VersionSpan(8, 9), Runs.cursor(newest ++ appended, appended.keySet), false)
-        val schema = Some("""{"type":"struct","fields":[]}""")
-        val families = Seq(
-          ManifestFamily(Changes.descriptor(0), 60, schema, schema),
-          ManifestFamily(Changes.descriptor(2).copy(isInternal = true), 0)
+    val options = SstOptions(BlockCodec.Lz4, blockBytes = 256)
+    Using.resource(new NioFileStore(ownFolder)) { store =>
+      val writer =
+        new RunWriter(
+          store,
+          new LocalRuns(store, WorkFolder(work, temporary = true)),
+          options,
+          1000,
+          () => ids.next()
         )
-        val runs =
-          Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)
-        val base = Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6")
-        new Manifests(store)
-          .write(
-            Manifest(
-              "state/0/3",
-              9,
-              8,
-              "xxh64",
-              families,
-              runs,
-              None,
-              file.checkpointId,
-              base,
-              Some(5)
-            )
+      val old = writer.write(VersionSpan(1, 7), Runs.cursor(oldest), oldest = true)
+      val young =
+        writer.write(VersionSpan(8, 9), Runs.cursor(newest ++ appended, appended.keySet), false)
+      val schema = Some("""{"type":"struct","fields":[]}""")
+      val families = Seq(
+        ManifestFamily(Changes.descriptor(0), 60, schema, schema),
+        ManifestFamily(Changes.descriptor(2).copy(isInternal = true), 0)
+      )
+      val runs =
+        Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)
+      val base = Some("3e0c8f1a-5b7d-4c2e-9a64-d1f2b3c4e5a6")
+      new Manifests(store)
+        .write(
+          Manifest(
+            "state/0/3",
+            9,
+            8,
+            "xxh64",
+            families,
+            runs,
+            None,
+            file.checkpointId,
+            base,
+            Some(5)
           )
-        Files.writeString(folder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
-        ()
+        )
+      Files.writeString(ownFolder.resolve(s"${file.name}.txt"), lines.mkString("", "\n", "\n"))
+      ()
     }
   }
 }

@@ -7,7 +7,7 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 
-import io.bucketstate.checkpoint.run.SstOptions
+import io.bucketstate.checkpoint.run.OpenRunFile
 
 /** What this project may leave behind in a JVM and on a disk, counted. */
 object LeftOvers {
@@ -16,8 +16,8 @@ object LeftOvers {
   def threads: Seq[String] =
     Thread.getAllStackTraces.keySet.asScala.map(_.getName).filter(_.startsWith("bucketstate")).toSeq
 
-  /** Stores of this process that hold native memory. */
-  def nativeHolders: Int = SstOptions.liveCount
+  /** Files of runs that this process has open. */
+  def openRuns: Int = OpenRunFile.liveCount
 
   /** Open files below a folder, where the system tells (Linux). */
   def openFiles(folder: Path): Seq[String] = {

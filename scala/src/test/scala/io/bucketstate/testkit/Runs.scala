@@ -11,6 +11,7 @@ import io.bucketstate.checkpoint.records.RecordCursor
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   LocalRuns,
+  OpenRunFile,
   Run,
   RunWriter,
   SstOptions,
@@ -97,10 +98,11 @@ object Runs {
     if (dropRemovals) all.filter(_._2.nonEmpty) else all
   }
 
-  /** Everything needed to write and read runs over a store; counts handles when it is closed. */
+  /** Everything needed to write and read runs over a store; counts open files when it is closed. */
   final class Room(val store: FileStore, folder: Path, codec: BlockCodec = BlockCodec.Lz4)
       extends AutoCloseable {
-    val options: SstOptions = new SstOptions(codec)
+    private val before = OpenRunFile.liveCount
+    private val options = SstOptions(codec)
     val local: LocalRuns = new LocalRuns(store, WorkFolder(folder, temporary = true))
 
     def writer(maxFileBytes: Long = Long.MaxValue): RunWriter =
@@ -114,9 +116,9 @@ object Runs {
       if (!Files.isDirectory(folder)) Nil
       else Using.resource(Files.list(folder))(_.iterator.asScala.map(_.getFileName.toString).toSeq)
 
-    def close(): Unit = {
-      assert(options.handles == 0, "native handles are still open")
-      options.close()
-    }
+    /** Files that were opened and not closed since. */
+    def openFiles: Int = OpenRunFile.liveCount - before
+
+    def close(): Unit = assert(openFiles == 0, "files are still open")
   }
 }

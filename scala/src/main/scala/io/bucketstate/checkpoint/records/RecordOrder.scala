@@ -98,9 +98,16 @@ private[checkpoint] final class RecordOrder {
       }
       shared
     }
+}
+
+private[records] object RecordOrder {
+  private final val LongBytes = 8
+
+  /** As many as snapshots usually have versions: for more, n log n is worth its boxes. */
+  private final val FewEqual = 16
 
   /** The 8 bytes of the key behind the first `skipped`; a key that has less counts as followed by zeros. */
-  private def leadingBytes(record: Array[Byte], skipped: Int): Long = {
+  def leadingBytes(record: Array[Byte], skipped: Int): Long = {
     val from = Record.keyStart(record) + skipped
     val bytes = math.min(LongBytes, Record.keyEnd(record) - from)
     var lead = 0L
@@ -111,11 +118,4 @@ private[checkpoint] final class RecordOrder {
     }
     if (bytes == 0) 0L else lead << (8 * (LongBytes - bytes))
   }
-}
-
-private object RecordOrder {
-  private final val LongBytes = 8
-
-  /** As many as snapshots usually have versions: for more, n log n is worth its boxes. */
-  private final val FewEqual = 16
 }

@@ -188,28 +188,19 @@ private[checkpoint] object LocalRuns {
       throw damage.mismatch("checksum", file.checksum.toHexString, found.toHexString)
     }
 
-  def checksum(path: Path): Int = readAll(path)((_, _) => ())._2
-
-  /** Copies a whole file; returns how many bytes there were, and their CRC32C. */
-  def copy(path: Path, out: OutputStream): (Long, Int) = readAll(path)(out.write(_, 0, _))
-
   /**
-   * Hands out a file part by part; returns how many bytes there were, and their CRC32C. The parts are small
-   * enough to still be in the processor's cache when they are summed up, and for the JDK to read
-   * them without allocating.
+   * CRC32C of a whole file, read in parts that are small enough to still be in the processor's cache when
+   * they are summed up, and for the JDK to read them without allocating.
    */
-  def readAll(path: Path)(part: (Array[Byte], Int) => Unit): (Long, Int) =
+  def checksum(path: Path): Int =
     Using.resource(new FileInputStream(path.toFile)) { in =>
       val crc = new CRC32C
       val buffer = new Array[Byte](PartBytes)
-      var length = 0L
       var n = in.read(buffer)
       while (n >= 0) {
         crc.update(buffer, 0, n)
-        part(buffer, n)
-        length += n
         n = in.read(buffer)
       }
-      (length, crc.getValue.toInt)
+      crc.getValue.toInt
     }
 }

@@ -1,8 +1,7 @@
 package io.bucketstate.checkpoint.run
 
 import java.nio.file.Path
-
-import io.bucketstate.checkpoint.records.Lookup
+import java.util.concurrent.atomic.AtomicInteger
 
 /**
  * A run's file that is open for its opener and whoever else holds it, until the last of them lets go.
@@ -11,15 +10,7 @@ import io.bucketstate.checkpoint.records.Lookup
 private[checkpoint] abstract class OpenRunFile(path: Path) extends AutoCloseable {
   private[this] var users = 1 // the opener
   private[this] var closed = false
-
-  /** What the file says of a key. Throws `CorruptException` if what it has to read is damaged. */
-  def get(family: Int, bucket: Int, key: Array[Byte]): Lookup
-
-  /** Bytes of heap that it keeps, to be quick. */
-  def heapBytes: Long = 0
-
-  /** Gives those bytes up, until they are needed again. */
-  def shed(): Unit = ()
+  OpenRunFile.live.incrementAndGet()
 
   /** Keeps the file open, even when it is closed meanwhile, until [[release]]. */
   private[run] def hold(): Unit = synchronized {
@@ -29,7 +20,10 @@ private[checkpoint] abstract class OpenRunFile(path: Path) extends AutoCloseable
 
   private[run] def release(): Unit = synchronized {
     users -= 1
-    if (users == 0) free()
+    if (users == 0) {
+      OpenRunFile.live.decrementAndGet()
+      free()
+    }
   }
 
   /** The opener needs it no more. */
@@ -46,4 +40,11 @@ private[checkpoint] abstract class OpenRunFile(path: Path) extends AutoCloseable
   protected def requireOpen(): Unit = synchronized {
     if (users == 0) throw new IllegalStateException(s"$path was closed")
   }
+}
+
+private[bucketstate] object OpenRunFile {
+  private val live = new AtomicInteger
+
+  /** How many this process has open. */
+  def liveCount: Int = live.get
 }

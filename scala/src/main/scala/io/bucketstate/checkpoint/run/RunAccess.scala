@@ -6,12 +6,11 @@ import java.util.Comparator
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, StorageErrors}
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, StorageErrors}
 
 /**
  * All that a store needs to read and write runs, made when it is first used: a store that neither
- * starts from a snapshot nor makes one makes no folder, and one that only looks keys up loads no native
- * library. Thread-safe.
+ * starts from a snapshot nor makes one makes no folder. Thread-safe.
  *
  * After `close` nothing can be opened; what is open then stays usable until it is closed itself.
  */
@@ -36,9 +35,6 @@ final class RunAccess(
       parts.local.retain(names)
     }
 
-  /** Files that RocksDB has open now. */
-  def handles: Int = synchronized(Option(opened)).fold(0)(_.options.handles)
-
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
@@ -53,14 +49,13 @@ final class RunAccess(
   }
 
   private final class Opened extends AutoCloseable {
-    val options: SstOptions = new SstOptions(codec)
     private val folder = newFolder()
     val local: LocalRuns = new LocalRuns(store, folder, clock)
-    val readers: RunReaders = new RunReaders(local, options)
-    val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
+    val readers: RunReaders = new RunReaders(local)
+    val writer: RunWriter = new RunWriter(store, local, SstOptions(codec), maxFileBytes)
 
     def close(): Unit =
-      try Closing.all(Seq(readers, options))
+      try readers.close()
       finally if (folder.temporary) RunAccess.deleteAll(folder.path)
   }
 }

@@ -1,81 +1,159 @@
 package io.bucketstate.checkpoint.run
 
 import java.nio.file.Path
+import java.util.Arrays
 
-import org.rocksdb.{ReadOptions, SstFileReader}
-
-import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.checkpoint.io.{ByteSlice, Damage, NioFileStore, ReadableFile}
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
+import io.bucketstate.table.Record
 
 /**
- * One file of a run, opened. Every block that is read is verified; damage is a `CorruptException` that
- * reaches whoever reads, never a key that is not there.
+ * One file of a run, opened, to look keys up in and to scan. Every block that is read is verified; damage is
+ * a `CorruptException` that reaches whoever reads, never a key that is not there.
  *
- * Thread-safe. What is native is let go when the reader and all its cursors are closed, whichever is
- * last: closing a file under a cursor would bring down the process.
+ * The first look-up reads the index and one data block, the others one data block each. The filter is read
+ * once a look-up was in vain: a file that has the keys asked of it, as the oldest run has, does without.
+ *
+ * The first look-up counts most when nothing is compiled or linked yet, so on its way there are few closures
+ * and no messages are put together that nobody reads: each would cost about a millisecond then.
+ *
+ * Thread-safe. What one thread reads does not keep others waiting for longer than one read takes. The file
+ * is closed when the reader and all its cursors are, whichever is last.
  */
-final class RunFileReader private (
-    val file: RunFile,
+private[checkpoint] final class RunFileReader private (
+    entries: Long,
     path: Path,
-    sst: SstFileReader,
-    options: SstOptions,
+    file: ReadableFile,
+    blocks: SstBlocks,
+    layout: SstLayout,
     damage: Damage
 ) extends OpenRunFile(path) {
-  private[this] var points: RunFileCursor = _ // made when a key is first looked up
+  import RunFileReader._
+
+  @volatile private[this] var index: SstIndex = _ // null until it is needed
+  @volatile private[this] var filter: SstFilter = _ // null until it is needed
+  @volatile private[this] var filterIsWanted = false
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
-  def scanAll(): RecordCursor = cursor(_.all(file.entries))
+  def scanAll(): RecordCursor = cursor(0, -1, entries)
 
   /** What the file has of these buckets. */
-  def scan(span: BucketSpan): RecordCursor = cursor(_.within(span))
+  def scan(span: BucketSpan): RecordCursor = {
+    val first = RunFormat.prefix(span.family, span.first)
+    cursor(first, RunFormat.prefix(span.family, span.last), -1)
+  }
 
-  def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = synchronized {
+  /** What the file says of a key. */
+  def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = {
     requireOpen()
-    if (points == null) points = cursorOf(options.point, () => ())
-    points.find(RunFormat.keyOf(family, bucket, key))
-  }
-
-  protected def free(): Unit = {
-    if (points != null) points.close()
-    sst.close()
-    options.released()
-  }
-
-  private def cursor(begin: RunFileCursor => RunFileCursor): RecordCursor = synchronized {
-    hold()
-    try begin(cursorOf(options.scan, () => release()))
-    catch {
-      case failure: Throwable =>
-        release()
-        throw failure
+    val wanted = RunFormat.keyOf(family, bucket, key)
+    if (isFiltered(wanted)) Lookup.Absent
+    else {
+      val found = damage.guard("index or a data block") {
+        indexed().find(wanted) match {
+          case None     => Lookup.Absent
+          case Some(at) => search(blocks.read(at, "data block"), wanted)
+        }
+      }
+      if (found eq Lookup.Absent) filterIsWanted = layout.filter != null
+      found
     }
   }
 
-  private def cursorOf(reading: ReadOptions, onClose: () => Unit): RunFileCursor =
-    new RunFileCursor(sst.newIterator(reading), path, damage, onClose)
+  /** Bytes of heap that it keeps, to be quick. */
+  def heapBytes: Long = {
+    val (kept, filtering) = (index, filter)
+    (if (kept == null) 0 else kept.heapBytes) + (if (filtering == null) 0 else filtering.heapBytes)
+  }
+
+  /** Gives those bytes up, until they are needed again. */
+  def shed(): Unit = {
+    index = null
+    filter = null
+    filterIsWanted = false
+  }
+
+  protected def free(): Unit = file.close()
+
+  private def cursor(first: Int, last: Int, expected: Long): RecordCursor = {
+    hold()
+    new RunFileCursor(blocks, () => indexed(), first, last, expected, damage, () => release())
+  }
+
+  /** Two threads may both read it, which is no harm; so with the filter. */
+  private def indexed(): SstIndex = {
+    var now = index
+    if (now == null) {
+      now = new SstIndex(blocks.read(layout.index, "index"))
+      index = now
+    }
+    now
+  }
+
+  private def isFiltered(wanted: Array[Byte]): Boolean = filterIsWanted && {
+    var now = filter
+    if (now == null) {
+      val read = SstFilter.of(blocks.read(layout.filter, "filter"))
+      if (read.isEmpty) filterIsWanted = false
+      else {
+        now = read.get
+        filter = now
+      }
+    }
+    now != null && !now.mayHave(Xxph3.hash(wanted, wanted.length))
+  }
+
+  private def search(block: ByteSlice, wanted: Array[Byte]): Lookup = {
+    val entries = new SstValues(block)
+    if (!entries.seek(wanted, RunFormat.TrailerLength) || !isAt(entries, wanted)) Lookup.Absent
+    else {
+      RunFormat.checkTrailer(entries.key, wanted.length, damage)
+      found(wanted, entries)
+    }
+  }
+
+  private def found(wanted: Array[Byte], entries: SstValues): Lookup = {
+    val (array, at, length) = (entries.array, entries.valueAt, entries.valueLength)
+    val op = if (length == 0) 0.toByte else array(at)
+    RunFormat.checkTag(op, length, damage)
+    val keyLength = wanted.length - RunFormat.PrefixLength
+    val keyStart = Record.varintSize(keyLength)
+    val record = new Array[Byte](keyStart + keyLength + length - 1)
+    Record.putVarint(record, 0, keyLength)
+    System.arraycopy(wanted, RunFormat.PrefixLength, record, keyStart, keyLength)
+    System.arraycopy(array, at + 1, record, keyStart + keyLength, length - 1)
+    Lookup.of(record, op)
+  }
 }
 
-object RunFileReader {
+private[checkpoint] object RunFileReader {
 
-  /** Opens a file, fetching it first where it is not on a local disk. The caller closes it. */
-  def open(file: RunFile, local: LocalRuns, options: SstOptions): RunFileReader =
-    local.using(file)(opened(file, _, options))
-
-  private def opened(file: RunFile, path: Path, options: SstOptions): RunFileReader = {
-    val damage = RunFormat.damageOf(file, path)
-    options.acquired()
-    val sst = new SstFileReader(options.options)
-    try
-      SstErrors.reading(path.toString, damage) {
-        sst.open(path.toString)
-        RunFormat.checkEntries(file, sst.getTableProperties.getNumEntries, damage)
-        new RunFileReader(file, path, sst, options, damage)
-      }
-    catch {
-      case failure: Throwable =>
-        sst.close()
-        options.released()
-        throw failure
+  /**
+   * Opens a file, fetching it first where it is not on a local disk. The caller closes it. Throws
+   * `MissingException` if there is none, `CorruptException` if it is damaged or of a kind that no writer of
+   * this project makes (see [[SstFooter]], [[SstLayout]]).
+   */
+  def open(file: RunFile, local: LocalRuns): RunFileReader = {
+    val (path, opened) = local.using(file) { path =>
+      path -> new NioFileStore(path.getParent).open(path.getFileName.toString)
     }
+    var kept: RunFileReader = null
+    try {
+      kept = understood(file, path, opened)
+      kept
+    } finally if (kept == null) opened.close()
   }
+
+  private def understood(file: RunFile, path: Path, opened: ReadableFile): RunFileReader = {
+    val damage = RunFormat.damageOf(file, path)
+    val footer = SstFooter.read(opened, damage)
+    val blocks = new SstBlocks(opened, footer, damage)
+    val layout = SstLayout.read(blocks, footer.metaindex, damage)
+    RunFormat.checkEntries(file, layout.entries, damage)
+    new RunFileReader(file.entries, path, opened, blocks, layout, damage)
+  }
+
+  private def isAt(entries: SstValues, wanted: Array[Byte]): Boolean =
+    entries.keyLength == wanted.length + RunFormat.TrailerLength &&
+      Arrays.equals(entries.key, 0, wanted.length, wanted, 0, wanted.length)
 }

@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.nio.ByteBuffer
 import java.nio.file.Path
+import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
@@ -35,6 +36,29 @@ private[checkpoint] object RunFormat {
   def familyOf(prefix: Int): Int = prefix >>> 16
 
   def bucketOf(prefix: Int): Int = prefix & 0xffff
+
+  /** Behind each key in data blocks: a put (1) with sequence number 0, as external files have. */
+  val TrailerLength = 8
+  val Trailer: Array[Byte] = Array(1, 0, 0, 0, 0, 0, 0, 0)
+
+  /** Puts it in front of a key. */
+  def putPrefix(key: Array[Byte], prefix: Int): Unit = {
+    key(0) = (prefix >>> 24).toByte
+    key(1) = (prefix >>> 16).toByte
+    key(2) = (prefix >>> 8).toByte
+    key(3) = prefix.toByte
+  }
+
+  /** Family and bucket of a key. */
+  def prefixOf(key: Array[Byte]): Int =
+    (key(0) << 24) | ((key(1) & 0xff) << 16) | ((key(2) & 0xff) << 8) | (key(3) & 0xff)
+
+  /** Throws `CorruptException` unless the trailer at the end of a key is one of a run's. */
+  def checkTrailer(key: Array[Byte], at: Int, damage: Damage): Unit =
+    if (!Arrays.equals(key, at, at + TrailerLength, Trailer, 0, TrailerLength)) {
+      val found = ByteBuffer.wrap(key).getLong(at)
+      throw damage(s"expected plain puts with sequence number 0, found ${found.toHexString}")
+    }
 
   /** What to seek for to find the first key of a bucket. */
   def seekKey(prefix: Int): Array[Byte] = ByteBuffer.allocate(PrefixLength).putInt(prefix).array

@@ -2,18 +2,17 @@ package io.bucketstate.checkpoint.run
 
 import scala.collection.AbstractIterator
 import scala.collection.mutable.ArrayBuffer
+import scala.math.Ordering.Implicits._
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
 
 /**
  * A store's runs, read together. Files are opened, and where that is needed fetched, when they are
- * first touched, and stay open until they are given up: by RocksDB for scans, in the JVM for lookups, so
- * that the first key after a restart does not wait for a native library. Thread-safe.
+ * first touched, and stay open until they are given up. Thread-safe.
  */
-final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoCloseable {
-  private[this] val scanned = new OpenRunFiles(RunFileReader.open(_, local, options))
-  private[this] val searched = new OpenRunFiles[OpenRunFile](openToSearch)
+final class RunReaders(local: LocalRuns) extends AutoCloseable {
+  private[this] val open = new OpenRunFiles(RunFileReader.open(_, local))
 
   /**
    * What these runs, newest first, hold of some buckets: each key's newest record. Files are verified whole
@@ -31,17 +30,15 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
     Lookup.combined(new Answers(newestFirst.iterator, family, bucket, key))
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
-  def retain(names: Set[String]): Unit =
-    try searched.retain(names)
-    finally scanned.retain(names)
+  def retain(names: Set[String]): Unit = open.retain(names)
 
-  /** What is kept on the heap so that the next lookups are quick. */
-  def heapBytes: Long = searched.all.iterator.map(_.heapBytes).sum
+  /** Indexes and filters that are kept on the heap so that the next look-ups are quick, in bytes. */
+  def heapBytes: Long = open.all.iterator.map(_.heapBytes).sum
 
-  /** Gives that up; the next lookup in each file reads it again. */
-  def shed(): Unit = searched.all.foreach(_.shed())
+  /** Gives them up; the next look-up in each file reads them again. */
+  def shed(): Unit = open.all.foreach(_.shed())
 
-  def close(): Unit = Closing.all(Seq(searched, scanned))
+  def close(): Unit = open.close()
 
   /** What each file that may have a key says of it; none is asked before its answer is wanted. */
   private final class Answers(runs: Iterator[Run], family: Int, bucket: Int, key: Array[Byte])
@@ -61,7 +58,7 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
 
     def next(): Lookup = {
       if (!hasNext) throw new NoSuchElementException("all files were asked")
-      val reader = searched.held(file)
+      val reader = open.held(file)
       file = null
       try reader.get(family, bucket, key)
       finally reader.release()
@@ -76,8 +73,15 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
   ): RecordCursor = {
     val cursors = ArrayBuffer.empty[RecordCursor]
     try {
-      // Files of one run share no bucket, so each may be a cursor of its own.
-      newestFirst.foreach(_.files.filter(wanted).foreach(file => cursors += opened(file, scan)))
+      newestFirst.foreach { run =>
+        val begun = cursors.size
+        val files = run.files.filter(wanted)
+        files.foreach(file => cursors += opened(file, scan))
+        if (RunReaders.areInOrder(files)) {
+          val chained = new ChainedCursor(cursors.drop(begun).toSeq)
+          cursors.takeInPlace(begun) += chained
+        }
+      }
       new RunMerge(cursors.toSeq, dropRemovals)
     } catch {
       case failure: Throwable =>
@@ -88,10 +92,21 @@ final class RunReaders(local: LocalRuns, options: SstOptions) extends AutoClosea
 
   private def opened(file: RunFile, scan: RunFileReader => RecordCursor): RecordCursor = {
     local.verify(file)
-    scanned.using(file)(scan)
+    open.using(file)(scan)
   }
+}
 
-  /** Without native code, unless the file is not one of today's writers. */
-  private def openToSearch(file: RunFile): OpenRunFile =
-    RunFileLookup.open(file, local).getOrElse(RunFileReader.open(file, local, options))
+private object RunReaders {
+
+  /**
+   * Whether there are several files, and each has only what comes before all of the next one, as this project's
+   * writer makes them. All that is said of a run's files is that they share no bucket.
+   */
+  private def areInOrder(files: Seq[RunFile]): Boolean =
+    files.size > 1 && files.zip(files.drop(1)).forall { case (before, after) =>
+      before.buckets.nonEmpty && after.buckets.nonEmpty &&
+      before.buckets.map(b => (b.family, b.last)).max < after.buckets
+        .map(b => (b.family, b.first))
+        .min
+    }
 }

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.run
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
 import java.util.UUID
 
 import scala.collection.mutable.ArrayBuffer
@@ -45,11 +45,12 @@ final class RunWriter(
       try {
         var more = next(records, oldest)
         while (more) {
-          val name = RunName(versions.last, done.size, newId()).name
+          val id = newId()
+          val name = RunName(versions.last, done.size, id).name
           naming(name)
           val work = local.workFile(name)
           try {
-            val filling = new RunFileWriter(work, options)
+            val filling = new RunFileWriter(work, options, id)
             try more = fill(filling, records, oldest)
             finally filling.close()
             done += upload(name, work, filling)
@@ -92,33 +93,25 @@ final class RunWriter(
   }
 
   private def upload(name: String, work: Path, file: RunFileWriter): RunFile = {
-    val (length, checksum) =
-      try publish(name, work)
-      catch {
-        case failure: Throwable =>
-          // The reply may have been lost after the file was there.
-          forget(name, failure)
-          throw failure
-      }
+    try publish(name, work)
+    catch {
+      case failure: Throwable =>
+        // The reply may have been lost after the file was there.
+        forget(name, failure)
+        throw failure
+    }
     StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
-    RunFile(name, length, file.entries, file.tombstones, file.spans, checksum)
+    RunFile(name, file.length, file.entries, file.tombstones, file.spans, file.checksum)
   }
 
-  /** Returns the file's length and checksum. */
-  private def publish(name: String, work: Path): (Long, Int) = {
-    // Moving needs the checksum first; copying sums up on the way.
-    val moved = store.localPath(name).flatMap { _ =>
-      val read = StorageErrors.changing(work.toString, "could not be read")(
-        LocalRuns.readAll(work)((_, _) => ())
-      )
-      Option.when(store.moveIn(name, work))(read)
+  /** What the file's length and checksum are is known since it was written: nothing is read to be moved. */
+  private def publish(name: String, work: Path): Unit =
+    if (store.localPath(name).isEmpty || !store.moveIn(name, work)) {
+      store.write(name) { out =>
+        Files.copy(work, out)
+        ()
+      }
     }
-    moved.getOrElse {
-      var copied = (0L, 0)
-      store.write(name)(out => copied = LocalRuns.copy(work, out))
-      copied
-    }
-  }
 
   private def forget(name: String, failure: Throwable): Unit =
     try store.delete(name)

@@ -2,14 +2,14 @@ package io.bucketstate.checkpoint.run
 
 import java.nio.{ByteBuffer, ByteOrder}
 
-import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, Damage, ReadableFile}
+import io.bucketstate.checkpoint.io.{ByteSlice, Damage, ReadableFile}
 
 /**
  * An SST's blocks, verified and decompressed. Nothing is used, or believed to be a length, before its
  * checksum was right; a block that does not lie in the file is not even asked for. Thread-safe.
  *
  * {{{
- *   block := bytes | compression u8 (0 none, 1 Snappy, 4 LZ4, 7 Zstandard) | checksum u32 of all before
+ *   block := bytes | compression u8 (see SstCompression) | checksum u32 of all before
  * }}}
  *
  * LZ4 and Zstandard have varint(raw length) in front, Snappy has it in its own format.
@@ -23,30 +23,62 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
    * @param part what the block is, for the message
    */
   def read(at: SstHandle, part: String): ByteSlice = {
-    val stored = verified(at, part)
-    val size = stored.length - TrailerBytes
-    val block = new ByteSlice(stored, 0, size)
-    if (stored(size) == NoCompression) block
-    else {
-      val raw = inflated(stored(size), block, part, at.offset)
-      new ByteSlice(raw, 0, raw.length)
-    }
+    val stored = readSome(at, at, part)
+    open(stored, 0, at, part, NoRoom)
   }
 
-  private def verified(at: SstHandle, part: String): Array[Byte] = {
+  /**
+   * Neighbouring blocks as they are stored, in one read, each to be opened.
+   *
+   * @param last lies behind `first`, or is the same
+   */
+  def readSome(first: SstHandle, last: SstHandle, part: String): Array[Byte] = {
+    require(first, part)
+    require(last, part)
+    val length = last.offset - first.offset + last.size + TrailerBytes
+    if (length > MaxBytes) throw outside(last, part)
+    file.read(first.offset, length.toInt)
+  }
+
+  /**
+   * A block that was read. Throws `CorruptException` if it is not what was written.
+   *
+   * @param stored has the whole block, with what stands behind it, from `from`
+   * @param room   takes the raw bytes if they fit: good until it is used again
+   */
+  def open(
+      stored: Array[Byte],
+      from: Int,
+      at: SstHandle,
+      part: String,
+      room: Array[Byte]
+  ): ByteSlice = {
+    val size = at.size.toInt
+    verify(stored, from, at, part)
+    val block = new ByteSlice(stored, from, size)
+    val kind = stored(from + size)
+    if (kind == NoCompression) block else inflated(kind, block, part, at.offset, room)
+  }
+
+  private def require(at: SstHandle, part: String): Unit = {
     val room = footer.offset - TrailerBytes
     if (
-      at.offset < 0 || at.offset > room || at.size < 0 || at.size > room - at.offset ||
+      at.offset < 0 || at.offset > room || at.size < LeastBytes || at.size > room - at.offset ||
       at.size > MaxBytes
-    ) {
-      throw damage(
-        s"expected the $part within the first $room bytes, found ${at.size} bytes at byte ${at.offset}"
-      )
-    }
-    val size = at.size.toInt
-    val stored = file.read(at.offset, size + TrailerBytes)
-    val found = SstChecksum.of(stored, size + 1, footer.base, at.offset)
-    val expected = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN).getInt(size + 1)
+    ) throw outside(at, part)
+  }
+
+  private def outside(at: SstHandle, part: String) = {
+    val room = footer.offset - TrailerBytes
+    damage(
+      s"expected the $part within the first $room bytes, found ${at.size} bytes at byte ${at.offset}"
+    )
+  }
+
+  private def verify(stored: Array[Byte], from: Int, at: SstHandle, part: String): Unit = {
+    val length = at.size.toInt + 1
+    val found = footer.checksum.of(stored, from, length, footer.base, at.offset)
+    val expected = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN).getInt(from + length)
     if (found != expected) {
       throw damage.mismatch(
         s"the $part at byte ${at.offset} to have checksum",
@@ -54,32 +86,38 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
         found.toHexString
       )
     }
-    stored
   }
 
-  private def inflated(kind: Byte, block: ByteSlice, part: String, at: Long): Array[Byte] = {
-    val codec = codecOf(kind)
-    if (codec == null) {
+  private def inflated(
+      kind: Byte,
+      block: ByteSlice,
+      part: String,
+      at: Long,
+      room: Array[Byte]
+  ): ByteSlice = {
+    val how = SstCompression.ofKind(kind)
+    if (how == null) {
       throw damage(
         s"expected the $part at byte $at to be compressed by Snappy (1), LZ4 (4) or " +
           s"Zstandard (7), found $kind"
       )
     }
-    var raw: Array[Byte] = null
+    var raw = room
+    var expected = 0
     val length =
       try {
         val bytes = new SstBytes(block)
-        raw = new Array[Byte](bytes.length())
-        // Snappy's own format begins with the length, too.
-        val from = if (codec == BlockCodec.SnappyRaw) block else bytes.rest
-        codec.decompress(from.array, from.offset, from.length, raw, raw.length)
+        expected = bytes.length()
+        if (raw.length < expected) raw = new Array[Byte](expected)
+        val from = if (how.hasLength) bytes.rest else block
+        how.codec.decompress(from.array, from.offset, from.length, raw, expected)
       } catch {
         case e: Exception => throw damage(s"the $part at byte $at cannot be decompressed", e)
       }
-    if (length != raw.length) {
-      throw damage.mismatch(s"the $part at byte $at to have a raw length of", raw.length, length)
+    if (length != expected) {
+      throw damage.mismatch(s"the $part at byte $at to have a raw length of", expected, length)
     }
-    raw
+    new ByteSlice(raw, 0, length)
   }
 }
 
@@ -88,13 +126,12 @@ private[run] object SstBlocks {
   /** Behind each block: how it is compressed, and its checksum. */
   val TrailerBytes = 5
 
+  /** No room at all. */
+  private val NoRoom = new Array[Byte](0)
+
+  /** No block is shorter: what ends even one without entries takes 8. */
+  private val LeastBytes = 9L
+
   private val NoCompression: Byte = 0
   private val MaxBytes = Int.MaxValue - 64L // what an array can hold, with the trailer
-
-  private def codecOf(kind: Byte): BlockCodec = kind match {
-    case 1 => BlockCodec.SnappyRaw
-    case 4 => BlockCodec.Lz4
-    case 7 => BlockCodec.ZStd
-    case _ => null
-  }
 }

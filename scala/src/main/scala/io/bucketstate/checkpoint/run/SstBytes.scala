@@ -3,7 +3,31 @@ package io.bucketstate.checkpoint.run
 import io.bucketstate.checkpoint.io.ByteSlice
 
 /** Where a block lies; `size` is without its trailer. Both in bytes. */
-private[run] final case class SstHandle(offset: Long, size: Long)
+private[run] final case class SstHandle(offset: Long, size: Long) {
+
+  /** Puts it into an array, as two varints; returns where they end. */
+  def write(target: Array[Byte], at: Int): Int =
+    SstHandle.putVarint(target, SstHandle.putVarint(target, at, offset), size)
+}
+
+private[run] object SstHandle {
+
+  /** What one takes at most. */
+  val MaxBytes = 20
+
+  /** An unsigned number in LEB128; returns where it ends. */
+  def putVarint(target: Array[Byte], from: Int, n: Long): Int = {
+    var at = from
+    var rest = n
+    while ((rest & ~0x7fL) != 0) {
+      target(at) = (rest | 0x80).toByte
+      rest >>>= 7
+      at += 1
+    }
+    target(at) = rest.toByte
+    at + 1
+  }
+}
 
 /**
  * Reads the numbers of an SST's blocks one after the other. What was verified may be nonsense all the same:
@@ -52,15 +76,21 @@ private[run] final class SstBytes(bytes: ByteSlice) {
   }
 
   /** A length that fits an Int; whether there are so many bytes is for the caller to find out. */
-  def length(): Int = {
-    val n = varint()
-    if (n < 0 || n > Int.MaxValue) throw outside
-    n.toInt
-  }
+  def length(): Int =
+    if (at < end && array(at) >= 0) {
+      at += 1
+      array(at - 1).toInt
+    } else longLength()
 
   def handle(): SstHandle = SstHandle(varint(), varint())
 
   def rest: ByteSlice = new ByteSlice(array, at, remaining)
+
+  private def longLength(): Int = {
+    val n = varint()
+    if (n < 0 || n > Int.MaxValue) throw outside
+    n.toInt
+  }
 
   private def outside =
     new IndexOutOfBoundsException(s"at byte $at of ${bytes.length} from ${bytes.offset}")

@@ -1,54 +1,55 @@
 package io.bucketstate.checkpoint.run
 
-import java.nio.file.Files
-import java.util.concurrent.ConcurrentHashMap
-
-import scala.util.Using
-import scala.util.control.NonFatal
-
-import org.rocksdb._
-
 import io.bucketstate.checkpoint.io.BlockCodec
+import io.bucketstate.table.Record
 
-/** Which of RocksDB's compressions stands for a codec of Spark's. */
-private[checkpoint] object SstCompression {
-  private val supported = new ConcurrentHashMap[CompressionType, java.lang.Boolean]
+/**
+ * How the blocks of a file may be compressed.
+ *
+ * @param kind  the number behind a block
+ * @param name  what the properties call it
+ * @param codec who does it
+ */
+private[run] sealed abstract class SstCompression(
+    val kind: Byte,
+    val name: String,
+    val codec: BlockCodec
+) {
 
-  /** The codec's own if RocksDB has it and this build can do it, else LZ4, else none. */
-  def of(codec: BlockCodec): CompressionType = {
-    val wanted = codec match {
-      case BlockCodec.Raw       => CompressionType.NO_COMPRESSION
-      case BlockCodec.ZStd      => CompressionType.ZSTD_COMPRESSION
-      case BlockCodec.SnappyRaw => CompressionType.SNAPPY_COMPRESSION
-      case _                    => CompressionType.LZ4_COMPRESSION
-    }
-    Seq(wanted, CompressionType.LZ4_COMPRESSION)
-      .find(isSupported)
-      .getOrElse(CompressionType.NO_COMPRESSION)
+  /** Puts what stands in front of the compressed bytes; returns where they begin. */
+  def putLength(target: Array[Byte], raw: Int): Int = Record.putVarint(target, 0, raw)
+
+  /** Whether the length stands in front because the codec does not tell it. */
+  def hasLength: Boolean = true
+}
+
+private[run] object SstCompression {
+  case object Off extends SstCompression(0, "NoCompression", BlockCodec.Raw)
+
+  /** Its own format begins with the length. */
+  case object Snappy extends SstCompression(1, "Snappy", BlockCodec.SnappyRaw) {
+    override def putLength(target: Array[Byte], raw: Int): Int = 0
+    override def hasLength: Boolean = false
   }
 
-  def isSupported(kind: CompressionType): Boolean =
-    kind == CompressionType.NO_COMPRESSION || supported.computeIfAbsent(kind, k => tried(k))
+  case object Lz4 extends SstCompression(4, "LZ4", BlockCodec.Lz4)
 
-  /** RocksDB keeps no list for Java, and a build without the library stores the blocks as they are. */
-  private def tried(kind: CompressionType): Boolean = {
-    RocksDB.loadLibrary()
-    val file = Files.createTempFile("bucketstate", ".sst")
-    try
-      Using
-        .Manager { use =>
-          val options = use(new Options()).setCompressionType(kind)
-          val writer = use(new SstFileWriter(use(new EnvOptions()), options))
-          writer.open(file.toString)
-          writer.put(Array[Byte](1), new Array[Byte](64 * 1024))
-          writer.finish()
-          Files.size(file) < 32 * 1024
-        }
-        .recover { case NonFatal(_) => false }
-        .get
-    finally {
-      Files.deleteIfExists(file)
-      ()
-    }
+  case object ZStd extends SstCompression(7, "ZSTD", BlockCodec.ZStd)
+
+  /** The one of that codec if RocksDB has it, else LZ4. */
+  def of(codec: BlockCodec): SstCompression = codec match {
+    case BlockCodec.Raw       => Off
+    case BlockCodec.ZStd      => ZStd
+    case BlockCodec.SnappyRaw => Snappy
+    case _                    => Lz4
+  }
+
+  /** Null if there is none of that number: this is asked for every block. */
+  def ofKind(kind: Byte): SstCompression = kind match {
+    case 0 => Off
+    case 1 => Snappy
+    case 4 => Lz4
+    case 7 => ZStd
+    case _ => null
   }
 }

@@ -46,7 +46,8 @@ private[run] abstract class SstEntries(block: ByteSlice) {
     val shared = source.length()
     val own = source.length()
     readValueLength()
-    if (shared > length || own > source.remaining) throw new IndexOutOfBoundsException("a key")
+    if (shared > length || own > source.remaining)
+      throw new IndexOutOfBoundsException(s"a key of $shared and $own bytes")
     if (shared + own > keyNow.length) keyNow = Arrays.copyOf(keyNow, shared + own + 64)
     val at = source.position
     source.skip(own)

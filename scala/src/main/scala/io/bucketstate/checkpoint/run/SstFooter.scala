@@ -7,11 +7,17 @@ import io.bucketstate.checkpoint.io.{Damage, ReadableFile}
 /**
  * The end of an SST, which leads to everything else.
  *
+ * @param checksum  of blocks and of the footer
  * @param base      part of each block's checksum, this file's own
  * @param metaindex the block with the places of the parts that are not data
  * @param offset    of the footer: all blocks end before it
  */
-private[run] final case class SstFooter(base: Int, metaindex: SstHandle, offset: Long)
+private[run] final case class SstFooter(
+    checksum: SstChecksum,
+    base: Int,
+    metaindex: SstHandle,
+    offset: Long
+)
 
 /**
  * {{{
@@ -35,40 +41,59 @@ private[run] object SstFooter {
   private val TableFormatAt = 41
   private val MagicAt = 45
 
-  /**
-   * None if the file is of another kind than is read here: RocksDB then has to say whether it is damaged. So
-   * one flipped bit in what names the kind ends as an error too, for no other kind has a footer like this.
-   * Throws `CorruptException` if it is of the kind and damaged.
-   */
-  def read(file: ReadableFile, damage: Damage): Option[SstFooter] = {
+  /** Throws `CorruptException` if it is damaged, or of another kind than is read here. */
+  def read(file: ReadableFile, damage: Damage): SstFooter = {
     val offset = file.length - Bytes
     if (offset < SstBlocks.TrailerBytes)
       throw damage(s"expected an SST with a footer of $Bytes bytes, found ${file.length} bytes")
     val bytes = file.read(offset, Bytes)
     val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    val known = fields.getLong(MagicAt) == BlockBasedTable &&
-      fields.getInt(TableFormatAt) == RunFormat.TableFormat && bytes(0) == SstChecksum.Crc32c
-    if (known) decode(bytes, fields, offset, damage) else None
+    val (magic, format) = (fields.getLong(MagicAt), fields.getInt(TableFormatAt))
+    val checksum = SstChecksum.ofKind(bytes(0))
+    if (magic != BlockBasedTable || format != RunFormat.TableFormat || checksum == null) {
+      throw damage(
+        s"expected a block-based table of format ${RunFormat.TableFormat} with checksums of type 1 " +
+          s"(CRC32C) or 4 (XXH3), found magic number ${magic.toHexString}, format $format, " +
+          s"checksums of type ${bytes(0)}"
+      )
+    }
+    decode(bytes, fields, checksum, offset, damage)
+  }
+
+  /** @param offset where it will lie, right behind the metaindex */
+  def write(base: Int, metaindex: SstHandle, offset: Long): Array[Byte] = {
+    val bytes = new Array[Byte](Bytes)
+    val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
+    bytes(0) = SstChecksum.Crc32c.kind
+    fields.putInt(ExtendedMagicAt, ExtendedMagic)
+    fields.putInt(BaseAt, base)
+    fields.putInt(MetaindexSizeAt, Math.toIntExact(metaindex.size))
+    fields.putInt(TableFormatAt, RunFormat.TableFormat)
+    fields.putLong(MagicAt, BlockBasedTable)
+    fields.putInt(ChecksumAt, SstChecksum.Crc32c.of(bytes, 0, Bytes, base, offset))
+    bytes
   }
 
   private def decode(
       bytes: Array[Byte],
       fields: ByteBuffer,
+      checksum: SstChecksum,
       offset: Long,
       damage: Damage
-  ): Option[SstFooter] = {
+  ): SstFooter = {
     val base = fields.getInt(BaseAt)
     val expected = fields.getInt(ChecksumAt)
     fields.putInt(ChecksumAt, 0)
-    val found = SstChecksum.of(bytes, Bytes, base, offset)
+    val found = checksum.of(bytes, 0, Bytes, base, offset)
     if (found != expected) {
       throw damage.mismatch("the footer's checksum", expected.toHexString, found.toHexString)
     }
-    if (base == 0 || fields.getInt(ExtendedMagicAt) != ExtendedMagic) {
+    val isExtended = fields.getInt(ExtendedMagicAt) == ExtendedMagic
+    if (base == 0 || !isExtended || fields.getLong(ReservedAt) != 0) {
       throw damage(s"expected a footer of table format ${RunFormat.TableFormat}, found another")
     }
     val size = Integer.toUnsignedLong(fields.getInt(MetaindexSizeAt))
     val metaindex = SstHandle(offset - SstBlocks.TrailerBytes - size, size)
-    if (fields.getLong(ReservedAt) == 0) Some(SstFooter(base, metaindex, offset)) else None
+    SstFooter(checksum, base, metaindex, offset)
   }
 }

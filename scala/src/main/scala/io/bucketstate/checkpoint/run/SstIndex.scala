@@ -8,23 +8,53 @@ import io.bucketstate.checkpoint.io.ByteSlice
  * the one before it, behind which it lies. Thread-safe.
  */
 private[run] final class SstIndex(block: ByteSlice) {
+  import SstIndex._
 
   /** Room it takes. */
   def heapBytes: Long = block.array.length.toLong
 
   /** None if the key is behind all that the file has. */
   def find(key: Array[Byte]): Option[SstHandle] = {
-    val entries = new SstIndex.Entries(block)
-    if (entries.seek(key, trailer = 0)) Some(entries.place) else None
+    val entries = new Entries(block)
+    if (entries.goTo(key)) Some(entries.place) else None
+  }
+
+  /** The blocks from the first that may have this key or one behind it; for one thread. */
+  def from(key: Array[Byte]): Entries = {
+    val entries = new Entries(block)
+    entries.goTo(key)
+    entries
   }
 }
 
-private object SstIndex {
+private[run] object SstIndex {
 
-  private final class Entries(block: ByteSlice) extends SstEntries(block) {
+  final class Entries(block: ByteSlice) extends SstEntries(block) {
     private[this] var placeNow: SstHandle = _
+    private[this] var valid = false
 
+    /** Whether it stands on a block. */
+    def isValid: Boolean = valid
+
+    /** Where that lies. */
     def place: SstHandle = placeNow
+
+    /** To the first block that may have this key or one behind it. */
+    def goTo(key: Array[Byte]): Boolean = {
+      valid = seek(key, trailer = 0)
+      valid
+    }
+
+    /** Whether behind this block there may be keys whose first 4 bytes are not behind these. */
+    def prefixIsUpTo(last: Int): Boolean = {
+      var prefix = 0
+      var i = 0
+      while (i < RunFormat.PrefixLength) {
+        prefix = (prefix << 8) | (if (i < keyLength) key(i) & 0xff else 0)
+        i += 1
+      }
+      Integer.compareUnsigned(prefix, last) <= 0
+    }
 
     protected def readValueLength(): Unit = ()
 

@@ -11,25 +11,35 @@ import io.bucketstate.checkpoint.io.{ByteSlice, Damage}
  *
  * @param entries how many keys it has
  * @param index   where the index lies
+ * @param filter  where the filter over all keys lies; null if there is none
  */
-private[run] final case class SstLayout(entries: Long, index: SstHandle)
+private[run] final case class SstLayout(entries: Long, index: SstHandle, filter: SstHandle)
 
 private[run] object SstLayout {
+  import SstProperties._
 
-  private val Properties = "rocksdb.properties"
-  private val Index = "rocksdb.index"
+  val Properties = "rocksdb.properties"
+  val Index = "rocksdb.index"
 
   /**
-   * None if something in the file is not read here, such as an index of several blocks: RocksDB then has to
-   * read it. Throws `CorruptException` if it is damaged.
+   * The prefix extractor of files that RocksDB's library wrote for this project: prefixes that are longer than
+   * any key, so that a filter over prefixes is one over whole keys.
    */
-  def read(blocks: SstBlocks, metaindex: SstHandle, damage: Damage): Option[SstLayout] =
+  private val LongPrefix = "rocksdb.CappedPrefix.1073741824"
+
+  /** Throws `CorruptException` if it is damaged, or has what no writer of this project makes. */
+  def read(blocks: SstBlocks, metaindex: SstHandle, damage: Damage): SstLayout =
     damage.guard("list of its parts") {
       val parts = SstValues.byName(blocks.read(metaindex, "metaindex"))
       val properties =
         SstValues.byName(blocks.read(place(parts, Properties, damage), "properties"))
-      if (isStrange(parts) || !isKnown(properties)) None
-      else Some(SstLayout(number(properties, "rocksdb.num.entries"), place(parts, Index, damage)))
+      requirePlain(parts, damage)
+      requireKnown(properties, damage)
+      val filter =
+        if (parts.containsKey(SstFilter.Part) && isOfWholeKeys(properties))
+          place(parts, SstFilter.Part, damage)
+        else null
+      SstLayout(number(properties, Entries), place(parts, Index, damage), filter)
     }
 
   private def place(parts: Map[String, ByteSlice], name: String, damage: Damage): SstHandle = {
@@ -38,19 +48,25 @@ private[run] object SstLayout {
     new SstBytes(value).handle()
   }
 
-  /** Parts that change what the blocks mean. */
-  private def isStrange(parts: Map[String, ByteSlice]): Boolean =
-    parts.containsKey("rocksdb.compression_dict") || parts.containsKey("rocksdb.range_del")
+  /** Refuses parts that change what the blocks mean. */
+  private def requirePlain(parts: Map[String, ByteSlice], damage: Damage): Unit =
+    if (parts.containsKey("rocksdb.compression_dict") || parts.containsKey("rocksdb.range_del"))
+      throw damage("expected no dictionary and no range deletions, found such a part")
 
-  private def isKnown(properties: Map[String, ByteSlice]): Boolean =
-    isBinarySearch(properties.get("rocksdb.block.based.table.index.type")) &&
-      number(properties, "rocksdb.index.key.is.user.key") == 1 &&
-      number(properties, "rocksdb.index.value.is.delta.encoded") == 1 &&
-      text(properties, "rocksdb.comparator") == "leveldb.BytewiseComparator" &&
-      (text(properties, "rocksdb.compression") match {
-        case "NoCompression" | "Snappy" | "LZ4" | "ZSTD" => true
-        case _                                           => false
-      })
+  private def requireKnown(properties: Map[String, ByteSlice], damage: Damage): Unit =
+    if (
+      !isBinarySearch(properties.get(IndexType)) || number(properties, IndexKeyIsUserKey) != 1 ||
+      number(properties, IndexValueIsDelta) != 1 || text(properties, Comparator) != Bytewise
+    ) {
+      throw damage(
+        "expected one index block of user keys with delta-encoded values, in the order of bytes, " +
+          "found another kind of index"
+      )
+    }
+
+  private def isOfWholeKeys(properties: Map[String, ByteSlice]): Boolean =
+    text(properties, WholeKeyFilter) == "1" || (text(properties, PrefixFilter) == "1" &&
+      text(properties, PrefixExtractor) == LongPrefix)
 
   /** Type 0, in 4 bytes. */
   private def isBinarySearch(value: ByteSlice): Boolean =

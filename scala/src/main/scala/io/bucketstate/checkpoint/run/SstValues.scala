@@ -7,17 +7,24 @@ import io.bucketstate.checkpoint.io.ByteSlice
 
 /** Entries with the length of their value in front: of data blocks, and of those that describe the file. */
 private[run] final class SstValues(block: ByteSlice) extends SstEntries(block) {
-  private[this] var valueLength = 0
-  private[this] var valueAt = 0
+  private[this] var lengthNow = 0
+  private[this] var atNow = 0
+
+  /** The value lies in it, from `valueAt`. */
+  def array: Array[Byte] = block.array
+
+  def valueAt: Int = atNow
+
+  def valueLength: Int = lengthNow
 
   /** Not copied. */
-  def value: ByteSlice = new ByteSlice(block.array, valueAt, valueLength)
+  def value: ByteSlice = new ByteSlice(array, valueAt, valueLength)
 
-  protected def readValueLength(): Unit = valueLength = source.length()
+  protected def readValueLength(): Unit = lengthNow = source.length()
 
   protected def readValue(sharesKey: Boolean): Unit = {
-    valueAt = source.position
-    source.skip(valueLength)
+    atNow = source.position
+    source.skip(lengthNow)
   }
 }
 

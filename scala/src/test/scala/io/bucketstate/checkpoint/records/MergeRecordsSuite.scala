@@ -116,7 +116,7 @@ class MergeRecordsSuite extends AnyFunSuite {
               oldest = i == 0
             )
         }
-        Using.resource(new RunReaders(room.local, room.options)) { readers =>
+        Using.resource(new RunReaders(room.local)) { readers =>
           val newestFirst = runs.reverse
           val state = merged(versions, oldest = true)
           assert(drain(readers.scanAll(newestFirst, dropRemovals = true)) == state)

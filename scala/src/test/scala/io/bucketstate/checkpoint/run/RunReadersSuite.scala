@@ -22,7 +22,7 @@ class RunReadersSuite extends AnyFunSuite {
       Using.resource(new Room(new NioFileStore(folder.resolve("s")), folder.resolve("l"))) { room =>
         val content = Runs.random(new Random(1), 300, 4)
         val run = room.write(content)
-        val reader = RunFileReader.open(run.files.head, room.local, room.options)
+        val reader = RunFileReader.open(run.files.head, room.local)
         reader.hold()
         reader.close()
         assert(drain(reader.scanAll()) == content)
@@ -43,7 +43,7 @@ class RunReadersSuite extends AnyFunSuite {
         val some = content.headOption.map(_._1)
         val failure = new AtomicReference[Throwable]
         val over = new AtomicBoolean
-        Using.resource(new RunReaders(room.local, room.options)) { readers =>
+        Using.resource(new RunReaders(room.local)) { readers =>
           val reading = Seq.fill(3)(
             new Thread(() =>
               try
@@ -72,23 +72,21 @@ class RunReadersSuite extends AnyFunSuite {
       val now = Instant.parse("2024-03-01T00:00:00Z")
       def local(at: Instant, temporary: Boolean) =
         new LocalRuns(store, WorkFolder(folder, temporary), Clock.fixed(at, ZoneOffset.UTC))
-      Using.resource(new SstOptions(BlockCodec.Lz4)) { options =>
-        val own = local(now, temporary = false)
-        val run = new RunWriter(store, own, options, Long.MaxValue)
-          .write(VersionSpan(1, 1), cursor(Runs.random(new Random(3), 10, 1)), oldest = false)
-        val copy = own.using(run.files.head)(identity)
-        local(now.plus(Duration.ofMinutes(50)), temporary = false).retain(Set.empty)
-        assert(Files.exists(copy), "another provider of the store wanted it just now")
-        local(now.plus(Duration.ofMinutes(50)), temporary = false).using(run.files.head)(identity)
-        local(now.plus(Duration.ofMinutes(70)), temporary = false).retain(Set.empty)
-        assert(Files.exists(copy), "it was wanted again")
-        local(now.plus(Duration.ofMinutes(111)), temporary = false).retain(Set.empty)
-        assert(!Files.exists(copy))
-        own.using(run.files.head)(identity)
-        Files.setLastModifiedTime(copy, FileTime.from(now))
-        local(now, temporary = true).retain(Set.empty)
-        assert(!Files.exists(copy), "a folder of one's own is tidied at once")
-      }
+      val own = local(now, temporary = false)
+      val run = new RunWriter(store, own, SstOptions(BlockCodec.Lz4), Long.MaxValue)
+        .write(VersionSpan(1, 1), cursor(Runs.random(new Random(3), 10, 1)), oldest = false)
+      val copy = own.using(run.files.head)(identity)
+      local(now.plus(Duration.ofMinutes(50)), temporary = false).retain(Set.empty)
+      assert(Files.exists(copy), "another provider of the store wanted it just now")
+      local(now.plus(Duration.ofMinutes(50)), temporary = false).using(run.files.head)(identity)
+      local(now.plus(Duration.ofMinutes(70)), temporary = false).retain(Set.empty)
+      assert(Files.exists(copy), "it was wanted again")
+      local(now.plus(Duration.ofMinutes(111)), temporary = false).retain(Set.empty)
+      assert(!Files.exists(copy))
+      own.using(run.files.head)(identity)
+      Files.setLastModifiedTime(copy, FileTime.from(now))
+      local(now, temporary = true).retain(Set.empty)
+      assert(!Files.exists(copy), "a folder of one's own is tidied at once")
     }
   }
 }

@@ -56,7 +56,7 @@ class RunSuite extends AnyFunSuite {
       if (maxFileBytes == 1L) assert(run.files.size == expected.keySet.map(p => (p._1, p._2)).size)
       val listed = room.store.list("runs").map(f => f.name -> f.length).toMap
       assert(run.files.map(f => f.name -> f.bytes).toMap == listed)
-      Using.resource(new RunReaders(room.local, room.options)) { readers =>
+      Using.resource(new RunReaders(room.local)) { readers =>
         assert(drain(readers.scanAll(Seq(run), dropRemovals = false)) == expected)
         for {
           family <- Seq(0, 1, 5, 700)
@@ -96,7 +96,7 @@ class RunSuite extends AnyFunSuite {
         room.writer(2000).write(VersionSpan(1, 9), cursor(c), oldest = i == contents.size - 1)
       }
       val newestFirst = contents.init :+ merged(Seq(contents.last), dropRemovals = true)
-      Using.resource(new RunReaders(room.local, room.options)) { readers =>
+      Using.resource(new RunReaders(room.local)) { readers =>
         for (drop <- Seq(false, true)) {
           val expected = merged(newestFirst, drop)
           assert(drain(readers.scanAll(runs, drop)) == expected)
@@ -124,7 +124,7 @@ class RunSuite extends AnyFunSuite {
         }
         val run = room.write(content)
         assert((run.bytes < 100_000) == (codec != BlockCodec.Raw))
-        Using.resource(new RunReaders(room.local, room.options)) { readers =>
+        Using.resource(new RunReaders(room.local)) { readers =>
           assert(drain(readers.scanAll(Seq(run), dropRemovals = false)) == content)
         }
       }
@@ -134,7 +134,7 @@ class RunSuite extends AnyFunSuite {
     inRoom(new NioFileStore(_)) { room =>
       assert(room.write(nothing).files.isEmpty)
       assert(room.write(nothing + (place(0, 0, Array(1)) -> None), oldest = true).files.isEmpty)
-      Using.resource(new RunReaders(room.local, room.options)) { readers =>
+      Using.resource(new RunReaders(room.local)) { readers =>
         val run = Run(VersionSpan(1, 1), Nil)
         assert(drain(readers.scanAll(Seq(run), dropRemovals = true)).isEmpty)
       }
@@ -160,15 +160,15 @@ class RunSuite extends AnyFunSuite {
     inRoom(new NioFileStore(_)) { room =>
       val content = Runs.random(new Random(5), 500, 4)
       val run = room.write(content)
-      val readers = new RunReaders(room.local, room.options)
+      val readers = new RunReaders(room.local)
       val open = readers.scanAll(Seq(run), dropRemovals = false)
       assert(open.advance())
       readers.close()
-      assert(room.options.handles > 0)
+      assert(room.openFiles > 0)
       while (open.advance()) ()
       open.close()
       open.close()
-      assert(room.options.handles == 0)
+      assert(room.openFiles == 0)
       assertThrows[IllegalStateException](readers.scanAll(Seq(run), dropRemovals = false))
     }
   }
@@ -179,7 +179,7 @@ class RunSuite extends AnyFunSuite {
         assertThrows[InvalidException](room.write(nothing + (bad -> Some(Nil))))
       val most = nothing ++ Seq(place(65535, 32767, Array(1)) -> Some(Seq[Byte](1)))
       val run = room.write(most)
-      Using.resource(new RunReaders(room.local, room.options)) { readers =>
+      Using.resource(new RunReaders(room.local)) { readers =>
         assert(
           drain(readers.scan(Seq(run), BucketSpan(65535, 0, 32767), dropRemovals = true)) == most
         )
