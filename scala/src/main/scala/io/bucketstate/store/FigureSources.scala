@@ -12,7 +12,7 @@ private[bucketstate] final class FigureSources(
 
   /** Of a table as it is now. */
   def current(table: StateTable): StoreFigures =
-    StoreFigures.of(table, snapshot = snapshots.newestVersion)
+    StoreFigures.of(table, snapshots.heapBytes, snapshot = snapshots.newestVersion)
 
   /**
    * After a commit: what has happened since the last report, which is reported once.
@@ -25,6 +25,6 @@ private[bucketstate] final class FigureSources(
       MetricKey.RetentionFailures -> maintenance.failures,
       MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
     )
-    StoreFigures.of(table, drained, snapshots.newestVersion)
+    StoreFigures.of(table, snapshots.heapBytes, drained, snapshots.newestVersion)
   }
 }

@@ -7,7 +7,7 @@ import io.bucketstate.table.StateTable
  * The figures of one store. Immutable.
  *
  * @param keys        at the newest version, or at the open one; those of internal families left out
- * @param memoryBytes heap that the state takes, estimated
+ * @param memoryBytes heap that the state takes and what is kept to read its files, estimated
  * @param values      the project's own metrics; one that is not given is 0
  * @param snapshot    version of the newest snapshot that was made, -1 if there was none
  */
@@ -20,13 +20,23 @@ private[bucketstate] final case class StoreFigures(
 
 private[bucketstate] object StoreFigures {
 
-  /** Of a table as it is now. */
+  /**
+   * Of a table as it is now.
+   *
+   * @param besides heap that is held for the store outside the table
+   */
   def of(
       table: StateTable,
+      besides: Long,
       values: Map[MetricKey, Long] = Map.empty,
       snapshot: Long = -1L
   ): StoreFigures =
-    StoreFigures(keyCount(table, areInternal = false), table.memoryBytes, values, snapshot)
+    StoreFigures(
+      keyCount(table, areInternal = false),
+      table.memoryBytes + besides,
+      values,
+      snapshot
+    )
 
   /** Those that `keys` leaves out. */
   def internalKeys(table: StateTable): Long = keyCount(table, areInternal = true)

@@ -92,8 +92,11 @@ private[bucketstate] final class StoreSnapshots(
   /** Figures since the last call, and of now. */
   def drainFigures(version: Long): Map[MetricKey, Long] = scheduler.drainFigures(version)
 
+  /** Heap that is kept of the open files, in bytes. */
+  def heapBytes: Long = runs.heapBytes
+
   /**
-   * Ends what goes on in the background, and lets go of what is native.
+   * Ends what goes on in the background, and lets go of the files.
    *
    * @param finish whether a snapshot that is due is finished, because there is no later batch to try it again
    */
@@ -111,6 +114,7 @@ private[bucketstate] final class StoreSnapshots(
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
       runs.retain(manifest.fileNames ++ needed ++ snapshotter.inFlight)
+      if (!keeper.isLoading) runs.shed()
       publish(manifest)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)

@@ -35,6 +35,12 @@ final class RunAccess(
       parts.local.retain(names)
     }
 
+  /** Heap that is kept of open files so that look-ups in them are quick, in bytes. */
+  def heapBytes: Long = synchronized(Option(opened)).fold(0L)(_.readers.heapBytes)
+
+  /** Gives that up, where nothing is looked up any more; a look-up reads it again. */
+  def shed(): Unit = synchronized(Option(opened)).foreach(_.readers.shed())
+
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
