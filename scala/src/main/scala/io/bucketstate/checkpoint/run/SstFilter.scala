@@ -41,10 +41,10 @@ private[run] final class SstFilter private (
 private[run] object SstFilter {
 
   /** What the metaindex calls it. */
-  val Part = "fullfilter.rocksdb.BuiltinBloomFilter"
+  final val Part = "fullfilter.rocksdb.BuiltinBloomFilter"
 
   /** What the properties call it. */
-  val Policy = "bloomfilter"
+  final val Policy = "bloomfilter"
 
   private val BitsPerKey = 10L
   private val Probes = 6

@@ -8,17 +8,18 @@ import java.util.{Locale, TreeMap, UUID}
  * `SstFileWriter` writes (RocksDB's `table/table_properties.cc`), but for what only tells how it was set.
  */
 private[run] object SstProperties {
-  val Entries = "rocksdb.num.entries"
-  val IndexType = "rocksdb.block.based.table.index.type"
-  val IndexKeyIsUserKey = "rocksdb.index.key.is.user.key"
-  val IndexValueIsDelta = "rocksdb.index.value.is.delta.encoded"
-  val Comparator = "rocksdb.comparator"
-  val Compression = "rocksdb.compression"
-  val WholeKeyFilter = "rocksdb.block.based.table.whole.key.filtering"
-  val PrefixFilter = "rocksdb.block.based.table.prefix.filtering"
-  val PrefixExtractor = "rocksdb.prefix.extractor.name"
+  // Constants in the code of who reads them: a first look-up has no need of this class.
+  final val Entries = "rocksdb.num.entries"
+  final val IndexType = "rocksdb.block.based.table.index.type"
+  final val IndexKeyIsUserKey = "rocksdb.index.key.is.user.key"
+  final val IndexValueIsDelta = "rocksdb.index.value.is.delta.encoded"
+  final val Comparator = "rocksdb.comparator"
+  final val Compression = "rocksdb.compression"
+  final val WholeKeyFilter = "rocksdb.block.based.table.whole.key.filtering"
+  final val PrefixFilter = "rocksdb.block.based.table.prefix.filtering"
+  final val PrefixExtractor = "rocksdb.prefix.extractor.name"
 
-  val Bytewise = "leveldb.BytewiseComparator"
+  final val Bytewise = "leveldb.BytewiseComparator"
 
   /** Where external files say so of themselves; ingestion asks for it. */
   private val ExternalVersion = 2
