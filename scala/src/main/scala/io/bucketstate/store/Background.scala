@@ -16,21 +16,9 @@ private[bucketstate] final class Background(
     pause: Pause
 ) {
 
-  /** The pace of what is soon done, and of which the calling thread begins some now. */
+  /** The pace of the work that the calling thread begins now. */
   def pace(lag: () => Double, growth: () => Double): Pace =
-    paceOf(lag, growth, () => false)
-
-  /** The pace of what takes its time: it stands back while something is done that does not. */
-  def longPace(lag: () => Double, growth: () => Double): Pace =
-    paceOf(lag, growth, () => threads.isAtWork)
-
-  private def paceOf(lag: () => Double, growth: () => Double, isOutranked: () => Boolean): Pace =
-    new Pace(
-      plan,
-      left => PaceSituation(isBusy(), isOutranked(), lag(), growth(), left),
-      ticker,
-      pause
-    )
+    new Pace(plan, left => PaceSituation(isBusy(), lag(), growth(), left), ticker, pause)
 }
 
 private[bucketstate] object Background {

@@ -1,7 +1,6 @@
 package io.bucketstate.store
 
 import java.util.concurrent.Executor
-import java.util.concurrent.atomic.AtomicInteger
 
 import scala.collection.mutable.ArrayBuffer
 
@@ -13,10 +12,6 @@ private[bucketstate] final class NeediestFirst(threads: Executor) {
   import NeediestFirst._
 
   private[this] val waiting = ArrayBuffer.empty[Waiting]
-  private[this] val working = new AtomicInteger
-
-  /** Whether any of it is being done. */
-  def isAtWork: Boolean = working.get > 0
 
   /**
    * Throws what the executor throws; then the work is not begun and not kept.
@@ -27,20 +22,11 @@ private[bucketstate] final class NeediestFirst(threads: Executor) {
     val one = new Waiting(need, work)
     waiting += one
     // Under the lock, so that no other thread has taken what has to be taken back.
-    try threads.execute(() => next().foreach(carryOut))
+    try threads.execute(() => next().foreach(_.work()))
     catch {
       case failure: Throwable =>
         waiting -= one
         throw failure
-    }
-  }
-
-  private def carryOut(one: Waiting): Unit = {
-    working.incrementAndGet()
-    try one.work()
-    finally {
-      working.decrementAndGet()
-      ()
     }
   }
 

@@ -3,15 +3,13 @@ package io.bucketstate.store
 /**
  * What a decision about the pace of background work rests on.
  *
- * @param isBusy      whether tasks are writing
- * @param isOutranked whether other background work, which is to be done first, is being done
- * @param lag         how much lies behind the newest manifest, 1 when a snapshot is due
- * @param growth      of the lag, per nanosecond; 0 if that is not known yet
- * @param workLeft    nanoseconds that the work would still take without a rest
+ * @param isBusy   whether tasks are writing
+ * @param lag      how much lies behind the newest manifest, 1 when a snapshot is due
+ * @param growth   of the lag, per nanosecond; 0 if that is not known yet
+ * @param workLeft nanoseconds that the work would still take without a rest
  */
 private[bucketstate] final case class PaceSituation(
     isBusy: Boolean,
-    isOutranked: Boolean,
     lag: Double,
     growth: Double,
     workLeft: Double
@@ -29,14 +27,13 @@ private[bucketstate] final case class PaceSituation(
  */
 private[bucketstate] final case class PacePlan(calm: Double = 0.25, wantedLag: Double = 1.8) {
 
-  /** From `calm` to 1, or 0: two that work at a time would take more than a core between them. */
+  /** From `calm` to 1. */
   def share(now: PaceSituation): Double = {
     val room = wantedLag - now.lag
     if (!now.isBusy || room <= 0) 1.0
-    else if (now.isOutranked) 0.0
     else math.max(calm, math.min(1.0, now.workLeft * now.growth / room))
   }
 
-  /** Nanoseconds to rest after so many of work: `Long.MaxValue` for as long as nothing changes. */
+  /** Nanoseconds to rest after so many of work. */
   def rest(worked: Long, now: PaceSituation): Long = (worked * (1 / share(now) - 1)).toLong
 }

@@ -120,10 +120,11 @@ private[bucketstate] final class SnapshotScheduler(
   def run(snapshot: DueSnapshot): Unit = run(snapshot, SnapshotGate.Open, compactsBeside = false)
 
   private def runPaced(snapshot: DueSnapshot): Unit =
-    paced(background.pace(() => lag, () => growth))(run(snapshot, _, plan.compactsBeside))
+    paced(() => lag, () => growth)(run(snapshot, _, plan.compactsBeside))
 
   /** Hurries as long as somebody waits for a snapshot. */
-  private def paced(own: Pace)(work: Pace => Unit): Unit = {
+  private def paced(lag: () => Double, growth: () => Double)(work: Pace => Unit): Unit = {
+    val own = background.pace(lag, growth)
     synchronized {
       paces += own
       if (forcing > 0) own.hurry()
@@ -161,9 +162,8 @@ private[bucketstate] final class SnapshotScheduler(
   private def run(compaction: Compaction): Unit = if (beginCompaction()) {
     val start = ticker.nanos
     try
-      paced(background.longPace(() => lagOf(compaction), () => growth * compaction.lagPerRun)) {
-        pace =>
-          compacted(compaction.run(pace), ticker.millisSince(start))
+      paced(() => lagOf(compaction), () => growth * compaction.lagPerRun) { pace =>
+        compacted(compaction.run(pace), ticker.millisSince(start))
       }
     catch {
       case _: CancellationException                   => ()

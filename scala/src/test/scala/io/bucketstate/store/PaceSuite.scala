@@ -28,20 +28,18 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val situations = for {
     isBusy <- Gen.oneOf(true, false)
-    isOutranked <- Gen.frequency(4 -> false, 1 -> true)
     lag <- Gen.choose(0.0, 3.0)
     growth <- Gen.oneOf(Gen.const(0.0), Gen.choose(0.0, 100.0).map(_ / Second))
     work <- Gen.choose(0.0, 10.0 * Second)
-  } yield PaceSituation(isBusy, isOutranked, lag, growth, work)
+  } yield PaceSituation(isBusy, lag, growth, work)
 
   test(
     "a share lies between the calm one and all, and is all when no task writes or the lag is large"
   ) {
     forAll(situations, minSuccessful(500)) { now =>
       val share = plan.share(now)
+      assert(share >= plan.calm && share <= 1.0)
       if (!now.isBusy || now.lag >= plan.wantedLag) assert(share == 1.0)
-      else if (now.isOutranked) assert(share == 0.0)
-      else assert(share >= plan.calm && share <= 1.0)
       assert(plan.rest(1000, now) >= 0)
       assert((plan.rest(1000000, now) == 0) == (share > 0.999999), share)
     }
@@ -69,8 +67,7 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     def lag = 1 + time.now * growth
     val records = 200000
     val each = math.max(1L, (intervals * interval / records).toLong)
-    val pace =
-      new Pace(plan, PaceSituation(isBusy = true, isOutranked = false, lag, growth, _), time, time)
+    val pace = new Pace(plan, PaceSituation(isBusy = true, lag, growth, _), time, time)
     pace.begin((records * estimate).toLong)
     (1 to records).foreach { _ =>
       time.now += each
@@ -105,7 +102,7 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("without a task nothing rests; while one writes the share is kept") {
     for (isBusy <- Seq(true, false)) {
       val time = new Simulated
-      val pace = new Pace(plan, PaceSituation(isBusy, isOutranked = false, 1.0, 0.0, _), time, time)
+      val pace = new Pace(plan, PaceSituation(isBusy, 1.0, 0.0, _), time, time)
       pace.begin(100000)
       (1 to 100000).foreach { _ =>
         time.now += 1000
@@ -129,8 +126,7 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
     val made = new CompletableFuture[Pace]
     val ended = CompletableFuture.runAsync { () =>
-      val pace =
-        new Pace(plan, PaceSituation(isBusy = true, isOutranked = false, 1.0, 0.0, _), time, time)
+      val pace = new Pace(plan, PaceSituation(isBusy = true, 1.0, 0.0, _), time, time)
       made.complete(pace)
       pace.begin(1000000)
       (1 to 1000000).foreach { _ =>
@@ -149,8 +145,7 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val time = new Simulated {
       override def rest(nanos: Long): Unit = rests += 1 // as if woken at once, for the interrupt
     }
-    val pace =
-      new Pace(plan, PaceSituation(isBusy = true, isOutranked = false, 1.0, 0.0, _), time, time)
+    val pace = new Pace(plan, PaceSituation(isBusy = true, 1.0, 0.0, _), time, time)
     Thread.currentThread().interrupt()
     try
       (1 to Pace.RecordsPerLook * 10).foreach { _ =>
@@ -159,34 +154,5 @@ class PaceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       }
     finally assert(Thread.interrupted())
     assert(rests == 10)
-  }
-
-  test(
-    "what takes its time stands back while something short is done, unless it is too late for that"
-  ) {
-    val time = new Simulated
-    var waiting = Vector.empty[Runnable]
-    val threads = new NeediestFirst(task => waiting :+= task)
-    var lag = 1.0
-    val background = new Background(threads, threads, () => true, plan, time, time)
-    def restOfASlice(): Long = {
-      val pace = background.longPace(() => lag, () => 0.0)
-      pace.begin(1000000)
-      time.now += Pace.SliceNanos
-      val before = time.rested
-      (1 to Pace.RecordsPerLook).foreach(_ => pace.pass())
-      time.rested - before
-    }
-    val alone = restOfASlice()
-    var beside = 0L
-    threads.submit(() => 1.0) { () =>
-      beside = restOfASlice()
-      lag = 1.9
-      assert(restOfASlice() == 0)
-    }
-    waiting.foreach(_.run())
-    assert(beside == Pace.LongestRest && alone > 0 && alone < beside)
-    lag = 1.0
-    assert(restOfASlice() == alone)
   }
 }
