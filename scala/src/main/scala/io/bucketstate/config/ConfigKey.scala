@@ -110,9 +110,9 @@ object ConfigKey {
   val CompactionMaxRuns: ConfigKey = ConfigKey(
     "compaction.maxRuns",
     ConfigType.IntRange(1, 1000),
-    "8",
-    "Runs that the newest snapshot may consist of before some are merged. More write less, fewer make " +
-      "a restart and the checkpoint smaller."
+    "12",
+    "Runs that the newest snapshot may consist of before some are merged; while they are, up to twice as " +
+      "many. More write less, fewer make a restart and the checkpoint smaller."
   )
 
   val RunMaxFileBytes: ConfigKey = ConfigKey(

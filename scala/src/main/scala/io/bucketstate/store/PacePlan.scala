@@ -25,7 +25,7 @@ private[bucketstate] final case class PaceSituation(
  * @param wantedLag below the 2 that is promised, because what is left to do is an estimate, and the upload
  *                  comes after it
  */
-private[bucketstate] final case class PacePlan(calm: Double = 0.25, wantedLag: Double = 1.8) {
+private[bucketstate] final case class PacePlan(calm: Double = 0.25, wantedLag: Double = 1.6) {
 
   /** From `calm` to 1. */
   def share(now: PaceSituation): Double = {

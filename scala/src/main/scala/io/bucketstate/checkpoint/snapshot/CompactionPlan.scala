@@ -22,14 +22,13 @@ sealed trait CompactionPlan
  * [[Compaction]] beside the snapshots, the incoming is written by itself, too: one small run more per
  * compaction, for snapshots that take as long as their changes and no longer.
  *
- * What it costs, at 1 M keys, 20 k updates a batch, a snapshot every 10 batches, 8 runs: a snapshot's
- * 200 k updates are of 181 k keys (1 M x (1 - exp(-0.2))). Seven snapshots are appended to the base, with the
- * eighth (8 x 181 k > 1 M) everything is rewritten: 7 x 181 k + 1 M = 2.27 M entries per 1.6 M updates,
- * 1.42 entries per update; and 1.53 with the eighth by itself. With 115 bytes an entry and 120 bytes of
- * changelog an update that is 120 + 163 = 283 and 120 + 176 = 296 bytes per update. Merging the seven first
- * would write another 753 k entries, 0.47 per update, to save a rewrite of 1 M entries every other time,
- * 0.31 per update. Twenty snapshots hold two rewrites or, when there were several runs before the first,
- * three: 120 + 151 or 120 + 175 bytes if done by the snapshots.
+ * What it costs, at 1 M keys, 20 k updates a batch, a snapshot every 10 batches, 12 runs: a snapshot's
+ * 200 k updates are of 181 k keys (1 M x (1 - exp(-0.2))). Eleven snapshots are appended to the base, with the
+ * twelfth (12 x 181 k > 1 M) everything is rewritten: 11 x 181 k + 1 M = 2.99 M entries per 2.4 M updates,
+ * 1.25 entries per update; and 1.32 with the twelfth by itself. With 115 bytes an entry and 120 bytes of
+ * changelog an update that is 120 + 143 = 263 and 120 + 152 = 272 bytes per update. Merging the eleven
+ * first would write another 0.9 M entries, 0.37 per update, to save a rewrite of 1 M entries every other
+ * time, 0.21 per update.
  */
 object CompactionPlan {
 
