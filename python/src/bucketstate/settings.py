@@ -32,9 +32,9 @@ class Settings:
     """A snapshot is made after this many bytes of changelog, if that comes before
     snapshot.maxVersions."""
 
-    compaction_max_runs: int = 8
-    """Runs that the newest snapshot may consist of before some are merged. More write less, fewer
-    make a restart and the checkpoint smaller."""
+    compaction_max_runs: int = 12
+    """Runs that the newest snapshot may consist of before some are merged; while they are, up to
+    twice as many. More write less, fewer make a restart and the checkpoint smaller."""
 
     run_max_file_bytes: int | str = "16m"
     """A run is split into files of about this size, at the ends of buckets. A restart fetches and
