@@ -74,7 +74,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-stateful
 	@$(PY) python/bench/pictures.py artifacts/bench
 
-sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (an hour; make test takes a sample)
+sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
 	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ProviderHistorySuite"
 
