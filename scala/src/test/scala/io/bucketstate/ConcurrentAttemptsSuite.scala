@@ -7,8 +7,8 @@ import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.{ConflictException, UnavailableException}
+import io.bucketstate.testkit.CallFault
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
 
 /** Two attempts that both believe that the store is theirs: on one executor, and on two. */
 class ConcurrentAttemptsSuite extends AnyFunSuite {
@@ -188,23 +188,20 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("a check that cannot be made fails the task, and memory stays") {
-    withFolder { folder =>
-      FaultyFileManager.script(folder) { script =>
-        val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
-        val provider = harness.provider()
-        batch(provider, 0)((1L, "a") -> (1L, "one"))()
-        script.failNext("open 1.changelog", CallFault.Throws)
-        val store = provider.getStore(1)
-        store.put(key(2, "b"), value(2, "two"))
-        val error = intercept[SparkException](store.commit())
-        assert(error.getCause.isInstanceOf[UnavailableException])
-        store.abort()
-        val retry = provider.getStore(1)
-        retry.put(key(2, "b"), value(2, "two"))
-        assert(retry.commit() == 2)
-        assert(figures(retry)("bucketedTableReloads") == 0, "memory was of no fault")
-        provider.close()
-      }
+    withFaults { (harness, script) =>
+      val provider = harness.provider()
+      batch(provider, 0)((1L, "a") -> (1L, "one"))()
+      script.failNext("open 1.changelog", CallFault.Throws)
+      val store = provider.getStore(1)
+      store.put(key(2, "b"), value(2, "two"))
+      val error = intercept[SparkException](store.commit())
+      assert(error.getCause.isInstanceOf[UnavailableException])
+      store.abort()
+      val retry = provider.getStore(1)
+      retry.put(key(2, "b"), value(2, "two"))
+      assert(retry.commit() == 2)
+      assert(figures(retry)("bucketedTableReloads") == 0, "memory was of no fault")
+      provider.close()
     }
   }
 }

@@ -113,9 +113,7 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
       val models = run(provider, 0, 7, Map.empty)
       provider.close()
       (runsOf(harness, 6) -- runsOf(harness, 4)).foreach(Files.delete)
-      val restarted = harness.provider(settings: _*)
-      assert(contents(restarted.getReadStore(7)) == models(7))
-      restarted.close()
+      assert(restarted(harness, settings, 7) == models(7))
     }
   }
 
@@ -135,9 +133,7 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
       assert(manifests(harness).last >= 5)
       manifests(harness).drop(1).foreach(v => assert(runsOf(harness, v).forall(Files.exists(_))))
       provider.close()
-      val restarted = harness.provider(inCommit: _*)
-      assert(contents(restarted.getReadStore(8)) == later.last)
-      restarted.close()
+      assert(restarted(harness, inCommit, 8) == later.last)
     }
   }
 
@@ -151,32 +147,25 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
       assert(manifests(harness).last >= 6)
       provider.close()
       (1 to 5).foreach(v => Files.deleteIfExists(harness.file(s"$v.changelog")))
-      val restarted = harness.provider(settings: _*)
-      assert(contents(restarted.getReadStore(9)) == later.last)
-      restarted.close()
+      assert(restarted(harness, settings, 9) == later.last)
     }
   }
 
   for (fault <- Seq(CallFault.Throws, CallFault.LosesReply))
     test(s"a run whose upload failed ($fault) is never reused (SPARK-43404, SPARK-46796)") {
-      withFolder { folder =>
-        FaultyFileManager.script(folder) { script =>
-          val harness = remote(folder)
-          val provider = harness.provider(inCommit: _*)
-          val first = run(provider, 0, 2, Map.empty)
-          script.failNext("publish .*\\.sst", fault)
-          val failing = provider.getStore(2)
-          failing.commit()
-          assert(figures(failing)("bucketedSnapshotFailures") == 1)
-          assert(manifests(harness).isEmpty)
-          val models = run(provider, 3, 9, first.last)
-          val named = manifests(harness).flatMap(v => runsOf(harness, v)).toSet
-          assert(named.nonEmpty && named.forall(Files.exists(_)))
-          provider.close()
-          val restarted = harness.provider(inCommit: _*)
-          assert(contents(restarted.getReadStore(9)) == models.last)
-          restarted.close()
-        }
+      withFaults { (harness, script) =>
+        val provider = harness.provider(inCommit: _*)
+        val first = run(provider, 0, 2, Map.empty)
+        script.failNext("publish .*\\.sst", fault)
+        val failing = provider.getStore(2)
+        failing.commit()
+        assert(figures(failing)("bucketedSnapshotFailures") == 1)
+        assert(manifests(harness).isEmpty)
+        val models = run(provider, 3, 9, first.last)
+        val named = manifests(harness).flatMap(v => runsOf(harness, v)).toSet
+        assert(named.nonEmpty && named.forall(Files.exists(_)))
+        provider.close()
+        assert(restarted(harness, inCommit, 9) == models.last)
       }
     }
 

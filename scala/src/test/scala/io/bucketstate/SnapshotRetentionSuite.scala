@@ -3,7 +3,7 @@ package io.bucketstate
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, SnapshotBatches}
+import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches}
 
 /** What maintenance leaves of a store's folder, and that what is kept can be restored. */
 class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {
@@ -56,25 +56,22 @@ class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {
   }
 
   test("a store that lives for one batch lists its folder with every so-manieth version alone") {
-    withFolder { folder =>
-      FaultyFileManager.script(folder) { script =>
-        val harness = new ProviderHarness(folder, hadoop = FaultyFileManager.configure)
-        val conf = spark(
-          "stateStore.unloadOnCommit" -> "true",
-          "minBatchesToRetain" -> "10",
-          "stateStore.bucketed.snapshot.maxVersions" -> "1000" // snapshots list as well
-        )
-        def lists = script.calls.count(_.startsWith("list runs"))
-        val each = (0 until 12).map { n =>
-          val before = lists
-          val provider = harness.provider(conf: _*)
-          batch(provider, n.toLong)((1L, "a") -> (n.toLong, "x"))()
-          provider.doMaintenance()
-          provider.close()
-          lists - before
-        }
-        assert(each.count(_ > 0) == 4, s"minVersionsToDelete is 0.3 x 10: $each")
+    withFaults { (harness, script) =>
+      val conf = spark(
+        "stateStore.unloadOnCommit" -> "true",
+        "minBatchesToRetain" -> "10",
+        "stateStore.bucketed.snapshot.maxVersions" -> "1000" // snapshots list as well
+      )
+      def lists = script.calls.count(_.startsWith("list runs"))
+      val each = (0 until 12).map { n =>
+        val before = lists
+        val provider = harness.provider(conf: _*)
+        batch(provider, n.toLong)((1L, "a") -> (n.toLong, "x"))()
+        provider.doMaintenance()
+        provider.close()
+        lists - before
       }
+      assert(each.count(_ > 0) == 4, s"minVersionsToDelete is 0.3 x 10: $each")
     }
   }
 

@@ -156,28 +156,25 @@ class SnapshotsSuite extends AnyFunSuite with SnapshotBatches {
   }
 
   test("copies of a remote checkpoint's runs are reused where they are intact, else fetched again") {
-    withFolder { folder =>
-      FaultyFileManager.script(folder) { script =>
-        val local = folder.resolveSibling(folder.getFileName.toString + " local")
-        val harness = remote(folder)
-        val settings = inCommit ++ spark("stateStore.bucketed.localDir" -> local.toString)
-        val provider = harness.provider(settings: _*)
-        val models = run(provider, 0, 7, Map.empty)
-        provider.close()
-        def fetches(): Int = {
-          val before = script.calls.size
-          val p = harness.provider(settings: _*)
-          assert(contents(p.getReadStore(7)) == models(7))
-          p.close()
-          script.calls.drop(before).count(_.matches("open .*\\.sst"))
-        }
-        try {
-          assert(fetches() == 0)
-          FaultyFileManager.filesUnder(local).foreach(Damage.middleOf)
-          assert(fetches() > 0)
-          assert(fetches() == 0)
-        } finally deleteAll(local)
+    withFaults { (harness, script) =>
+      val local = harness.folder.resolveSibling(harness.folder.getFileName.toString + " local")
+      val settings = inCommit ++ spark("stateStore.bucketed.localDir" -> local.toString)
+      val provider = harness.provider(settings: _*)
+      val models = run(provider, 0, 7, Map.empty)
+      provider.close()
+      def fetches(): Int = {
+        val before = script.calls.size
+        val p = harness.provider(settings: _*)
+        assert(contents(p.getReadStore(7)) == models(7))
+        p.close()
+        script.calls.drop(before).count(_.matches("open .*\\.sst"))
       }
+      try {
+        assert(fetches() == 0)
+        FaultyFileManager.filesUnder(local).foreach(Damage.middleOf)
+        assert(fetches() > 0)
+        assert(fetches() == 0)
+      } finally deleteAll(local)
     }
   }
 

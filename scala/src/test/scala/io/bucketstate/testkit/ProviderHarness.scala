@@ -96,6 +96,14 @@ object ProviderHarness {
 
   def withHarness[A](body: ProviderHarness => A): A = withFolder(f => body(new ProviderHarness(f)))
 
+  /** With a checkpoint that is reached through Spark's file manager, as on an object store, and may fail. */
+  def withFaults[A](body: (ProviderHarness, FaultyFileManager.Script) => A): A =
+    withFolder { folder =>
+      FaultyFileManager.script(folder) { script =>
+        body(new ProviderHarness(folder, hadoop = FaultyFileManager.configure), script)
+      }
+    }
+
   def deleteAll(path: Path): Unit = {
     if (Files.isDirectory(path)) {
       val children = Files.list(path)

@@ -43,11 +43,16 @@ trait SnapshotBatches extends Eventually {
       (model ++ puts) -- gone
     }
 
-  /** A checkpoint that is reached through Spark's file manager, as on an object store. */
-  protected def remote(folder: Path): ProviderHarness = new ProviderHarness(
-    folder,
-    hadoop = FaultyFileManager.configure
-  )
+  /** What a version holds for a provider that starts anew. */
+  protected def restarted(
+      harness: ProviderHarness,
+      settings: Seq[(String, String)],
+      version: Long
+  ): Model = {
+    val provider = harness.provider(settings: _*)
+    try contents(provider.getReadStore(version))
+    finally provider.close()
+  }
 
   protected def files(harness: ProviderHarness, ending: String): Seq[Path] =
     FaultyFileManager.filesUnder(harness.storeFolder).filter(_.toString.endsWith(ending))

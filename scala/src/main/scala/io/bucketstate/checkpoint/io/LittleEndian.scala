@@ -23,6 +23,13 @@ private[checkpoint] object LittleEndian {
     crc.getValue.toInt
   }
 
+  def putInt(target: Array[Byte], at: Int, n: Int): Unit = {
+    target(at) = n.toByte
+    target(at + 1) = (n >>> 8).toByte
+    target(at + 2) = (n >>> 16).toByte
+    target(at + 3) = (n >>> 24).toByte
+  }
+
   /** A growing buffer for the small parts of a file. */
   final class Writer {
     private var buffer = ByteBuffer.allocate(512).order(ByteOrder.LITTLE_ENDIAN)

@@ -2,7 +2,6 @@ package io.bucketstate.checkpoint.run
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.table.Record
 
 /**
  * Walks over a file's entries. Reads nothing, not even the index, before it is asked for the first one. For
@@ -92,18 +91,9 @@ private[run] final class RunFileCursor(
   }
 
   private def readRecord(): Unit = {
-    val valueLength = entries.valueLength
-    val (array, at) = (entries.array, entries.valueAt)
-    val op = if (valueLength == 0) 0.toByte else array(at)
-    checkTag(op, valueLength, damage)
-    val keyLength = entries.keyLength - PrefixLength - TrailerLength
-    val keyStart = Record.varintSize(keyLength)
-    val record = new Array[Byte](keyStart + keyLength + valueLength - 1)
-    Record.putVarint(record, 0, keyLength)
-    System.arraycopy(entries.key, PrefixLength, record, keyStart, keyLength)
-    System.arraycopy(array, at + 1, record, keyStart + keyLength, valueLength - 1)
-    opNow = op
-    recordNow = record
+    val (array, at, length) = (entries.array, entries.valueAt, entries.valueLength)
+    opNow = tagOf(array, at, length, damage)
+    recordNow = recordOf(entries.key, entries.keyLength - TrailerLength, array, at, length)
   }
 
   private def finish(): Unit = {

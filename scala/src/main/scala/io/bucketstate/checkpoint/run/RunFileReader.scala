@@ -5,7 +5,6 @@ import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage, NioFileStore, ReadableFile}
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
-import io.bucketstate.table.Record
 
 /**
  * One file of a run, opened, to look keys up in and to scan. Every block that is read is verified; damage is
@@ -114,15 +113,8 @@ private[checkpoint] final class RunFileReader private (
 
   private def found(wanted: Array[Byte], entries: SstValues): Lookup = {
     val (array, at, length) = (entries.array, entries.valueAt, entries.valueLength)
-    val op = if (length == 0) 0.toByte else array(at)
-    RunFormat.checkTag(op, length, damage)
-    val keyLength = wanted.length - RunFormat.PrefixLength
-    val keyStart = Record.varintSize(keyLength)
-    val record = new Array[Byte](keyStart + keyLength + length - 1)
-    Record.putVarint(record, 0, keyLength)
-    System.arraycopy(wanted, RunFormat.PrefixLength, record, keyStart, keyLength)
-    System.arraycopy(array, at + 1, record, keyStart + keyLength, length - 1)
-    Lookup.of(record, op)
+    val op = RunFormat.tagOf(array, at, length, damage)
+    Lookup.of(RunFormat.recordOf(wanted, wanted.length, array, at, length), op)
   }
 }
 

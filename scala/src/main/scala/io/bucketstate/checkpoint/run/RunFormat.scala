@@ -69,22 +69,39 @@ private[checkpoint] object RunFormat {
     .put(key)
     .array
 
-  /** Room that the key of a record takes in a file. */
-  def keyLength(record: Array[Byte]): Int =
-    PrefixLength + Record.keyEnd(record) - Record.keyStart(record)
-
-  /**
-   * Throws `CorruptException` unless the tag is one of a run's.
-   *
-   * @param op     0 if there is none
-   * @param length of the value with its tag
-   */
-  def checkTag(op: Byte, length: Int, damage: Damage): Unit =
+  /** The tag in front of a value of so many bytes; throws `CorruptException` unless it is one of a run's. */
+  def tagOf(value: Array[Byte], from: Int, length: Int, damage: Damage): Byte = {
+    val op = if (length == 0) 0.toByte else value(from)
     if (op != RecordOp.Put && op != RecordOp.Merge && (op != RecordOp.Remove || length != 1)) {
       throw damage(
         s"expected a value with tag 1 (PUT) or 3 (MERGE), or a bare 2 (TOMBSTONE), found $op"
       )
     }
+    op
+  }
+
+  /**
+   * The record of an entry, or the bare key of one that is removed.
+   *
+   * @param key       begins with the key as it is in a file
+   * @param keyLength of that, without what stands behind it
+   * @param value     has the value from `from`, the tag in front
+   */
+  def recordOf(
+      key: Array[Byte],
+      keyLength: Int,
+      value: Array[Byte],
+      from: Int,
+      valueLength: Int
+  ): Array[Byte] = {
+    val own = keyLength - PrefixLength
+    val keyStart = Record.varintSize(own)
+    val record = new Array[Byte](keyStart + own + valueLength - 1)
+    Record.putVarint(record, 0, own)
+    System.arraycopy(key, PrefixLength, record, keyStart, own)
+    System.arraycopy(value, from + 1, record, keyStart + own, valueLength - 1)
+    record
+  }
 
   def damageOf(file: RunFile, path: Path): Damage =
     new Damage(path.toString, s"run file of ${file.entries} entries")

@@ -63,10 +63,16 @@ final class RunWriter(
         Run(versions, done.toSeq)
       } catch {
         case failure: Throwable =>
-          done.foreach(file => forget(file.name, failure))
+          discard(done.toSeq).foreach(failure.addSuppressed)
           throw failure
       }
     }
+
+  /**
+   * Deletes files that no manifest names, as far as that works: retention finds the rest. Returns what went
+   * wrong.
+   */
+  def discard(files: Seq[RunFile]): Seq[Throwable] = files.flatMap(file => notDeleted(file.name))
 
   /** Puts the record the cursor stands on and those behind it in one file; true if some are left. */
   private def fill(file: RunFileWriter, records: RecordCursor, oldest: Boolean): Boolean = {
@@ -97,7 +103,7 @@ final class RunWriter(
     catch {
       case failure: Throwable =>
         // The reply may have been lost after the file was there.
-        forget(name, failure)
+        notDeleted(name).foreach(failure.addSuppressed)
         throw failure
     }
     StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
@@ -113,7 +119,9 @@ final class RunWriter(
       }
     }
 
-  private def forget(name: String, failure: Throwable): Unit =
-    try store.delete(name)
-    catch { case NonFatal(second) => failure.addSuppressed(second) }
+  private def notDeleted(name: String): Option[Throwable] =
+    try {
+      store.delete(name)
+      None
+    } catch { case NonFatal(failure) => Some(failure) }
 }

@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.util.Arrays
 
+import io.bucketstate.checkpoint.io.LittleEndian
 import io.bucketstate.table.Record
 
 /**
@@ -94,10 +95,7 @@ private[run] final class SstBlockBuilder(restartInterval: Int, valueLengths: Boo
   }
 
   private def putInt(n: Int): Unit = {
-    bytes(at) = n.toByte
-    bytes(at + 1) = (n >>> 8).toByte
-    bytes(at + 2) = (n >>> 16).toByte
-    bytes(at + 3) = (n >>> 24).toByte
+    LittleEndian.putInt(bytes, at, n)
     at += 4
   }
 

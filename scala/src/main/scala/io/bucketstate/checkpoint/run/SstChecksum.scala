@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.run
 
-import java.util.zip.CRC32C
+import io.bucketstate.checkpoint.io.LittleEndian
 
 /**
  * The checksums of an SST's blocks and footer, as table format 6 has them: changed by where the block lies and
@@ -31,20 +31,12 @@ private[run] object SstChecksum {
   case object Crc32c extends SstChecksum(1) {
     private val MaskDelta = 0xa282ead8
 
-    protected def plain(bytes: Array[Byte], from: Int, length: Int): Int = {
-      val crc = new CRC32C
-      crc.update(bytes, from, length)
-      Integer.rotateRight(crc.getValue.toInt, 15) + MaskDelta
-    }
+    protected def plain(bytes: Array[Byte], from: Int, length: Int): Int =
+      Integer.rotateRight(LittleEndian.crc(bytes, from, length), 15) + MaskDelta
 
     /** Puts the checksum of the first `length` bytes behind them. */
-    def write(bytes: Array[Byte], length: Int, base: Int, offset: Long): Unit = {
-      val crc = of(bytes, 0, length, base, offset)
-      bytes(length) = crc.toByte
-      bytes(length + 1) = (crc >>> 8).toByte
-      bytes(length + 2) = (crc >>> 16).toByte
-      bytes(length + 3) = (crc >>> 24).toByte
-    }
+    def write(bytes: Array[Byte], length: Int, base: Int, offset: Long): Unit =
+      LittleEndian.putInt(bytes, length, of(bytes, 0, length, base, offset))
   }
 
   /** RocksDB's own choice, for files that others wrote: the lower half of all but the last byte, and that. */

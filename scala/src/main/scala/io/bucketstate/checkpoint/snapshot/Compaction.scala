@@ -2,11 +2,10 @@ package io.bucketstate.checkpoint.snapshot
 
 import java.util.concurrent.CancellationException
 
-import io.bucketstate.checkpoint.io.FileStore
-import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{FamilyFilter, RecordCursor}
-import io.bucketstate.checkpoint.run.{Run, RunAccess, VersionSpan}
-import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
+import io.bucketstate.checkpoint.run.{Run, VersionSpan}
+import io.bucketstate.error.{CorruptException, MissingException}
 
 /**
  * The newest runs of a manifest merged into one, beside the batches and the snapshots that go on
@@ -21,13 +20,13 @@ import io.bucketstate.error.{BucketstateException, CorruptException, MissingExce
  * @param doubted  told when one of them was found damaged or gone
  */
 final class Compaction private[snapshot] (
-    store: FileStore,
-    runs: RunAccess,
+    checkpoint: Checkpoint,
     manifest: Manifest,
     count: Int,
     doubted: () => Unit
 ) {
   import Compaction._
+  import checkpoint.{runs, store}
 
   private[this] val merged = manifest.runs.take(count)
   private[this] val begun = math.max(1, manifest.runs.size)
@@ -78,11 +77,17 @@ final class Compaction private[snapshot] (
     }
 
   private def end(run: Run): Unit = synchronized {
-    if (cancelled || !isCounted(run)) delete(run)
-    if (cancelled) throw new CancellationException("it is not wanted any more")
-    if (!isCounted(run)) throw miscounted(run)
+    unfit(run).foreach { failure =>
+      runs.writer.discard(run.files).foreach(failure.addSuppressed)
+      throw failure
+    }
     state = Done(run)
   }
+
+  /** Why a result is of no use: a whole state must have the keys that were counted when it was written. */
+  private def unfit(run: Run): Option[RuntimeException] =
+    if (cancelled) Some(new CancellationException("it is not wanted any more"))
+    else Option.when(isWhole && run.entries != manifest.keys)(miscounted(run))
 
   private def fail(): Unit = synchronized {
     state = Failed
@@ -120,8 +125,10 @@ final class Compaction private[snapshot] (
   private[snapshot] def discard(): Unit = synchronized {
     cancel()
     state match {
-      case Done(run) if !isOffered => delete(run)
-      case _                       => ()
+      case Done(run) if !isOffered =>
+        runs.writer.discard(run.files)
+        files = Set.empty
+      case _ => ()
     }
   }
 
@@ -131,22 +138,11 @@ final class Compaction private[snapshot] (
     new GatedCursor(all, gate, () => cancelled)
   }
 
-  /** The whole state must have the keys that were counted when it was written. */
-  private def isCounted(run: Run): Boolean = !isWhole || run.entries == manifest.keys
-
   private def miscounted(run: Run) = new CorruptException(
     s"${store.location}/${manifest.file.name}",
     s"it says that there are ${manifest.keys} keys, its runs hold ${run.entries}",
     "The runs stay as they are. Please report it together with a copy of the folder."
   )
-
-  private def delete(run: Run): Unit = {
-    run.files.foreach { file =>
-      try store.delete(file.name)
-      catch { case _: BucketstateException => () }
-    }
-    files = Set.empty
-  }
 }
 
 private object Compaction {

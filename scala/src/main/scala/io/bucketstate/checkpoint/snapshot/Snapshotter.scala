@@ -150,7 +150,7 @@ final class Snapshotter(
   }
 
   private def compactionOf(manifest: Manifest, count: Int): Compaction =
-    new Compaction(store, runs, manifest, count, () => rewriteNext = true)
+    new Compaction(checkpoint, manifest, count, () => rewriteNext = true)
 
   /** The runs to build on, and what may be left to a compaction. */
   private def runsOf(base: Option[Manifest], compactsBeside: Boolean): (Seq[Run], Beside) = {
@@ -244,10 +244,7 @@ final class Snapshotter(
     } catch {
       // The manifest's reply may have been lost after it was there: then its run must stay.
       case failure: BucketstateException if !mayBeThere(target) =>
-        run.files.foreach { file =>
-          try store.delete(file.name)
-          catch { case second: BucketstateException => failure.addSuppressed(second) }
-        }
+        runs.writer.discard(run.files).foreach(failure.addSuppressed)
         throw failure
     }
   }
@@ -299,9 +296,7 @@ final class Snapshotter(
 
   private def mayBeThere(target: SnapshotTarget): Boolean =
     try
-      store.exists(
-        ManifestName(target.file).name
-      )
+      store.exists(ManifestName(target.file).name)
     catch { case _: BucketstateException => true }
 
   private def nothingNew(target: SnapshotTarget) =
