@@ -55,7 +55,7 @@ private[bucketstate] final class BucketLoading {
       isWanted: () => Boolean,
       onFailure: Throwable => Unit
   ): Unit =
-    if (!table.isResident) {
+    if (!table.isLoaded) {
       BackgroundPool.submit { () =>
         try {
           table.requireVerified()

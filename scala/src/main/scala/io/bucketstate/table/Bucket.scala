@@ -1,7 +1,5 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
-
 /**
  * One bucket: an open-addressing hash table (linear probing) from keys to the newest thing known of
  * them, which is a settled record (`Array[Byte]`) or an [[Entry]] with its chain of older ones.
@@ -19,18 +17,25 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  * rebuild touches no record at all. Only one bucket is ever rebuilt at a time: that is how growth
  * costs no pause.
  *
+ * A bucket need not be whole: see [[SlotArrays.isWhole]]. It becomes so, or stops being so, with other arrays,
+ * so who captured some knows of them what holds.
+ *
  * @param index of the family, null if it has none
  */
 private[table] final class Bucket(index: FamilyIndex) {
   import Bucket._
+  import SlotArrays._
 
-  @volatile private[this] var arrays: SlotArrays = EmptyArrays
+  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(isWhole = true)
+  private[this] var dirty: DirtyKeys = _ // null until something has to be remembered
   private[this] var used = 0 // slots that are not empty, markers included
   private[this] var live = 0 // slots that hold something
 
   /** What the key in `key` leads to, or null. Any thread. */
-  def head(key: RecordBuffer): AnyRef = {
-    val a = arrays
+  def head(key: RecordBuffer): AnyRef = head(arrays, key)
+
+  /** The same in arrays that were captured. */
+  def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
     val hash = normal(key.hash)
     val capacity = a.capacity
     var i = a.firstIndex(hash)
@@ -150,6 +155,97 @@ private[table] final class Bucket(index: FamilyIndex) {
 
   def capacity: Int = arrays.capacity
 
+  /** Whether every key that exists is here. Writer only; who reads looks at the arrays he captured. */
+  def isWhole: Boolean = arrays.isWhole
+
+  /** Heap of the slots and what is remembered beside them, an estimate. */
+  def heap: Long = capacity * SlotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+
+  /** An entry settles that is, or may be, newer than the cold part. Writer only. */
+  def remember(entry: Entry, floor: Int): Unit = {
+    if (dirty == null) dirty = new DirtyKeys
+    dirty.add(entry, normal(entry.hash), floor, live)
+  }
+
+  /**
+   * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
+   * what settled from versions above the floor. Removals from above it that left no trace get their entries back.
+   * Does nothing where it is not known what is newer than the cold part. O(keys). Writer only; in a
+   * family without an index and with single values.
+   *
+   * @param restored told of each removal that got its entry back
+   * @return bytes of the records
+   */
+  def evict(floor: Int, restored: Entry => Unit): Long =
+    if (dirty != null && !dirty.isKnown(floor)) 0L
+    else {
+      if (dirty != null) dirty.forgetUpTo(floor)
+      val old = arrays
+      val removals = if (dirty == null) Nil else dirty.takeRemovals()
+      var kept = 0
+      var freed = 0L
+      var i = 0
+      while (i < old.capacity) {
+        val hash = old.hashes.getPlain(i)
+        if (isTaken(hash)) {
+          val slot = old.slots.getPlain(i)
+          if (isNewer(slot, hash)) kept += 1 else freed += Slots.heap(slot)
+        }
+        i += 1
+      }
+      val most = kept + removals.length
+      val fresh =
+        if (most == 0) SlotArrays.empty(isWhole = false)
+        else new SlotArrays(fitting(most), isWhole = false)
+      i = 0
+      while (i < old.capacity) {
+        val hash = old.hashes.getPlain(i)
+        if (isTaken(hash)) {
+          val slot = old.slots.getPlain(i)
+          if (isNewer(slot, hash)) fresh.place(hash, slot)
+        }
+        i += 1
+      }
+      // The newest first: an older one of the same key must not be taken for it.
+      removals.reverseIterator.foreach { entry =>
+        val hash = normal(entry.hash)
+        if (!fresh.holdsKeyOf(hash, entry.bytes)) {
+          fresh.place(hash, entry)
+          kept += 1
+          restored(entry)
+        }
+      }
+      live = kept
+      used = kept
+      arrays = fresh
+      freed
+    }
+
+  private def isNewer(slot: AnyRef, hash: Int): Boolean =
+    slot.isInstanceOf[Entry] || (dirty != null && dirty.isWritten(hash))
+
+  /**
+   * Takes in all that the cold part has and memory does not know, and is whole. O(keys). Writer only; in a
+   * family without an index.
+   *
+   * @param cold the bucket as the cold part has it
+   * @return bytes of the records
+   */
+  def fill(cold: SlotArrays): Long = {
+    val old = arrays
+    val missing = (0 until cold.capacity).filter { i =>
+      val hash = cold.hashes.getPlain(i)
+      isTaken(hash) && !old.holdsKeyOf(hash, Slots.recordOf(cold.slots.getPlain(i)))
+    }
+    val fresh = new SlotArrays(fitting(live + missing.length), isWhole = true)
+    fresh.placeAll(old)
+    missing.foreach(i => fresh.place(cold.hashes.getPlain(i), cold.slots.getPlain(i)))
+    live += missing.length
+    used = live
+    arrays = fresh
+    missing.iterator.map(i => Slots.heap(cold.slots.getPlain(i))).sum
+  }
+
   /** What to rebuild into when no slot is left: more where they hold keys, else without the markers. */
   private def wantedCapacity: Int = {
     val old = arrays
@@ -162,37 +258,20 @@ private[table] final class Bucket(index: FamilyIndex) {
 
   private def rebuild(capacity: Int): Unit = {
     val old = arrays
-    val fresh = new SlotArrays(capacity)
-    var from = 0
-    while (from < old.capacity) {
-      val hash = old.hashes.getPlain(from)
-      if (isTaken(hash)) {
-        var to = fresh.firstIndex(hash)
-        while (fresh.hashes.getPlain(to) != Empty) {
-          to += 1
-          if (to == capacity) to = 0
-        }
-        fresh.hashes.setPlain(to, hash)
-        fresh.slots.setPlain(to, old.slots.getPlain(from))
-      }
-      from += 1
-    }
+    val fresh = new SlotArrays(capacity, old.isWhole)
+    fresh.placeAll(old)
     used = live
     arrays = fresh
   }
 }
 
 private[table] object Bucket {
-  private final val Empty = 0
-  private final val Deleted = 1
-  private final val FirstCapacity = 8
+  // On a 64-bit JVM with compressed pointers.
+  private final val SlotSize = 8L
+  private final val BucketSize = 120L
+
   private final val SmallCapacity = 1024
   private final val SparseCapacity = 64 // a bucket of this size is not worth a rebuild
-
-  /** The two reserved values are moved out of the way. */
-  private def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2
-
-  private def isTaken(hash: Int): Boolean = hash != Empty && hash != Deleted
 
   /**
    * Whether so few keys are left of what a bucket once held that it should give its memory back. It was
@@ -200,12 +279,6 @@ private[table] object Bucket {
    */
   private def isSparse(arrays: SlotArrays, live: Int): Boolean =
     live * 4L < arrays.limit && arrays.capacity > SparseCapacity
-
-  /** Half full of so many keys. */
-  private def fitting(live: Int): Int = Math.max(FirstCapacity, (live * 5L / 2).toInt)
-
-  /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
-  private val EmptyArrays = new SlotArrays(1)
 
   private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
     var current = slot
@@ -215,18 +288,5 @@ private[table] object Bucket {
       current = current.asInstanceOf[Entry].older
     }
     false
-  }
-
-  /** Hashes and slots of one size. It is its own array of hashes: a probe waits for one object less. */
-  final class SlotArrays(val capacity: Int) extends AtomicIntegerArray(capacity) {
-    def hashes: AtomicIntegerArray = this
-
-    val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
-
-    /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
-    val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt
-
-    /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
-    def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
   }
 }

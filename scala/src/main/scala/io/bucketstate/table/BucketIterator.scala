@@ -1,21 +1,29 @@
 package io.bucketstate.table
 
+import scala.collection.mutable
+
 /**
- * The records of some buckets at a version, in no order.
+ * The records of some buckets at a version, in no order. Of a bucket that is not whole first those in memory, and then,
+ * of what the cold part has, the keys that memory did not know when this came by: they had not changed since the
+ * floor, whatever was written, evicted or found meanwhile. The other way round a key could be missed or come
+ * twice.
  *
  * @param bucketAt loads a bucket that is not in memory
+ * @param coldAt   a bucket as the cold part has it, without the keys of some slots
  * @param at       the version, counted from the table's base
  */
 private[table] final class BucketIterator(
     bucketAt: Int => Bucket,
+    coldAt: (Int, Iterable[AnyRef]) => Bucket,
     from: Int,
     until: Int,
     at: Int
 ) extends RecordScan(at, BucketIterator.Ahead) {
   private[this] var following = from
   private[this] var bucket: Bucket = _
-  private[this] var arrays: Bucket.SlotArrays = _
+  private[this] var arrays: SlotArrays = _
   private[this] var slot = 0
+  private[this] var decided: mutable.ArrayBuffer[AnyRef] = _ // slots, null in a whole bucket
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
@@ -25,19 +33,31 @@ private[table] final class BucketIterator(
 
   override protected def hidden(i: Int, held: AnyRef): Unit = ()
 
-  /** Goes on to the next bucket at the end of one; false at the end of the last. */
+  /** Goes on to what comes next at the end of a bucket's arrays; false at the end of the last. */
   private def hasSlots: Boolean =
-    (arrays != null && slot < arrays.capacity) || following < until && {
-      bucket = bucketAt(following)
-      arrays = bucket.capture()
-      following += 1
-      slot = 0
-      true
+    (arrays != null && slot < arrays.capacity) || {
+      if (decided != null) {
+        goOn(coldAt(following - 1, decided))
+        decided = null
+        true
+      } else
+        following < until && {
+          goOn(bucketAt(following))
+          if (!arrays.isWhole) decided = mutable.ArrayBuffer.empty
+          following += 1
+          true
+        }
     }
+
+  private def goOn(to: Bucket): Unit = {
+    bucket = to
+    arrays = to.capture()
+    slot = 0
+  }
 
   private def gatherFrom(
       bucket: Bucket,
-      arrays: Bucket.SlotArrays,
+      arrays: SlotArrays,
       into: Array[AnyRef]
   ): Int = {
     var i = slot
@@ -46,6 +66,7 @@ private[table] final class BucketIterator(
       val held = arrays.slots.getAcquire(i)
       if (held != null) {
         into(n) = bucket.content(held)
+        if (decided != null) decided += held
         n += 1
       }
       i += 1

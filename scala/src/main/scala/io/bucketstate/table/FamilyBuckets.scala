@@ -14,13 +14,12 @@ private[table] final class FamilyBuckets(
     index: FamilyIndex,
     loading: TableLoading
 ) {
-  import FamilyBuckets._
-
   private[this] val numBuckets = assigner.numBuckets
   private[this] val buckets = new AtomicReferenceArray[Bucket](numBuckets) // null: not loaded
   private[this] val searched =
     new Array[Boolean](numBuckets) // each guarded by the lock of its bucket
   private[this] val missing = new AtomicInteger(numBuckets) // of those
+  private[this] val evictedNow = new AtomicInteger // buckets that are not whole
   private[this] val loadedKeys = new AtomicLong
   private[this] val loadedBytes = new AtomicLong
 
@@ -32,7 +31,22 @@ private[table] final class FamilyBuckets(
     missing.set(0)
   }
 
-  def isResident: Boolean = missing.get == 0
+  /** Whether the loader is not needed any more. */
+  def isLoaded: Boolean = missing.get == 0
+
+  def isResident: Boolean = isLoaded && evictedNow.get == 0
+
+  /** A bucket is not whole any more. */
+  def evicted(): Unit = {
+    evictedNow.incrementAndGet()
+    ()
+  }
+
+  /** A bucket is whole again. */
+  def filled(): Unit = {
+    evictedNow.decrementAndGet()
+    ()
+  }
 
   /** The bucket if it is in memory, else null. */
   def loaded(number: Int): Bucket = buckets.getAcquire(number)
@@ -55,7 +69,7 @@ private[table] final class FamilyBuckets(
 
   /** The same for one bucket, or for all if there is none of that number; somebody waits for them. */
   def loadFor(number: Int): Unit =
-    if (!isResident) {
+    if (!isLoaded) {
       if (number >= 0) loading.telling(load(number))
       else loading.all { number => load(number); () }
       loading.use()
@@ -88,7 +102,7 @@ private[table] final class FamilyBuckets(
     var b = 0
     while (b < numBuckets) {
       val bucket = buckets.getAcquire(b)
-      if (bucket != null) slots += bucket.capacity * SlotSize + BucketSize
+      if (bucket != null) slots += bucket.heap
       b += 1
     }
     slots + loadedBytes.get
@@ -116,11 +130,4 @@ private[table] final class FamilyBuckets(
       filling.bucket
     }
   }
-}
-
-private object FamilyBuckets {
-
-  // On a 64-bit JVM with compressed pointers.
-  private final val SlotSize = 8L
-  private final val BucketSize = 112L
 }

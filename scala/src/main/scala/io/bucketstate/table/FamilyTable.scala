@@ -10,7 +10,8 @@ private[table] final class FamilyTable(
     assigner: BucketAssigner,
     versions: Versions,
     backlog: SettlingBacklog,
-    loading: TableLoading
+    loading: TableLoading,
+    floor: Floor
 ) extends FamilyState
     with Settler {
   import Slots._
@@ -22,6 +23,7 @@ private[table] final class FamilyTable(
     case Scans.Ranges   => new OrderedIndex
   }
   private[this] val buckets = new FamilyBuckets(spec, assigner, index, loading)
+  private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] var keys = buckets.initialKeys
   private[this] var recordBytes = 0L
@@ -32,29 +34,55 @@ private[table] final class FamilyTable(
   override def get(key: RecordBuffer, at: Long): Array[Byte] = {
     val there = buckets.loaded(key.bucket)
     val version = versions.relative(at)
-    if (there != null) Visibility.record(there.head(key), version) else buckets.find(key, version)
+    if (there == null) buckets.find(key, version)
+    else {
+      val arrays = there.capture()
+      val head = there.head(arrays, key)
+      if (head == null && !arrays.isWhole) findCold(key, at) else Visibility.record(head, version)
+    }
   }
 
   override def contains(key: RecordBuffer, at: Long): Boolean = {
     val there = buckets.loaded(key.bucket)
     val version = versions.relative(at)
-    if (there != null) Visibility.holds(there.head(key), version)
-    else buckets.find(key, version) != null
+    if (there == null) buckets.find(key, version) != null
+    else {
+      val arrays = there.capture()
+      val head = there.head(arrays, key)
+      if (head == null && !arrays.isWhole) findCold(key, at) != null
+      else Visibility.holds(head, version)
+    }
   }
 
-  override def put(record: RecordBuffer): Unit = write(record, record.toRecord, removed = false)
+  /** Of a key that memory knows nothing of: it has not changed since the floor. */
+  private def findCold(key: RecordBuffer, at: Long): Array[Byte] =
+    if (at > versions.newest) cold.findAndKeep(key) else cold.find(key)
+
+  override def put(record: RecordBuffer): Unit = {
+    val bucket = buckets.touched(record.bucket)
+    val i = bucket.indexOf(record)
+    write(bucket, i, known(bucket, i, record), record, record.toRecord, removed = false)
+  }
 
   override def merge(record: RecordBuffer): Unit = {
     val bucket = buckets.touched(record.bucket)
     val i = bucket.indexOf(record)
-    if (i < 0 || !exists(bucket.at(i))) put(record)
+    val head = known(bucket, i, record)
+    if (!exists(head)) write(bucket, i, head, record, record.toRecord, removed = false)
     else {
       val version = versions.open
-      val (bytes, head) = (record.toRecord, bucket.at(i))
       val entry =
-        new Entry(record.hash, record.bucket, version, bytes, false, isMerge = true, head)
+        new Entry(
+          record.hash,
+          record.bucket,
+          version,
+          record.toRecord,
+          isRemoval = false,
+          isMerge = true,
+          head
+        )
       recordBytes += heap(entry)
-      bucket.replace(i, entry)
+      if (i >= 0) bucket.replace(i, entry) else insert(bucket, entry, head)
       if (isOf(head, version)) changes.replace(head.asInstanceOf[Entry], entry)
       else {
         changes.add(entry)
@@ -66,14 +94,25 @@ private[table] final class FamilyTable(
   override def remove(key: RecordBuffer): Unit = {
     val bucket = buckets.touched(key.bucket)
     val i = bucket.indexOf(key)
-    if (i >= 0 && exists(bucket.at(i))) write(key, key.toKeyRecord, removed = true)
+    val head = known(bucket, i, key)
+    if (exists(head)) write(bucket, i, head, key, key.toKeyRecord, removed = true)
   }
 
-  private def write(key: RecordBuffer, record: Array[Byte], removed: Boolean): Unit = {
+  /** What is known of a key whose slot is `i`, and otherwise what the cold part has. */
+  private def known(bucket: Bucket, i: Int, key: RecordBuffer): AnyRef =
+    if (i >= 0) bucket.at(i)
+    else if (bucket.isWhole) null
+    else cold.findOnce(key)
+
+  private def write(
+      bucket: Bucket,
+      i: Int,
+      head: AnyRef,
+      key: RecordBuffer,
+      record: Array[Byte],
+      removed: Boolean
+  ): Unit = {
     val version = versions.open
-    val bucket = buckets.touched(key.bucket)
-    val i = bucket.indexOf(key)
-    val head = if (i >= 0) bucket.at(i) else null
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
       val older = if (multiValued) MergeChain.below(before) else before.older
@@ -89,10 +128,16 @@ private[table] final class FamilyTable(
       if (i >= 0) {
         bucket.replace(i, entry)
         if (!exists(head)) bucket.relink(i)
-      } else bucket.insert(key.hash, entry)
+      } else insert(bucket, entry, head)
       backlog.settleSome()
     }
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
+  }
+
+  /** @param found what the entry stands on, which the cold part had */
+  private def insert(bucket: Bucket, entry: Entry, found: AnyRef): Unit = {
+    if (found != null) recordBytes += heap(found)
+    bucket.insert(entry.hash, entry)
   }
 
   /** Whether a version wrote what a slot holds. */
@@ -100,10 +145,19 @@ private[table] final class FamilyTable(
     slot.isInstanceOf[Entry] && slot.asInstanceOf[Entry].version == version
 
   override def records(at: Long): RecordScan =
-    new BucketIterator(buckets.touched(_), 0, assigner.numBuckets, versions.relative(at)).begun()
+    scan(0, assigner.numBuckets, at)
 
   override def recordsOf(bucket: Int, at: Long): RecordScan =
-    new BucketIterator(buckets.touched(_), bucket, bucket + 1, versions.relative(at)).begun()
+    scan(bucket, bucket + 1, at)
+
+  private def scan(from: Int, until: Int, at: Long): RecordScan =
+    new BucketIterator(
+      buckets.touched(_),
+      cold.bucketWithout(_, _),
+      from,
+      until,
+      versions.relative(at)
+    ).begun()
 
   override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
     requireIndex()
@@ -136,7 +190,53 @@ private[table] final class FamilyTable(
 
   override def isResident: Boolean = buckets.isResident
 
+  override def isLoaded: Boolean = buckets.isLoaded
+
   override def load(bucket: Int): Boolean = buckets.load(bucket)
+
+  override val canEvict: Boolean = index == null && !multiValued
+
+  override def evict(number: Int): Long = {
+    val bucket = if (canEvict && floor.canEvict) buckets.loaded(number) else null
+    if (bucket == null) 0L
+    else {
+      val before = recordBytes + bucket.heap
+      val wasWhole = bucket.isWhole
+      val freed = bucket.evict(floor.rememberedAbove, restored)
+      recordBytes -= freed
+      if (wasWhole && !bucket.isWhole) buckets.evicted()
+      before - recordBytes - bucket.heap
+    }
+  }
+
+  override def makeWhole(number: Int): Boolean = {
+    val bucket = buckets.loaded(number)
+    val isDue = bucket != null && !bucket.isWhole
+    if (isDue) {
+      recordBytes += bucket.fill(cold.bucket(number).capture())
+      buckets.filled()
+    }
+    isDue
+  }
+
+  private def restored(removal: Entry): Unit = {
+    recordBytes += heap(removal)
+    cold.keep(removal)
+  }
+
+  /** What the open version's reads have found in the cold part stays in memory, as far as it is not there yet. */
+  def keepFound(): Unit = cold.takeFound { record =>
+    val key = new RecordBuffer(assigner)
+    key.keyOf(record, 0, spec.bucketKey)
+    val bucket = buckets.known(key.bucket)
+    if (!bucket.isWhole && bucket.indexOf(key) < 0) {
+      bucket.insert(key.hash, record)
+      recordBytes += heap(record)
+    }
+  }
+
+  /** There is a higher floor. */
+  def floorRaised(): Unit = backlog.add(this, cold.raised())
 
   /** Hands over the open version's entries. */
   def takeChanges(): Array[Entry] = changes.take()
@@ -178,7 +278,32 @@ private[table] final class FamilyTable(
   private def settle(entry: Entry): Unit = {
     val bucket = buckets.known(entry.bucket)
     val i = bucket.indexOf(entry)
-    if (i < 0) throw new IllegalStateException("a committed entry is not in its table")
+    if (i < 0) {
+      // A removal that was kept may have been written over since.
+      if (!cold.isKept(entry))
+        throw new IllegalStateException("a committed entry is not in its table")
+    } else if (entry.version <= rememberedAbove) settle(bucket, i, entry)
+    else if (!entry.isRemoval) {
+      bucket.remember(entry, rememberedAbove)
+      settle(bucket, i, entry)
+    } else if (bucket.isWhole) {
+      settle(bucket, i, entry)
+      forgetBelow(entry)
+      bucket.remember(entry, rememberedAbove)
+    } else {
+      recordBytes -= MergeChain.heap(entry.older, null)
+      forgetBelow(entry)
+      cold.keep(entry)
+    }
+  }
+
+  /** See [[Floor.rememberedAbove]]; nothing where it is of no use. */
+  private def rememberedAbove: Int = if (canEvict) floor.rememberedAbove else Int.MaxValue
+
+  /** Nobody looks behind a removal that settles. */
+  private def forgetBelow(removal: Entry): Unit = removal.older = null
+
+  private def settle(bucket: Bucket, i: Int, entry: Entry): Unit = {
     val settled =
       if (entry.isRemoval) null
       else if (entry.isMerge) MergeChain.settled(entry)
@@ -211,9 +336,25 @@ private[table] final class FamilyTable(
       val older = if (multiValued) MergeChain.below(entry) else entry.older
       recordBytes -= MergeChain.heap(entry, older)
       if (older != null) bucket.replace(i, older)
-      else bucket.free(i)
+      else if (bucket.isWhole) bucket.free(i)
+      else forgetIn(bucket, i, entry)
     }
     keys = keysBefore
+  }
+
+  /**
+   * The key of an entry that is taken back was not there before, though the cold part may have it: what removed it
+   * since the floor may have settled without a trace.
+   */
+  private def forgetIn(bucket: Bucket, i: Int, undone: Entry): Unit = {
+    val version = versions.relative(versions.oldest)
+    if (version <= floor.rememberedAbove) bucket.free(i)
+    else {
+      val key = java.util.Arrays.copyOf(undone.bytes, Record.keyEnd(undone.bytes))
+      val removal = new Entry(undone.hash, undone.bucket, version, key, true, false, null)
+      bucket.replace(i, removal)
+      restored(removal)
+    }
   }
 
   def memoryBytes: Long = {

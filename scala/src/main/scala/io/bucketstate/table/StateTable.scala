@@ -4,7 +4,8 @@ package io.bucketstate.table
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * A bucket that is not in memory is loaded when it is touched. When that fails, the table's host says what
+ * A bucket that was never loaded is loaded when it is touched. Of one that is not whole the keys that memory does not
+ * know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it is. When that fails, the table's host says what
  * is thrown; unless the storage was just not available, the table is broken from then on (see
  * [[StateTable.isSound]]) and no other bucket is loaded.
  *
@@ -55,14 +56,31 @@ trait FamilyState {
   /** Keys at the newest version, the writer's changes included, counted exactly. */
   def keyCount: Long
 
-  /** Whether all buckets are in memory. Once true it stays true. */
+  /** Whether all buckets are in memory, and whole. */
   def isResident: Boolean
 
+  /** Whether all buckets were loaded: the files the table was made of are not needed. Once true it stays true. */
+  def isLoaded: Boolean
+
   /**
-   * Sees to it that a bucket is in memory before somebody touches it; true if it was not. Throws what the
+   * Sees to it that a bucket is loaded before somebody touches it; true if it was not. Throws what the
    * storage throws. Any thread.
    */
   def load(bucket: Int): Boolean
+
+  /** Whether buckets of this family need not be whole. */
+  def canEvict: Boolean
+
+  /**
+   * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at any
+   * version. Does nothing in a family that cannot, or without a cold part. O(keys of the bucket). The writer's.
+   *
+   * @return bytes of heap that are free now; less than 0 where there was hardly anything to let go of
+   */
+  def evict(bucket: Int): Long
+
+  /** Makes a loaded bucket whole again; true if it was not. Throws what the storage throws. The writer's. */
+  def makeWhole(bucket: Int): Boolean
 }
 
 /**
@@ -120,8 +138,23 @@ trait StateTable {
   /** How often a bucket had to be loaded because it was touched. */
   def lazyLoads: Long
 
-  /** Whether all buckets of all families are in memory. */
+  /** Whether all buckets of all families are in memory, and whole: what is read then is read from memory alone. */
   def isResident: Boolean
+
+  /** Whether all buckets of all families were loaded. Once true it stays true until a family is added. */
+  def isLoaded: Boolean
+
+  /**
+   * The state at a version that was committed by this table, or that it began with, lies outside memory, too: from
+   * some later `begin` on, when nothing below that version can be read any more, buckets need not be whole. Any
+   * thread, but not beside `rollBackTo`.
+   *
+   * @return false if it is of no use, because there is a newer one
+   */
+  def advance(cold: ColdState): Boolean
+
+  /** What [[advance]] was given and may still be read, now or later. Any thread. */
+  def coldParts: Seq[ColdState]
 
   /** Whether every bucket can still be had: false once the loading of one failed, and for ever. */
   def isSound: Boolean

@@ -27,7 +27,8 @@ private[table] final class VersionedTable(
   private[this] val versions = new Versions(base)
   private[this] val backlog = new SettlingBacklog
   private[this] val loading =
-    new TableLoading(loader, host, assigner.numBuckets, () => if (!isResident) host.inUse(this))
+    new TableLoading(loader, host, assigner.numBuckets, () => if (!isLoaded) host.inUse(this))
+  private[this] val floor = new Floor(versions, base)
   private[this] val history = new ArrayDeque[Changes]()
   @volatile private[this] var abandoned = false
   @volatile private[this] var lists = FamilyHistory(base)
@@ -46,7 +47,7 @@ private[table] final class VersionedTable(
 
   override def family(spec: FamilySpec): FamilyState =
     tables.find(_.spec.id == spec.id).getOrElse {
-      val table = new FamilyTable(spec, assigner, versions, backlog, loading)
+      val table = new FamilyTable(spec, assigner, versions, backlog, loading, floor)
       lists = lists.changed(versions.changing, lists.newest + table)
       table
     }
@@ -66,6 +67,7 @@ private[table] final class VersionedTable(
   override def begin(keepFrom: Long): Unit = {
     if (isOpen) throw new IllegalStateException(s"version ${newest + 1} is already open")
     giveUpBelow(Math.min(keepFrom, newest))
+    if (floor.raise()) lists.all.distinct.foreach(_.floorRaised())
     before = tables
     keysBefore = before.iterator.map(_.keyCount).toArray
     versions.begin()
@@ -80,6 +82,7 @@ private[table] final class VersionedTable(
 
   override def commit(): Unit = {
     requireOpen()
+    tables.foreach(_.keepFound())
     history.addLast(takeOpen())
     versions.commit()
     loading.use()
@@ -104,11 +107,19 @@ private[table] final class VersionedTable(
       versions.giveUpNewest()
     }
     lists = lists.upTo(version)
+    floor.forgetAbove(version)
   }
+
+  override def advance(cold: ColdState): Boolean =
+    cold.version <= newest && floor.advance(cold)
+
+  override def coldParts: Seq[ColdState] = floor.parts
 
   override def lazyLoads: Long = loading.touches
 
   override def isResident: Boolean = lists.all.forall(_.isResident)
+
+  override def isLoaded: Boolean = lists.all.forall(_.isLoaded)
 
   override def isSound: Boolean = loading.isSound
 

@@ -1,0 +1,31 @@
+package io.bucketstate.table
+
+/**
+ * The whole state at one version, the *floor*, outside a table's memory. A table that holds only a part of a
+ * bucket asks it for the rest.
+ *
+ * What every implementation guarantees; `ColdStateContract` holds them to it:
+ *
+ *  1. It never changes: whoever asks it twice gets the same answer, or an error.
+ *  2. [[find]] gives the record of a key that is there at [[version]], with all its values, and null for one
+ *     that is not; families it does not know have no keys.
+ *  3. [[scan]] hands out, of one bucket, what makes an empty bucket hold just the keys that `find` finds.
+ *  4. [[keyCount]] is the number of keys that all buckets of a family hold together.
+ *  5. Any thread may ask, several at a time; who asks may have to wait for storage.
+ *  6. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
+ *     anything else where it will not.
+ */
+trait ColdState {
+
+  /** The floor. */
+  def version: Long
+
+  /** Keys of a family, counted exactly. */
+  def keyCount(family: Int): Long
+
+  /** The record of one key, or null. */
+  def find(family: Int, key: RecordBuffer): Array[Byte]
+
+  /** Hands out what a bucket holds, as changes to an empty bucket, oldest first. */
+  def scan(family: Int, bucket: Int, sink: RecordSink): Unit
+}

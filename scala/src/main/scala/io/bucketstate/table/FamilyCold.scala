@@ -1,0 +1,102 @@
+package io.bucketstate.table
+
+import java.util.TreeMap
+
+import scala.collection.mutable
+
+import io.bucketstate.bucket.BucketAssigner
+
+/**
+ * What a family asks of the cold part, and the removals that it must not forget because of it. Whoever asks has
+ * found that the bucket is not whole and holds nothing of the key.
+ *
+ * Threads: the removals are the writer's, all else anybody's.
+ */
+private[table] final class FamilyCold(
+    spec: FamilySpec,
+    assigner: BucketAssigner,
+    floor: Floor,
+    loading: TableLoading
+) {
+  @volatile private[this] var found = new FoundKeys // of this floor
+  private[this] val removals = new TreeMap[Int, mutable.ArrayBuffer[Entry]]() // by version
+
+  /** The record of a key, or null. */
+  def find(key: RecordBuffer): Array[Byte] = asking(_.find(spec.id, key))
+
+  /** The same for who may write the key next: it need not be looked up again then. */
+  def findAndKeep(key: RecordBuffer): Array[Byte] = {
+    // Taken before the cold part is asked: a higher floor comes with another one.
+    val ours = found
+    val known = ours.of(key)
+    if (known != null) known.record
+    else {
+      val record = find(key)
+      ours.learn(key, record)
+      record
+    }
+  }
+
+  /** The record of a key that is about to be written: memory knows it from then on. */
+  def findOnce(key: RecordBuffer): Array[Byte] = {
+    val known = found.of(key)
+    if (known != null) known.record else find(key)
+  }
+
+  /** Hands over the records that were kept since the last time. */
+  def takeFound(use: Array[Byte] => Unit): Unit = if (!found.isEmpty) {
+    val taken = found
+    found = new FoundKeys
+    taken.foreachRecord(use)
+  }
+
+  /** A bucket as the cold part has it. */
+  def bucket(number: Int): Bucket = {
+    val filling = new BucketFilling(number, spec.bucketKey, assigner, index = null)
+    asking(_.scan(spec.id, number, filling))
+    filling.bucket
+  }
+
+  /** The same without the keys of some slots. */
+  def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
+    val rest = bucket(number)
+    val key = new RecordBuffer(assigner)
+    decided.foreach { slot =>
+      key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
+      val i = rest.indexOf(key)
+      if (i >= 0) rest.free(i)
+    }
+    rest
+  }
+
+  /** The cold part still has the key of this removal: its entry stays until the floor has passed it. */
+  def keep(removal: Entry): Unit = {
+    removal.position = FamilyCold.Kept
+    removals.computeIfAbsent(removal.version, _ => mutable.ArrayBuffer.empty) += removal
+    ()
+  }
+
+  /** Whether an entry is a removal that was kept. */
+  def isKept(entry: Entry): Boolean = entry.position == FamilyCold.Kept
+
+  /** There is a higher floor: what was kept because of the one before. Gives the removals that may go now. */
+  def raised(): Array[Entry] = {
+    found = new FoundKeys
+    val passed = removals.headMap(floor.rememberedAbove, true)
+    val due = mutable.ArrayBuffer.empty[Entry]
+    passed.values.forEach(entries => due ++= entries)
+    passed.clear()
+    due.toArray
+  }
+
+  private def asking[A](ask: ColdState => A): A = loading.telling {
+    loading.requireSound()
+    loading.guarded(floor.reading(ask))
+  }
+}
+
+private object FamilyCold {
+
+  /** The place in a change set of an entry that is in none any more. */
+  private final val Kept = -1
+}

@@ -1,0 +1,115 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.AtomicInteger
+
+/**
+ * Where a table's cold part is: which one is asked now, which will be, and which are still being read.
+ *
+ * Invariants: the floor is never above the oldest version that can be read, so what the cold part says of a key
+ * that memory knows nothing of is right at every version that can be read. The floor only rises.
+ *
+ * Order: who asks the cold part has looked into memory before that, and the writer lets go of what a higher
+ * floor makes needless only after it has published the cold part of that floor. So whoever misses it in memory
+ * finds the cold part that has it.
+ *
+ * Threads: `advance` and `parts` by any, `raise` and `forgetAbove` by the writer, `reading` by any.
+ */
+private[table] final class Floor(versions: Versions, base: Long) {
+  import Floor._
+
+  @volatile private[this] var current: Part = _
+  @volatile private[this] var isAwaiting = false // whether `awaited` holds something
+  private[this] var awaited = Vector.empty[ColdState] // ascending
+  private[this] var replaced = List.empty[Part] // and perhaps still read
+  private[this] var trackedFrom = Int.MaxValue
+  private[this] var stamp = Int.MaxValue
+
+  /**
+   * What settles from a version above this one, counted from the table's base, has to be remembered: it is, or
+   * may be, newer than the cold part. No version is above it until a cold part was first announced. The
+   * writer's own.
+   */
+  def rememberedAbove: Int = stamp
+
+  /** Whether what is newer than the cold part is known of every bucket. The writer's own. */
+  def canEvict: Boolean = current != null && trackedFrom <= stamp
+
+  /** Announces a cold part; false if it is of no use. */
+  def advance(cold: ColdState): Boolean = synchronized {
+    val highest = awaited.lastOption.orElse(Option(current).map(_.cold)).map(_.version)
+    val isHigher = cold.version >= base && highest.forall(_ < cold.version)
+    if (isHigher) {
+      awaited :+= cold
+      isAwaiting = true
+    }
+    isHigher
+  }
+
+  /** Takes the highest cold part there is that is not above the oldest version; true if that is a new one. */
+  def raise(): Boolean = isAwaiting && synchronized {
+    if (trackedFrom == Int.MaxValue) {
+      trackedFrom = versions.relative(versions.oldest)
+      stamp = -1
+    }
+    val (due, later) = awaited.span(_.version <= versions.oldest)
+    due.lastOption.foreach { cold =>
+      replaced = Option(current).toList ++ replaced.filter(_.isRead)
+      current = new Part(cold)
+      stamp = versions.relative(cold.version)
+      awaited = later
+      isAwaiting = later.nonEmpty
+    }
+    due.nonEmpty
+  }
+
+  /** Versions above this one are undone: what is announced of them is of another history. */
+  def forgetAbove(version: Long): Unit = synchronized {
+    awaited = awaited.filter(_.version <= version)
+    isAwaiting = awaited.nonEmpty
+  }
+
+  /** Asks the cold part, which stays among [[parts]] until then. There must be one. */
+  def reading[A](ask: ColdState => A): A = {
+    val part = held()
+    try ask(part.cold)
+    finally part.release()
+  }
+
+  /** All that are, will be, or are still being asked. */
+  def parts: Seq[ColdState] = synchronized {
+    replaced = replaced.filter(_.isRead)
+    awaited ++ Option(current).map(_.cold) ++ replaced.map(_.cold)
+  }
+
+  /** Holding comes before the second look: a part that is replaced in between was not seen as read. */
+  private def held(): Part = {
+    var part = current
+    part.hold()
+    while (part ne current) {
+      part.release()
+      part = current
+      part.hold()
+    }
+    part
+  }
+}
+
+private object Floor {
+
+  /** A cold part, and how many read from it. */
+  private final class Part(val cold: ColdState) {
+    private[this] val readers = new AtomicInteger
+
+    def hold(): Unit = {
+      readers.incrementAndGet()
+      ()
+    }
+
+    def release(): Unit = {
+      readers.decrementAndGet()
+      ()
+    }
+
+    def isRead: Boolean = readers.get > 0
+  }
+}

@@ -1,0 +1,83 @@
+package io.bucketstate.table
+
+import java.util.Arrays
+import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
+
+/**
+ * Hashes and slots of one size, see [[Bucket]]. It is its own array of hashes: a probe waits for one object less.
+ *
+ * @param isWhole whether every key that exists is here; if not, the cold part has to be asked for those that are
+ *                not. A key that is here is known at every version that can be read.
+ */
+private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean) extends AtomicIntegerArray(capacity) {
+  import SlotArrays._
+
+  def hashes: AtomicIntegerArray = this
+
+  val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
+
+  /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
+  val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt
+
+  /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
+  def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
+
+  /** Puts in a key that is not there, while nobody else sees these arrays. */
+  def place(hash: Int, slot: AnyRef): Unit = {
+    var to = firstIndex(hash)
+    while (hashes.getPlain(to) != Empty) {
+      to += 1
+      if (to == capacity) to = 0
+    }
+    hashes.setPlain(to, hash)
+    slots.setPlain(to, slot)
+  }
+
+  /** Puts in what other arrays hold, while nobody else sees these. */
+  def placeAll(others: SlotArrays): Unit = {
+    var from = 0
+    while (from < others.capacity) {
+      val hash = others.hashes.getPlain(from)
+      if (isTaken(hash)) place(hash, others.slots.getPlain(from))
+      from += 1
+    }
+  }
+
+  /** Whether there is a slot with the key of a record, in a family without an index. Writer only. */
+  def holdsKeyOf(hash: Int, record: Array[Byte]): Boolean = {
+    var i = firstIndex(hash)
+    var h = hashes.getPlain(i)
+    while (h != Empty) {
+      if (h == hash && isOfSameKey(Slots.recordOf(slots.getPlain(i)), record)) return true
+      i += 1
+      if (i == capacity) i = 0
+      h = hashes.getPlain(i)
+    }
+    false
+  }
+
+  private def isOfSameKey(a: Array[Byte], b: Array[Byte]): Boolean = {
+    val end = Record.keyEnd(a)
+    b.length >= end && Arrays.equals(a, 0, end, b, 0, end)
+  }
+}
+
+private[table] object SlotArrays {
+  final val Empty = 0
+  final val Deleted = 1
+  final val FirstCapacity = 8
+
+  /** The two reserved values are moved out of the way. */
+  def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2
+
+  def isTaken(hash: Int): Boolean = hash != Empty && hash != Deleted
+
+  /** For so many keys, half full of them. */
+  def fitting(keys: Int): Int = Math.max(FirstCapacity, (keys * 5L / 2).toInt)
+
+  /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
+  def empty(isWhole: Boolean): SlotArrays = if (isWhole) EmptyWhole else EmptyCold
+
+  private val EmptyWhole = new SlotArrays(1, isWhole = true)
+  private val EmptyCold = new SlotArrays(1, isWhole = false)
+}

@@ -1,0 +1,417 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.AtomicReference
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.testkit.{Changes, MapCold}
+
+/**
+ * A table over a cold part against a map per version: whatever is written, undone, read, announced, evicted and made
+ * whole again in whatever order, no answer differs from the map's, and no cold part is asked once the table does
+ * not name it any more.
+ */
+class ColdHistorySuite extends AnyFunSuite {
+
+  private type Model = Map[String, String]
+
+  for {
+    (name, policy) <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
+    buckets <- Seq(1, 4)
+    keys <- Seq(8, 300)
+    seed <- 1 to 6
+  }
+    test(s"random histories, evicting $name: $buckets buckets, $keys keys, seed $seed") {
+      new History(buckets, keys, policy, new Random(seed.toLong))
+        .run(if (policy == 0) 3000 else 6000)
+    }
+
+  /** @param evicting how many of a hundred steps evict; 0 for all that can be, after each step */
+  private final class History(numBuckets: Int, keys: Int, evicting: Int, random: Random) {
+    private val assigner = new BucketAssigner(numBuckets)
+    private val base = 5L
+    private val table = new VersionedTable(assigner, base)
+    private val family =
+      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+    private val buffer = new RecordBuffer(assigner)
+    private val models = mutable.Map[Long, Model](base -> Map.empty)
+    private var open: Option[Model] = None
+    private val announced = mutable.ArrayBuffer.empty[MapCold]
+    private val scans = mutable.ArrayBuffer.empty[HalfWay]
+    private var ownScan: Option[OwnScan] = None
+    var evictions = 0
+
+    def run(steps: Int): Unit = {
+      for (_ <- 1 to steps) {
+        step()
+        if (evicting == 0) evictAll()
+        announced.filterInPlace { cold =>
+          cold.isClosed = !table.coldParts.contains(cold)
+          !cold.isClosed
+        }
+      }
+      scans.foreach(_.finish())
+      finishOwn()
+      (table.oldest to table.newest).foreach(checkAll)
+      assert(evictions > 0 && table.memoryBytes >= 0)
+    }
+
+    private def step(): Unit = {
+      if (open.isEmpty) begin()
+      random.nextInt(100) match {
+        case n if n < 20            => write(someKey(), "v" + random.nextInt(1000))
+        case n if n < 27            => lookAndWrite()
+        case n if n < 45            => remove(someKey())
+        case n if n < 60            => look()
+        case n if n < 68            => commit()
+        case n if n < 70            => abort()
+        case n if n < 72            => rollBack()
+        case n if n < 74            => checkAll(table.oldest + random.nextInt(kept))
+        case n if n < 76            => checkOpen()
+        case n if n < 79            => beginScan()
+        case n if n < 84            => goOn()
+        case n if n < 88            => announce()
+        case n if n < 88 + evicting => evict(random.nextInt(numBuckets))
+        case n if n < 98            => look()
+        case _                      => makeWhole()
+      }
+    }
+
+    private def kept: Int = (table.newest - table.oldest).toInt + 1
+
+    private def someKey(): String = "key-" + random.nextInt(keys)
+
+    private def find(key: String): RecordBuffer = {
+      buffer.key(key.getBytes, BucketKey.Whole)
+      buffer
+    }
+
+    private def begin(): Unit = {
+      val wanted = table.newest - random.nextInt(4)
+      table.begin(scans.map(_.version).foldLeft(wanted)(Math.min))
+      open = Some(models(table.newest))
+    }
+
+    private def write(key: String, value: String): Unit = {
+      find(key)
+      val bytes = value.getBytes
+      System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
+      buffer.valueDone(buffer.keyEnd + bytes.length)
+      family.put(buffer)
+      changed(key, Some(value))
+    }
+
+    private def remove(key: String): Unit = {
+      family.remove(find(key))
+      changed(key, None)
+    }
+
+    private def changed(key: String, value: Option[String]): Unit = {
+      open = open.map(_.updatedWith(key)(_ => value))
+      ownScan.foreach(_.touched += key)
+      assert(family.keyCount == open.get.size)
+    }
+
+    private def lookAndWrite(): Unit = {
+      val key = someKey()
+      look(key)
+      if (random.nextBoolean()) write(key, "after a look") else remove(key)
+    }
+
+    private def look(): Unit = look(someKey())
+
+    private def look(key: String): Unit = {
+      assert(Option(family.get(find(key), table.newest + 1)).map(valueOf) == open.get.get(key))
+      assert(family.contains(find(key), table.newest + 1) == open.get.contains(key))
+      val at = table.oldest + random.nextInt(kept)
+      assert(Option(family.get(find(key), at)).map(valueOf) == models(at).get(key), s"at $at")
+      assert(family.contains(find(key), at) == models(at).contains(key))
+    }
+
+    private def commit(): Unit = {
+      finishOwn()
+      if (random.nextInt(4) > 0) checkChanges()
+      table.commit()
+      models(table.newest) = open.get
+      open = None
+      assert(family.keyCount == models(table.newest).size)
+    }
+
+    private def checkChanges(): Unit = {
+      val changes = mutable.Map.empty[String, Option[String]]
+      table.openChanges.families.head.foreach { (_, op, record) =>
+        val value = Option.when(op != RecordOp.Remove)(valueOf(record))
+        assert(changes.put(keyOf(record), value).isEmpty, "one write per key")
+      }
+      changes.foreach { case (key, value) => assert(open.get.get(key) == value) }
+      val before = models(table.newest)
+      (before.keySet ++ open.get.keySet)
+        .filter(k => before.get(k) != open.get.get(k))
+        .foreach(k => assert(changes.contains(k), "every difference is in the change set"))
+    }
+
+    private def abort(): Unit = {
+      finishOwn()
+      table.abort()
+      open = None
+      assert(family.keyCount == models(table.newest).size)
+    }
+
+    private def rollBack(): Unit = {
+      abort()
+      val lowest = scans.map(_.version).foldLeft(table.oldest)(Math.max)
+      table.rollBackTo(lowest + random.nextInt((table.newest - lowest).toInt + 1))
+      models.keys.filter(_ > table.newest).foreach(models.remove)
+      assert(family.keyCount == models(table.newest).size)
+    }
+
+    private def announce(): Unit = {
+      val version = Math.max(base, table.newest - random.nextInt(6))
+      val cold = new MapCold(version, models(version), assigner)
+      if (table.advance(cold)) announced += cold
+    }
+
+    private def evict(bucket: Int): Unit = {
+      val before = table.memoryBytes
+      val freed = family.evict(bucket)
+      assert(table.memoryBytes == before - freed)
+      if (!table.isResident) evictions += 1
+    }
+
+    private def evictAll(): Unit = (0 until numBuckets).foreach(evict)
+
+    private def makeWhole(): Unit = {
+      family.makeWhole(random.nextInt(numBuckets))
+      if (random.nextBoolean()) {
+        (0 until numBuckets).foreach(family.makeWhole)
+        assert(table.isResident)
+      }
+    }
+
+    private def checkAll(version: Long): Unit =
+      assert(pairsOf(family.records(version)) == models(version).toSeq.sorted, s"at $version")
+
+    private def checkOpen(): Unit =
+      assert(pairsOf(family.records(table.newest + 1)) == open.get.toSeq.sorted)
+
+    /** A scan at a version that stays readable, and goes on while the writer does. */
+    private def beginScan(): Unit =
+      if (random.nextBoolean()) {
+        val version = table.oldest + random.nextInt(kept)
+        if (scans.size < 3) scans += new HalfWay(version, models(version))
+      } else if (ownScan.isEmpty) ownScan = Some(new OwnScan(open.get))
+
+    private def goOn(): Unit = {
+      ownScan.foreach(_.goOn())
+      scans.filterInPlace(!_.goOn())
+    }
+
+    private def finishOwn(): Unit = {
+      ownScan.foreach(_.finish())
+      ownScan = None
+    }
+
+    private abstract class Scan(at: Long) {
+      private val records = family.records(at)
+      private val found = mutable.ArrayBuffer.empty[(String, String)]
+
+      def check(found: Seq[(String, String)]): Unit
+
+      /** Whether it has come to its end. */
+      def goOn(): Boolean = {
+        for (_ <- 1 to 1 + random.nextInt(keys / 2) if records.hasNext) {
+          val record = records.next()
+          found += keyOf(record) -> valueOf(record)
+        }
+        if (!records.hasNext) check(found.toSeq)
+        !records.hasNext
+      }
+
+      def finish(): Unit = while (!goOn()) ()
+    }
+
+    private final class HalfWay(val version: Long, model: Model) extends Scan(version) {
+      override def check(found: Seq[(String, String)]): Unit =
+        assert(found.sorted == model.toSeq.sorted, s"a long scan at $version")
+    }
+
+    /** Of the open version: what is not written meanwhile comes once and as it is. */
+    private final class OwnScan(model: Model) extends Scan(table.newest + 1) {
+      val touched: mutable.Set[String] = mutable.Set.empty[String]
+      override def check(found: Seq[(String, String)]): Unit = {
+        assert(found.map(_._1).distinct.size == found.size, "a key came twice")
+        assert(
+          found.filterNot(p => touched(p._1)).sorted == model.toSeq
+            .filterNot(p => touched(p._1))
+            .sorted
+        )
+      }
+    }
+  }
+
+  private def pairsOf(records: RecordScan): Seq[(String, String)] =
+    records.map(r => keyOf(r) -> valueOf(r)).toSeq.sorted
+
+  private def keyOf(record: Array[Byte]): String =
+    new String(record.slice(Record.keyStart(record), Record.keyEnd(record)))
+
+  private def valueOf(record: Array[Byte]): String = new String(record.drop(Record.keyEnd(record)))
+
+  test("readers in other threads see their version whole while the writer evicts and announces") {
+    for (seed <- 1 to 4) concurrent(new Random(seed.toLong))
+  }
+
+  private def concurrent(random: Random): Unit = {
+    val assigner = new BucketAssigner(2)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+    def at(key: String): RecordBuffer = {
+      val buffer = new RecordBuffer(assigner)
+      buffer.key(key.getBytes, BucketKey.Whole)
+      buffer
+    }
+    def put(key: String, value: String): Unit = {
+      val buffer = at(key)
+      System.arraycopy(
+        value.getBytes,
+        0,
+        buffer.valueSpace(value.length),
+        buffer.keyEnd,
+        value.length
+      )
+      buffer.valueDone(buffer.keyEnd + value.length)
+      family.put(buffer)
+    }
+    var model: Model = Map.empty
+    val pinned = new AtomicReference[(Long, Model)]((0L, Map.empty))
+    val reading = new AtomicReference[java.lang.Long](null)
+    val wrong = new AtomicReference[Throwable]
+    @volatile var stop = false
+    def look(): Unit = {
+      val (version, expected) = pinned.synchronized {
+        val now = pinned.get
+        reading.set(now._1)
+        now
+      }
+      try {
+        assert(pairsOf(family.records(version)) == expected.toSeq.sorted, s"at $version")
+        for (n <- 0 until 200) {
+          val key = s"k$n"
+          val found = Option(family.get(at(key), version)).map(valueOf)
+          assert(found == expected.get(key), s"$key at $version")
+        }
+      } finally reading.set(null)
+    }
+    val reader = new Thread(() =>
+      try while (!stop) look()
+      catch { case e: Throwable => wrong.set(e) }
+    )
+    reader.start()
+    val announced = mutable.ArrayBuffer.empty[MapCold]
+    for (round <- 1 to 400 if wrong.get == null) {
+      pinned.synchronized {
+        val held = Option(reading.get).map(_.longValue)
+        pinned.set((table.newest, model))
+        table.begin(held.fold(table.newest)(Math.min(_, table.newest)))
+      }
+      for (_ <- 1 to 40) {
+        val key = s"k${random.nextInt(200)}"
+        if (random.nextInt(3) == 0) {
+          family.remove(at(key))
+          model -= key
+        } else {
+          put(key, s"v$round")
+          model += key -> s"v$round"
+        }
+        if (random.nextInt(10) == 0) (0 to 1).foreach(family.evict)
+        if (random.nextInt(40) == 0) family.makeWhole(random.nextInt(2))
+      }
+      table.commit()
+      assert(family.keyCount == model.size)
+      if (random.nextInt(3) == 0) {
+        val cold = new MapCold(table.newest, model, assigner)
+        if (table.advance(cold)) announced += cold
+      }
+      announced.filterInPlace { cold =>
+        cold.isClosed = !table.coldParts.contains(cold)
+        !cold.isClosed
+      }
+    }
+    stop = true
+    reader.join()
+    if (wrong.get != null) throw wrong.get
+  }
+
+  test("what is clean leaves memory, and comes back as it was") {
+    val assigner = new BucketAssigner(1)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+    val buffer = new RecordBuffer(assigner)
+    def put(key: Int): Unit = {
+      buffer.key(s"k$key".getBytes, BucketKey.Whole)
+      buffer.valueSpace(100)
+      buffer.valueDone(buffer.keyEnd + 100)
+      family.put(buffer)
+    }
+    def version(puts: Range): Unit = {
+      table.begin(table.newest)
+      puts.foreach(put)
+      table.commit()
+    }
+    val value = new String(new Array[Byte](100))
+    version(0 until 1000)
+    assert(family.evict(0) == 0, "there is no cold part")
+    for (_ <- 1 to 2) {
+      val model = (0 until 1000).map(n => s"k$n" -> value).toMap
+      table.advance(new MapCold(table.newest, model, assigner))
+      version(0 until 10)
+    }
+    version(0 until 600)
+    val whole = table.memoryBytes
+    val freed = family.evict(0)
+    assert(freed > 400 * 110 && table.memoryBytes == whole - freed, "all not written since")
+    assert(!table.isResident && family.keyCount == 1000)
+    assert(family.evict(0) == 0)
+    assert(family.makeWhole(0) && table.isResident && !family.makeWhole(0))
+    assert(family.records(table.newest).size == 1000)
+  }
+
+  test("of a key that was removed, put and removed since the floor the newest removal counts") {
+    val assigner = new BucketAssigner(1)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+    val key = new RecordBuffer(assigner)
+    key.key("k".getBytes, BucketKey.Whole)
+    def version(write: => Unit): Unit = {
+      table.begin(table.newest)
+      write
+      table.commit()
+    }
+    def other(n: Int): RecordBuffer = {
+      val buffer = new RecordBuffer(assigner)
+      buffer.key(s"other $n".getBytes, BucketKey.Whole)
+      buffer
+    }
+    def settleAll(): Unit = version((0 until 100).foreach(n => family.put(other(n))))
+    def cold(version: Long) = new MapCold(version, Map("k" -> ""), assigner)
+    version(family.put(key))
+    assert(table.advance(cold(1)))
+    version(family.remove(key))
+    version(family.put(key)) // 3
+    version(family.remove(key))
+    settleAll()
+    settleAll()
+    family.evict(0)
+    assert(!table.isResident)
+    assert(family.get(key, table.newest) == null)
+    assert(table.advance(cold(3)))
+    settleAll()
+    settleAll()
+    family.evict(0)
+    assert(family.get(key, table.newest) == null && table.coldParts.map(_.version) == Seq(3L))
+  }
+}
