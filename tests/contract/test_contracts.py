@@ -12,6 +12,7 @@ import pytest
 
 import bucketstate
 from bucketstate import Conf
+from bucketstate.kinds import Memory
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 from scripts.generate.outputs import outputs
@@ -31,6 +32,12 @@ def test_what_is_generated_is_what_is_there(path: Path) -> None:
 def test_conf_has_the_registry_s_names_and_defaults() -> None:
     fields = {f.name: f.default for f in dataclasses.fields(Conf)}
     assert fields == {s.field: s.default for s in registry().settings}
+
+
+def test_what_a_part_of_the_heap_may_be_is_said_as_scala_says_it() -> None:
+    """`settings.json` has no bounds of it: both languages parse it by rules of their own."""
+    config = ROOT / "scala" / "src" / "main" / "scala" / "io" / "bucketstate" / "config"
+    assert f'"{Memory().allowed}"' in (config / "ConfigKey.scala").read_text(encoding="utf-8")
 
 
 def test_the_preset_for_spark_submit_is_the_default_conf() -> None:

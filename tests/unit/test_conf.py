@@ -17,6 +17,13 @@ confs = st.builds(
     Conf,
     num_buckets=st.integers(1, 32768),
     lock_acquire_timeout=st.integers(1, 86_400_000),
+    memory_max_bytes=st.one_of(
+        st.just("auto"),
+        st.integers(1, 90).map("{}%".format),
+        st.integers(1, 1 << 30).map("{}m".format),
+        st.integers(1 << 20, (1 << 63) - 1),
+    ),
+    memory_prevent_eviction_for=st.integers(0, 86_400_000),
 )
 
 
@@ -61,6 +68,10 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
         ("engine", None),
         ("lock_acquire_timeout", 0),
         ("lock_acquire_timeout", "60s"),
+        ("memory_max_bytes", "95%"),
+        ("memory_max_bytes", 0.4),
+        ("memory_max_bytes", 1024),
+        ("memory_prevent_eviction_for", -1),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
@@ -75,6 +86,12 @@ def test_text_that_is_no_allowed_number_is_refused(text: str) -> None:
         Conf.from_spark({PREFIX + "numBuckets": text})
 
 
+@pytest.mark.parametrize("text", ["", "half", "0%", "91%", "512k", "-1", "auto%"])
+def test_text_that_is_no_allowed_part_of_the_heap_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"memory\.maxBytes.*'auto'.* 40%.* 512m"):
+        Conf.from_spark({PREFIX + "memory.maxBytes": text})
+
+
 @pytest.mark.parametrize(
     ("given_key", "meant"),
     [
@@ -82,6 +99,7 @@ def test_text_that_is_no_allowed_number_is_refused(text: str) -> None:
         ("numbuckets", "numBuckets"),
         ("lockTimeout", "lockAcquireTimeout"),
         ("engines", "engine"),
+        ("memory.maxByte", "memory.maxBytes"),
     ],
 )
 def test_an_unknown_key_names_the_nearest(given_key: str, meant: str) -> None:

@@ -25,6 +25,7 @@ REGISTRY = registry(
     {"name": "a.number", "type": "int", "min": 0, "max": 9, "default": "3"},
     {"name": "a.time", "type": "millis", "min": 0, "max": 60_000, "default": "1000"},
     {"name": "aSize", "type": "bytes", "min": 0, "max": 1 << 40, "default": "64m"},
+    {"name": "aPart", "type": "memory", "default": "auto"},
     {"name": "aWord", "type": "enum", "values": ["one", "two"], "default": "two"},
     {"name": "aText", "type": "string", "default": "some", "doc": AWKWARD},
 )
@@ -37,6 +38,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_number": int,
         "a_time": int,
         "a_size": int | str,
+        "a_part": int | str,
         "a_word": Literal["one", "two"],
         "a_text": str,
     }
@@ -44,6 +46,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_number": 3,
         "a_time": 1000,
         "a_size": "64m",
+        "a_part": "auto",
         "a_word": "two",
         "a_text": "some",
     }

@@ -109,7 +109,13 @@ def test_saved_and_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("metrics", "panels"),
-    [({}, 3), ({"bucketedSnapshotLag": 2, "bucketedRunBytes": 9}, 4)],
+    [
+        ({}, 3),
+        ({"bucketedSnapshotLag": 2, "bucketedRunBytes": 9}, 4),
+        # Of no use without a limit, and while there were none.
+        ({"bucketedEvictedBytes": 9, "bucketedColdReads": 0}, 3),
+        ({"bucketedMemoryLimitBytes": 9, "bucketedColdReads": 5}, 5),
+    ],
 )
 def test_the_picture_draws_what_is_reported(
     tmp_path: Path, metrics: dict[str, int], panels: int
@@ -120,6 +126,26 @@ def test_the_picture_draws_what_is_reported(
     assert stacked == ["addBatch", "walCommit"]
     figure.savefig(tmp_path / "batches.png")
     assert (tmp_path / "batches.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("evicted", "more"), [(0, []), (1 << 20, ["bucketedEvictedBytes"])])
+def test_the_picture_has_memory_beside_its_limit(evicted: int, more: list[str]) -> None:
+    metrics = {"bucketedMemoryLimitBytes": 4 << 20, "bucketedEvictedBytes": evicted}
+    axis = recorded(**metrics).plot().axes[3]
+    labels = axis.get_legend_handles_labels()[1]
+    assert labels == ["state_memory_bytes", "bucketedMemoryLimitBytes", *more]
+    # Of two operators, in MiB.
+    limit: Any = axis.get_lines()[1]
+    assert set(limit.get_ydata()) == {8.0}
+    assert axis.get_ylabel().startswith("memory, MiB")
+
+
+def test_the_picture_has_as_written_only_what_was_written() -> None:
+    metrics = {"bucketedMemoryLimitBytes": 9, "bucketedEvictedBytes": 9, "bucketedRunBytes": 9}
+    axis = recorded(**metrics).plot().axes[2]
+    assert axis.get_ylabel() == "written, MiB"
+    written = ["bucketedChangelogBytes", "bucketedRunBytes"]
+    assert axis.get_legend_handles_labels()[1] == written
 
 
 def test_the_live_panel_follows() -> None:
@@ -137,3 +163,20 @@ def test_the_live_panel_follows() -> None:
     assert sum(line.count("flights") for line in last.splitlines()) == 8
     recorder.add(progress(12))
     assert console.export_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("metrics", "memory", "cold"),
+    [
+        ({"bucketedMemoryLimitBytes": 4000, "bucketedColdReads": 1500}, "25%", "3,000"),
+        ({"bucketedMemoryLimitBytes": 800, "bucketedColdReads": 0}, "125%", "0"),
+        ({"bucketedMemoryLimitBytes": 0}, "-", "-"),
+        ({}, "-", "-"),
+    ],
+)
+def test_the_live_panel_has_memory_as_a_share_of_its_limit(
+    metrics: dict[str, int], memory: str, cold: str
+) -> None:
+    table = Panel(recorded(1, **metrics)).table()
+    cells = {column.header: list(column.cells) for column in table.columns}
+    assert (cells["memory"], cells["cold reads"]) == ([memory], [cold])

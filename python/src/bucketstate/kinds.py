@@ -15,7 +15,12 @@ from typing import Any, Protocol
 Value = int | str
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+_DIGITS = re.compile(r"[0-9]+")
 _BYTES = re.compile(r"([0-9]+)([kmgt]?)b?", re.IGNORECASE)
+_SHARE = re.compile(r"([0-9]+) ?%")
+_MOST_PERCENT = 90
+_LEAST_MEMORY = 1 << 20
+_MOST_MEMORY = (1 << 63) - 1  # a Long of the JVM
 
 
 class Kind(Protocol):
@@ -84,6 +89,35 @@ class Bytes:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """A part of the heap: a share, a number of bytes, or what the provider takes by itself."""
+
+    @property
+    def annotation(self) -> str:
+        return "int | str"
+
+    @property
+    def allowed(self) -> str:
+        return (
+            "'auto', a share of the heap from 1% to 90%, such as 40%, or a number of bytes of at "
+            "least 1m, such as 512m"
+        )
+
+    def parse(self, text: str) -> Value:
+        # A sign is for numbers that can be negative: Scala's bytes have none.
+        return int(text) if _DIGITS.fullmatch(text) else text
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return _between(_LEAST_MEMORY, value, _MOST_MEMORY)
+        text = value.strip()
+        share = _SHARE.fullmatch(text)
+        if share is not None:
+            return _between(1, int(share[1]), _MOST_PERCENT)
+        return text == "auto" or _between(_LEAST_MEMORY, _bytes(text), _MOST_MEMORY)
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of a few words."""
 
@@ -132,6 +166,8 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
             return WholeNumber(raw["min"], raw["max"], "milliseconds")
         case "bytes":
             return Bytes(raw["min"], raw["max"])
+        case "memory":
+            return Memory()
         case "enum":
             return OneOf(tuple(raw["values"]))
         case "string":

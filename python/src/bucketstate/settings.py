@@ -40,9 +40,24 @@ class Settings:
     """A run is split into files of about this size, at the ends of buckets. A restart fetches and
     verifies whole files before it reads a bucket from them."""
 
+    run_block_bytes: int | str = "4k"
+    """About the bytes of records that a run's file is read by: a key that is not in memory costs
+    reading one such block. Larger ones compress better and make the index that is kept in memory
+    smaller."""
+
     restore_mode: Literal["lazy", "eager"] = "lazy"
     """'lazy' loads buckets when they are first touched, the others meanwhile in the background;
     'eager' loads all of them before the first batch."""
+
+    memory_max_bytes: int | str = "auto"
+    """Heap that the state of all queries in one executor may take: bytes, a share of the heap such
+    as 40%, or 'auto', three quarters of what Spark leaves to user code. Above it, what was not used
+    for longest stays in the files of snapshots alone, and is read from there when it is asked
+    for."""
+
+    memory_prevent_eviction_for: int = 0
+    """For so long after its last use, in milliseconds, a bucket stays in memory, even above
+    memory.maxBytes."""
 
     local_dir: str = "spark"
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;

@@ -57,7 +57,8 @@ class Panel:
     def table(self) -> Any:
         """The panel as a table of rich."""
         rich = needed("rich.table", extra="cli", what="A live panel")
-        found = rich.Table(title="streaming queries", title_justify="left")
+        # With room beside the figures they would be cut where a terminal has 80 columns.
+        found = rich.Table(title="streaming queries", title_justify="left", padding=0)
         found.add_column("query")
         for name in (
             "batch",
@@ -68,6 +69,8 @@ class Panel:
             "commit ms",
             "changelog",
             "lag",
+            "memory",
+            "cold reads",
         ):
             found.add_column(name, justify="right")
         frame = self._source.to_pandas()
@@ -85,8 +88,18 @@ def _cells(row: pd.Series[Any]) -> list[str]:
     name = row["name"] if isinstance(row["name"], str) else str(row["query_id"])[:8]
     names = ("batch", "input_rows", "batch_ms", "state_rows", "state_rows_updated")
     metrics = ("state_commit_ms", "bucketedChangelogBytes", "bucketedSnapshotLag")
-    return [name, *(_number(row.get(n)) for n in (*names, *metrics))]
+    figures = [_number(row.get(n)) for n in (*names, *metrics)]
+    memory = _share(row.get("state_memory_bytes"), row.get("bucketedMemoryLimitBytes"))
+    return [name, *figures, memory, _number(row.get("bucketedColdReads"))]
 
 
 def _number(value: Any) -> str:
-    return "-" if value is None or pd.isna(value) else f"{int(value):,}"
+    return "-" if _is_missing(value) else f"{int(value):,}"
+
+
+def _share(part: Any, limit: Any) -> str:
+    return "-" if _is_missing(part) or _is_missing(limit) or not limit else f"{part / limit:.0%}"
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or bool(pd.isna(value))

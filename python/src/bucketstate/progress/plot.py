@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MIB = 1024 * 1024
+_WRITTEN = ("bucketedChangelogBytes", "bucketedRunBytes", "bucketedCompactionBytes")
+_LIMIT = "bucketedMemoryLimitBytes"
+_EVICTED = "bucketedEvictedBytes"
+_COLD_READS = "bucketedColdReads"
 
 
 def figure(frame: pd.DataFrame) -> Figure:
@@ -29,8 +33,12 @@ def figure(frame: pd.DataFrame) -> Figure:
         )
     module = needed("matplotlib.figure", extra="plot", what="A picture of a query's progress")
     panels = [_phases, _commit]
-    if _named(frame, "Bytes"):
+    if _there(frame, _WRITTEN):
         panels.append(_bytes)
+    if _LIMIT in frame:
+        panels.append(_memory)
+    if _happened(frame, _COLD_READS):
+        panels.append(_cold)
     if "bucketedSnapshotLag" in frame:
         panels.append(_lag)
     made: Figure = module.Figure(figsize=(10, 2.6 * len(panels)), layout="constrained")
@@ -45,7 +53,7 @@ def figure(frame: pd.DataFrame) -> Figure:
 
 
 def _phases(axis: Any, frame: pd.DataFrame) -> None:
-    names = sorted(c for c in _columns(frame) if c.startswith(PHASE) and frame[c].fillna(0).any())
+    names = sorted(c for c in _columns(frame) if c.startswith(PHASE) and _happened(frame, c))
     columns = [frame[name].fillna(0).to_numpy() for name in names]
     labels = [name.removeprefix(PHASE) for name in names]
     if columns:
@@ -59,8 +67,19 @@ def _commit(axis: Any, frame: pd.DataFrame) -> None:
 
 
 def _bytes(axis: Any, frame: pd.DataFrame) -> None:
-    _lines(axis, frame, _named(frame, "Bytes"), _MIB)
+    _lines(axis, frame, _there(frame, _WRITTEN), _MIB)
     axis.set_ylabel("written, MiB")
+
+
+def _memory(axis: Any, frame: pd.DataFrame) -> None:
+    evicted = [_EVICTED] if _happened(frame, _EVICTED) else []
+    _lines(axis, frame, ["state_memory_bytes", _LIMIT, *evicted], _MIB)
+    axis.set_ylabel("memory, MiB\n(all stores)")
+
+
+def _cold(axis: Any, frame: pd.DataFrame) -> None:
+    _lines(axis, frame, [_COLD_READS], 1)
+    axis.set_ylabel("looked up in files, keys")
 
 
 def _lag(axis: Any, frame: pd.DataFrame) -> None:
@@ -68,8 +87,13 @@ def _lag(axis: Any, frame: pd.DataFrame) -> None:
     axis.set_ylabel("snapshot lag, versions\n(all stores)")
 
 
-def _named(frame: pd.DataFrame, ending: str) -> list[str]:
-    return [c for c in _columns(frame) if c.startswith("bucketed") and c.endswith(ending)]
+def _there(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in frame]
+
+
+def _happened(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a figure is reported, and not 0 each time."""
+    return name in frame and bool(frame[name].fillna(0).any())
 
 
 def _columns(frame: pd.DataFrame) -> list[str]:

@@ -118,7 +118,8 @@ class Recorder(StreamingQueryListener):
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
 
     def plot(self) -> Figure:
-        """Batch time by phase, commit time, bytes written, and how far snapshots are behind.
+        """Batch time by phase, commit time, bytes written, memory beside its limit, keys looked up
+        in files, and how far snapshots are behind.
 
         Needs matplotlib (`bucketstate[plot]`). `plot().savefig("batches.png")` keeps it.
         """

@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness}
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
 
 /**
  * Column families with every key encoder of Spark's, through the provider's doors, over random histories
@@ -173,16 +173,21 @@ class FamiliesSuite extends AnyFunSuite with FamilyRows {
     histories(seed.toLong, ids = seed % 2 == 0)
   }
 
-  for (seed <- 1 to 8) test(s"the same with snapshots and few buckets, seed $seed") {
-    histories(
-      100L + seed,
-      ids = seed % 2 == 0,
-      bucketed + "snapshot.mode" -> "sync",
-      bucketed + "snapshot.maxVersions" -> "3",
-      bucketed + "compaction.maxRuns" -> "2",
-      bucketed + "numBuckets" -> "4",
-      bucketed + "restore.mode" -> (if (seed % 3 == 0) "eager" else "lazy"),
-      "spark.sql.streaming.minBatchesToRetain" -> "3"
+  for {
+    seed <- 1 to 8
+    short <- Seq(false, true)
+  } test(s"the same with snapshots and few buckets, short of memory: $short, seed $seed") {
+    ShortMemory.when(short)(
+      histories(
+        100L + seed,
+        ids = seed % 2 == 0,
+        bucketed + "snapshot.mode" -> "sync",
+        bucketed + "snapshot.maxVersions" -> "3",
+        bucketed + "compaction.maxRuns" -> "2",
+        bucketed + "numBuckets" -> "4",
+        bucketed + "restore.mode" -> (if (seed % 3 == 0) "eager" else "lazy"),
+        "spark.sql.streaming.minBatchesToRetain" -> "3"
+      )
     )
   }
 

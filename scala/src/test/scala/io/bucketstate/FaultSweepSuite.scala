@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness}
+import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, ShortMemory}
 
 /**
  * One scripted history of batches with snapshots, compaction, retention and a restart; each file call of
@@ -21,7 +21,7 @@ class FaultSweepSuite extends AnyFunSuite {
   private type Model = Map[(Long, String), (Long, String)]
 
   private val all = sys.env.contains("BUCKETSTATE_SWEEP")
-  private val sampled = 24
+  private val sampled = 14
   private val batches = 14
 
   private def settings(ids: Boolean): Seq[(String, String)] = Seq(
@@ -35,11 +35,16 @@ class FaultSweepSuite extends AnyFunSuite {
     "ratioExtraSpaceAllowedInCheckpoint" -> "0"
   ).map { case (k, v) => s"spark.sql.streaming.$k" -> v } ++ (if (ids) Seq(Format2) else Nil)
 
-  for (ids <- Seq(false, true)) {
-    val kind = if (ids) "format 2" else "format 1"
+  for {
+    ids <- Seq(false, true)
+    short <- Seq(false, true)
+  } {
+    val kind =
+      (if (ids) "format 2" else "format 1") + (if (short) ", short of memory" else "")
+    def run(fault: Option[(Int, CallFault)]) = ShortMemory.when(short)(runWith(ids, fault))
 
     test(s"$kind: the history without a fault takes snapshots, merges, deletes and restarts") {
-      val calls = run(ids, None)
+      val calls = run(None)
       assert(calls.exists(_.matches("publish .*\\.manifest")))
       assert(calls.exists(_.matches("publish .*\\.sst")))
       assert(calls.exists(_.matches("delete .*\\.sst")))
@@ -57,39 +62,40 @@ class FaultSweepSuite extends AnyFunSuite {
       )
     )
       test(s"$kind: any call $name") {
-        val count = run(ids, None).size
+        val count = run(None).size
         val chosen =
           if (all) 1 to count
           else new Random(name.hashCode.toLong).shuffle((1 to count).toList).take(sampled).sorted
-        chosen.foreach(n => run(ids, Some(n -> fault(n))))
+        chosen.foreach(n => run(Some(n -> fault(n))))
       }
   }
 
-  private def run(ids: Boolean, fault: Option[(Int, CallFault)]): Seq[String] = withFolder { folder =>
-    FaultyFileManager.script(folder) { script =>
-      val harness = new ProviderHarness(
-        folder,
-        hadoop = FaultyFileManager.configure
-      )
-      fault.foreach { case (n, kind) => script.failAt(n, kind) }
-      def clue = s"fault $fault of ${fault.fold("")(f => script.calls.lift(f._1 - 1).mkString)}"
-      var inHistory = 0
-      withClue(clue) {
-        val history = new History(harness, ids, script)
-        history.run()
-        inHistory = script.calls.size
-        script.heal()
-        history.checkFolder()
-        fault.foreach { case (n, kind) =>
-          val behind = script.calls
-            .lift(n - 1)
-            .exists(_.matches("(create|publish|delete|cancel) .*(sst|manifest)"))
-          if (behind && kind != Crashes) assert(history.failedAttempts == 0, "a batch failed")
+  private def runWith(ids: Boolean, fault: Option[(Int, CallFault)]): Seq[String] =
+    withFolder { folder =>
+      FaultyFileManager.script(folder) { script =>
+        val harness = new ProviderHarness(
+          folder,
+          hadoop = FaultyFileManager.configure
+        )
+        fault.foreach { case (n, kind) => script.failAt(n, kind) }
+        def clue = s"fault $fault of ${fault.fold("")(f => script.calls.lift(f._1 - 1).mkString)}"
+        var inHistory = 0
+        withClue(clue) {
+          val history = new History(harness, ids, script)
+          history.run()
+          inHistory = script.calls.size
+          script.heal()
+          history.checkFolder()
+          fault.foreach { case (n, kind) =>
+            val behind = script.calls
+              .lift(n - 1)
+              .exists(_.matches("(create|publish|delete|cancel) .*(sst|manifest)"))
+            if (behind && kind != Crashes) assert(history.failedAttempts == 0, "a batch failed")
+          }
         }
+        script.calls.take(inHistory)
       }
-      script.calls.take(inHistory)
     }
-  }
 
   private final class History(
       harness: ProviderHarness,

@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
-import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.testkit.{Changes, ProviderHarness, TempFolder}
 
@@ -128,7 +128,12 @@ private object GoldenPlansSuite {
     }
 
     private def runsOf(store: FileStore, work: Path): RunAccess =
-      new RunAccess(store, BlockCodec.Lz4, () => WorkFolder(work, temporary = false), Long.MaxValue)
+      new RunAccess(
+        store,
+        SstOptions(BlockCodec.Lz4),
+        () => WorkFolder(work, temporary = false),
+        Long.MaxValue
+      )
   }
 
   type Row = (Long, String, Long, String)

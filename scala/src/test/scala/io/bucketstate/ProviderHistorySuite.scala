@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{BusyThreads, ProviderHarness}
+import io.bucketstate.testkit.{BusyThreads, ProviderHarness, ShortMemory}
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
@@ -81,6 +81,21 @@ class ProviderHistorySuite extends AnyFunSuite {
         val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "3", Format2)
         val random = new Random(seed.toLong)
         new History(new ProviderHarness(folder), conf, random, rivals = true).run(steps = 2000)
+      }
+    }
+
+  for {
+    (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
+    rivals <- Seq(false, true)
+    seed <- 1 to seeds
+  }
+    test(s"random history, short of memory: $name, checkpoint ids: $rivals, seed $seed") {
+      withFolder { folder =>
+        val all = conf ++ Option.when(rivals)(Format2)
+        val random = new Random(200L + seed)
+        ShortMemory.during {
+          new History(new ProviderHarness(folder), all, random, rivals = rivals).run(steps = 1500)
+        }
       }
     }
 

@@ -28,19 +28,20 @@ class RoomsSuite extends AnyFunSuite {
     val run = records + "checkpoint.run"
     val manifest = changelog ++ run + "checkpoint.manifest"
     val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
-    val store = manifest ++ siblings + "store"
+    val store = manifest ++ siblings + "memory" + "store"
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
       "bucket" -> Set("error"),
       "table" -> Set("error", "bucket"),
+      "memory" -> Set("error", "config", "table"),
       "checkpoint.io" -> (base - "table"),
       "checkpoint.records" -> io,
       "checkpoint.changelog" -> records,
       "checkpoint.run" -> records,
       "checkpoint.manifest" -> (changelog ++ run)
     ) ++ siblings.map(_ -> manifest) ++ Map(
-      "store" -> (manifest ++ siblings),
+      "store" -> (manifest ++ siblings + "memory"),
       "spark.rows" -> records,
       "spark" -> (store + "spark.rows"),
       "" -> Set("spark", "store", "config", SparksOwn),

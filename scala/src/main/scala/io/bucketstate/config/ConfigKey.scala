@@ -26,6 +26,13 @@ object ConfigType {
     override def describe: String = s"a number of bytes from $min to $max, such as 65536, 64m or 1g"
   }
 
+  /** A share of the JVM's heap, a number of bytes, or `auto`. */
+  case object Memory extends ConfigType {
+    override def name: String = "memory"
+    override def describe: String =
+      "'auto', a share of the heap from 1% to 90%, such as 40%, or a number of bytes of at least 1m, such as 512m"
+  }
+
   /** Any text. */
   case object Text extends ConfigType {
     override def name: String = "string"
@@ -123,12 +130,36 @@ object ConfigKey {
       "whole files before it reads a bucket from them."
   )
 
+  val RunBlockBytes: ConfigKey = ConfigKey(
+    "run.blockBytes",
+    ConfigType.Bytes(256, 1L << 20),
+    "4k",
+    "About the bytes of records that a run's file is read by: a key that is not in memory costs reading one such " +
+      "block. Larger ones compress better and make the index that is kept in memory smaller."
+  )
+
   val RestoreMode: ConfigKey = ConfigKey(
     "restore.mode",
     ConfigType.OneOf(Seq("lazy", "eager")),
     "lazy",
     "'lazy' loads buckets when they are first touched, the others meanwhile in the background; " +
       "'eager' loads all of them before the first batch."
+  )
+
+  val MemoryMaxBytes: ConfigKey = ConfigKey(
+    "memory.maxBytes",
+    ConfigType.Memory,
+    "auto",
+    "Heap that the state of all queries in one executor may take: bytes, a share of the heap such as 40%, or " +
+      "'auto', three quarters of what Spark leaves to user code. Above it, what was not used for longest stays " +
+      "in the files of snapshots alone, and is read from there when it is asked for."
+  )
+
+  val MemoryPreventEvictionFor: ConfigKey = ConfigKey(
+    "memory.preventEvictionFor",
+    ConfigType.Millis(0, 24L * 3600 * 1000),
+    "0",
+    "For so long after its last use, in milliseconds, a bucket stays in memory, even above memory.maxBytes."
   )
 
   val LocalDir: ConfigKey = ConfigKey(
@@ -148,7 +179,10 @@ object ConfigKey {
     SnapshotMaxBytes,
     CompactionMaxRuns,
     RunMaxFileBytes,
+    RunBlockBytes,
     RestoreMode,
+    MemoryMaxBytes,
+    MemoryPreventEvictionFor,
     LocalDir
   )
 }

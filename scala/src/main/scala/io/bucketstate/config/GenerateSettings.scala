@@ -30,6 +30,7 @@ object GenerateSettings {
         case ConfigType.Millis(min, max)   => node.put("min", min).put("max", max)
         case ConfigType.Bytes(min, max)    => node.put("min", min).put("max", max)
         case ConfigType.Text               => ()
+        case ConfigType.Memory             => ()
         case ConfigType.OneOf(values)      =>
           val array = node.putArray("values")
           values.foreach(v => array.add(v))

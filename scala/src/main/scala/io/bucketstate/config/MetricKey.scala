@@ -60,6 +60,26 @@ object MetricKey {
       Sum,
       "failures to load the rest of the state after a restart, beside the batches, since the last report"
     )
+  val MemoryLimit: MetricKey =
+    MetricKey(
+      "bucketedMemoryLimitBytes",
+      Size,
+      "what memory.maxBytes comes to, divided by the number of stores that share it"
+    )
+  val Evictions: MetricKey =
+    MetricKey("bucketedEvictions", Sum, "buckets that left memory, since the last report")
+  val EvictedBytes: MetricKey =
+    MetricKey("bucketedEvictedBytes", Size, "heap that this gave back, an estimate")
+  val ColdBuckets: MetricKey =
+    MetricKey("bucketedColdBuckets", Sum, "buckets of which a part is in files alone")
+  val ColdReads: MetricKey =
+    MetricKey("bucketedColdReads", Sum, "keys that this batch looked up in files")
+  val MemoryFlushes: MetricKey =
+    MetricKey(
+      "bucketedMemoryFlushes",
+      Sum,
+      "snapshots made early because changes alone were too much for memory.maxBytes"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -96,6 +116,12 @@ object MetricKey {
     CompactionBytes,
     LazyLoads,
     WarmUpFailures,
+    MemoryLimit,
+    Evictions,
+    EvictedBytes,
+    ColdBuckets,
+    ColdReads,
+    MemoryFlushes,
     Repairs,
     InternalKeys,
     ForcedSnapshots

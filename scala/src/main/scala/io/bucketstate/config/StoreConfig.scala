@@ -16,7 +16,10 @@ import io.bucketstate.error.InvalidException
  * @param snapshotMaxBytes     bytes of changelog after which a snapshot is made
  * @param maxRuns              runs of a snapshot before some are merged
  * @param maxRunFileBytes      about the largest file of a run
+ * @param runBlockBytes        about the bytes of a block of a run's file, raw
  * @param restoreEagerly       whether all buckets are loaded before the first batch
+ * @param maxMemory            heap that the state of all stores of an executor may take
+ * @param preventEvictionMs    how long after its last use a bucket stays in memory
  * @param localDir             where working files go, None for Spark's local folders
  * @param spark                Spark's own settings, honoured as they are
  */
@@ -28,10 +31,26 @@ final case class StoreConfig(
     snapshotMaxBytes: Long,
     maxRuns: Int,
     maxRunFileBytes: Long,
+    runBlockBytes: Int,
     restoreEagerly: Boolean,
+    maxMemory: MemoryLimit,
+    preventEvictionMs: Long,
     localDir: Option[String],
     spark: SparkHonoured
 )
+
+/** How much heap the state may take. */
+sealed trait MemoryLimit
+object MemoryLimit {
+
+  /** As much as is wise beside what Spark needs. */
+  case object Auto extends MemoryLimit
+
+  /** @param percent of the heap */
+  final case class Share(percent: Int) extends MemoryLimit
+
+  final case class Bytes(bytes: Long) extends MemoryLimit
+}
 
 /**
  * Spark's settings that this provider follows.
@@ -84,7 +103,10 @@ object StoreConfig {
       snapshotMaxBytes = whole(settings, ConfigKey.SnapshotMaxBytes),
       maxRuns = whole(settings, ConfigKey.CompactionMaxRuns).toInt,
       maxRunFileBytes = whole(settings, ConfigKey.RunMaxFileBytes),
+      runBlockBytes = whole(settings, ConfigKey.RunBlockBytes).toInt,
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
+      maxMemory = memory(settings, ConfigKey.MemoryMaxBytes),
+      preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),
       localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
       spark = spark
     )
@@ -123,10 +145,10 @@ object StoreConfig {
   private def whole(settings: Map[String, String], key: ConfigKey): Long = {
     val value = raw(settings, key)
     val (min, max) = key.kind match {
-      case ConfigType.IntRange(lo, hi)           => (lo.toLong, hi.toLong)
-      case ConfigType.Millis(lo, hi)             => (lo, hi)
-      case ConfigType.Bytes(lo, hi)              => (lo, hi)
-      case ConfigType.OneOf(_) | ConfigType.Text => throw bad(key, value)
+      case ConfigType.IntRange(lo, hi) => (lo.toLong, hi.toLong)
+      case ConfigType.Millis(lo, hi)   => (lo, hi)
+      case ConfigType.Bytes(lo, hi)    => (lo, hi)
+      case _                           => throw bad(key, value)
     }
     val number = key.kind match {
       case _: ConfigType.Bytes => bytes(value)
@@ -134,6 +156,21 @@ object StoreConfig {
     }
     number.filter(n => n >= min && n <= max).getOrElse(throw bad(key, value))
   }
+
+  private def memory(settings: Map[String, String], key: ConfigKey): MemoryLimit = {
+    val value = raw(settings, key)
+    val limit = value match {
+      case "auto"         => Some(MemoryLimit.Auto)
+      case Percent(share) =>
+        share.toIntOption.filter(p => p >= 1 && p <= MostPercent).map(MemoryLimit.Share(_))
+      case _ => bytes(value).filter(_ >= LeastMemory).map(MemoryLimit.Bytes(_))
+    }
+    limit.getOrElse(throw bad(key, value))
+  }
+
+  private val Percent = "([0-9]+) ?%".r
+  private final val MostPercent = 90
+  private final val LeastMemory = 1L << 20
 
   /** A number with one of Spark's suffixes, which are powers of 1024. */
   private def bytes(text: String): Option[Long] = text.toLowerCase(Locale.ROOT) match {

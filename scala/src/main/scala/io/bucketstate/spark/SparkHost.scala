@@ -35,6 +35,9 @@ private[spark] final class SparkHost(
 
   override def schemasOf(family: String): Option[FamilySchemas] = registry.of(family).map(_.json)
 
+  /** Spark's own regions are for execution and storage; the rest is for user code, and state is that. */
+  override def spareableHeap: Long = SparkInternals.userMemory
+
   override def newFolder(): Path = SparkInternals.newLocalFolder().toPath
 
   override def restored(): Unit = validator.expectRestored()

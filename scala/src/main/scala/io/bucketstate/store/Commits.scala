@@ -6,20 +6,28 @@ import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.table.StateTable
 
+/** Who hears of a commit, in this order. */
+private[bucketstate] final case class AfterCommit(
+    snapshots: StoreSnapshots,
+    warmUp: WarmUp,
+    memory: StoreMemory
+)
+
 /**
  * How a store's open versions become durable or are undone, and who hears of it: the table's keeper, the
- * snapshots, the warm-up. One per store, used by one writer at a time.
+ * snapshots, the warm-up, memory. One per store, used by one writer at a time.
  *
  * @param takeSnapshots whether a snapshot that is due is made inside commit
  */
 private[bucketstate] final class Commits(
     keeper: TableKeeper,
     committer: Committer,
-    snapshots: StoreSnapshots,
-    warmUp: WarmUp,
+    after: AfterCommit,
     takeSnapshots: Boolean,
     newId: () => UUID
 ) {
+
+  import after.{memory, snapshots, warmUp}
 
   /**
    * Makes the table's open version durable.
@@ -52,6 +60,7 @@ private[bucketstate] final class Commits(
     keeper.committed(table, commitId, ids.own)
     snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
     warmUp.again(table)
+    memory.committed(table)
     figures
   }
 

@@ -7,7 +7,8 @@ import io.bucketstate.table.StateTable
 private[bucketstate] final class FigureSources(
     snapshots: StoreSnapshots,
     warmUp: WarmUp,
-    maintenance: StoreMaintenance
+    maintenance: StoreMaintenance,
+    memory: StoreMemory
 ) {
 
   /** Of a table as it is now. */
@@ -20,11 +21,12 @@ private[bucketstate] final class FigureSources(
    * @param writer what the writer itself has counted
    */
   def drain(table: StateTable, writer: Map[MetricKey, Long]): StoreFigures = {
-    val drained = writer ++ snapshots.drainFigures(table.newest) ++ Map(
-      MetricKey.WarmUpFailures -> warmUp.drainFailures(),
-      MetricKey.RetentionFailures -> maintenance.failures,
-      MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
-    )
+    val drained =
+      writer ++ snapshots.drainFigures(table.newest) ++ memory.drainFigures(table) ++ Map(
+        MetricKey.WarmUpFailures -> warmUp.drainFailures(),
+        MetricKey.RetentionFailures -> maintenance.failures,
+        MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
+      )
     StoreFigures.of(table, snapshots.heapBytes, drained, snapshots.newestVersion)
   }
 }

@@ -12,7 +12,7 @@ import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.RetentionRules
-import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.StoreConfig
 import io.bucketstate.error.ConflictException
@@ -42,9 +42,16 @@ private[bucketstate] final class OpenStore(
 
   private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
   private[this] val runs =
-    new RunAccess(files, codec, () => workFolder, config.maxRunFileBytes, clock)
+    new RunAccess(
+      files,
+      SstOptions(codec, config.runBlockBytes),
+      () => workFolder,
+      config.maxRunFileBytes,
+      clock
+    )
   private[this] val checkpoint = new Checkpoint(files, assigner, families, runs)
-  private[this] val warmUp = new WarmUp(host.name, config.numBuckets, host.cannotLoad)
+  private[this] val warmUp: WarmUp =
+    new WarmUp(host.name, config.numBuckets, host.cannotLoad, () => memory)
   private[this] val recovery = new Recovery(
     checkpoint,
     RepairRules(
@@ -68,13 +75,27 @@ private[bucketstate] final class OpenStore(
     ),
     checkpoint,
     ticker,
-    published
+    new ManifestWatch {
+      override def published(manifest: Manifest): Unit = {
+        recovery.renewed(manifest)
+        host.snapshotMade(manifest.version)
+      }
+      override def damaged(manifest: Manifest): Unit = recovery.damaged(manifest)
+    }
   )
+  private[this] val memory: StoreMemory =
+    new StoreMemory(keeper, () => runs.heapBytes, () => snapshots.flush(), config, host, ticker)
   private[this] val lock =
     new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess)
   private[this] val committer = new Committer(files, assigner, codec, ticker)
   private[this] val commits =
-    new Commits(keeper, committer, snapshots, warmUp, config.snapshotsInCommit, newId)
+    new Commits(
+      keeper,
+      committer,
+      AfterCommit(snapshots, warmUp, memory),
+      config.snapshotsInCommit,
+      newId
+    )
   private[this] val maintenance = new StoreMaintenance(
     files,
     RetentionRules(
@@ -82,10 +103,10 @@ private[bucketstate] final class OpenStore(
       maxVersionsToDelete = config.spark.maxVersionsToDelete
     ),
     MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
-    () => snapshotter.inFlight,
+    () => snapshots.inUse,
     clock
   )
-  private[this] val figures = new FigureSources(snapshots, warmUp, maintenance)
+  private[this] val figures = new FigureSources(snapshots, warmUp, maintenance, memory)
 
   @volatile private[this] var newestBuiltOn = Attempt(0L)
 
@@ -180,6 +201,7 @@ private[bucketstate] final class OpenStore(
       warmUp.stop()
       snapshots.close(finish = config.spark.unloadOnCommit && !isLast)
       keeper.forget()
+      memory.close()
       committer.close()
       files.close()
     }
@@ -238,11 +260,6 @@ private[bucketstate] final class OpenStore(
   private def loading[A](open: => A): A =
     try open
     catch { case failure: Throwable => throw host.cannotLoad(failure) }
-
-  private def published(manifest: Manifest): Unit = {
-    recovery.renewed(manifest)
-    host.snapshotMade(manifest.version)
-  }
 
   private def workFolder: WorkFolder = config.localDir match {
     case Some(folder) =>

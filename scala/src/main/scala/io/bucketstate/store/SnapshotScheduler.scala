@@ -62,6 +62,7 @@ private[bucketstate] final class SnapshotScheduler(
   private[this] var forcing = 0 // callers that wait for a snapshot
   private[this] var lastCheckpoint = Option.empty[Long]
   private[this] var interval = 0.0 // nanoseconds between versions, as of late; 0 if not known
+  private[this] var isWanted = false // although none is due by the plan
   private[this] var closed = false
   private[this] var figures = Figures()
 
@@ -97,9 +98,19 @@ private[bucketstate] final class SnapshotScheduler(
     dropAbove(version)
     // Memory went back behind the snapshot: that is stale, and the next one finds its own base.
     if (version < covered) covered = version
-    val isDue = !closed && plan.isDue(SnapshotSituation(covered, version, pendingBytes, running))
-    if (isDue) running = true
+    val now = SnapshotSituation(covered, version, pendingBytes, running)
+    val isDue = !closed && (plan.isDue(now) || (isWanted && plan.isPossible(now)))
+    if (isDue) {
+      running = true
+      isWanted = false
+    }
     isDue
+  }
+
+  /** One is due with the next version that is opened, whatever the plan says; one under way hurries. */
+  def flush(): Unit = {
+    synchronized { isWanted = true }
+    hurry()
   }
 
   /** Takes the snapshot in the background, at its pace. If that cannot be, it has failed. */

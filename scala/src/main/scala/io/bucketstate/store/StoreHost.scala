@@ -19,6 +19,9 @@ private[bucketstate] trait StoreHost extends LockHost {
   /** The schemas of a column family by its name, as far as the query has told them. */
   def schemasOf(family: String): Option[FamilySchemas]
 
+  /** Bytes of the heap that the program itself leaves to others. */
+  def spareableHeap: Long
+
   /** A new folder for working files, which the store deletes when it is closed. */
   def newFolder(): Path
 

@@ -7,17 +7,26 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
+
+/** Who wants to know of a store's snapshots. Thread-safe. */
+private[bucketstate] trait ManifestWatch {
+
+  /** There is a new one. What this throws is logged. */
+  def published(manifest: Manifest): Unit
+
+  /** What it leads to turned out to be damaged, or gone. */
+  def damaged(manifest: Manifest): Unit
+}
 
 /**
  * The snapshots of one store: of what they are made, when, and who is told of them. Thread-safe.
  *
  * @param keeper     has the state in memory, as far as it is there
  * @param checkpoint its runs are closed with this
- * @param publish    told of each new manifest
  */
 private[bucketstate] final class StoreSnapshots(
     keeper: TableKeeper,
@@ -25,7 +34,7 @@ private[bucketstate] final class StoreSnapshots(
     plan: SnapshotPlan,
     checkpoint: Checkpoint,
     ticker: Ticker,
-    publish: Manifest => Unit
+    watch: ManifestWatch
 ) {
   import checkpoint.runs
 
@@ -46,8 +55,11 @@ private[bucketstate] final class StoreSnapshots(
   /** Version of the newest snapshot that was made, -1 if there was none. */
   def newestVersion: Long = newest
 
-  /** Data files that a snapshot under way builds on. */
-  def inFlight: Set[String] = snapshotter.inFlight
+  /** Data files that a snapshot under way builds on, or the table reads what it does not hold from. */
+  def inUse: Set[String] = snapshotter.inFlight ++ keeper.coldParts.flatMap {
+    case state: ManifestState => state.fileNames
+    case _                    => Set.empty[String]
+  }
 
   /** The keeper has loaded its table. */
   def restored(recovered: Recovered): Unit = {
@@ -70,6 +82,9 @@ private[bucketstate] final class StoreSnapshots(
       })
     }
   }
+
+  /** One is due as soon as there is anything new: for who needs what it covers out of memory. */
+  def flush(): Unit = scheduler.flush()
 
   def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
 
@@ -110,12 +125,17 @@ private[bucketstate] final class StoreSnapshots(
   private def published(manifest: Manifest): Unit = {
     newest = manifest.version
     try {
+      keeper.advance(
+        manifest.attempt,
+        manifest.commitId,
+        new ManifestState(manifest, () => runs.readers, () => watch.damaged(manifest))
+      )
       // What is not in memory yet is read from the files that the table was restored from.
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
-      runs.retain(manifest.fileNames ++ needed ++ snapshotter.inFlight)
-      if (!keeper.isLoading) runs.shed()
-      publish(manifest)
+      runs.retain(manifest.fileNames ++ needed ++ inUse)
+      if (keeper.isResident) runs.shed()
+      watch.published(manifest)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)
     }

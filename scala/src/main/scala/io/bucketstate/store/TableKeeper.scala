@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import java.lang.ref.WeakReference
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicBoolean
 
@@ -8,7 +9,7 @@ import scala.collection.mutable
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.StateTable
+import io.bucketstate.table.{ColdState, StateTable}
 
 /** How a version came to be in memory. */
 private[bucketstate] sealed trait Opened {
@@ -40,11 +41,16 @@ private[bucketstate] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
     versionsInMemory: Int
 ) {
-  import TableKeeper.Origin
+  import TableKeeper._
 
   private[this] var table: StateTable = _
+  @volatile private[this] var newestTable: StateTable = _ // the same, for who must not wait
   private[this] val readers = mutable.HashMap.empty[Long, Int]
-  private[this] val origins = mutable.HashMap.empty[Long, Origin]
+  private[this] val origins =
+    mutable.HashMap.empty[Long, Origin] // also of some older than memory's
+  private[this] var floor = -1L // the highest version the table was told of
+  private[this] var dropped =
+    List.empty[WeakReference[StateTable]] // that somebody may still read
 
   /** Opens `version` for writing the next one; the caller holds the writer's lock. */
   def openForWrite(version: Long, checkpointId: Option[String]): Opened = synchronized {
@@ -56,6 +62,8 @@ private[bucketstate] final class TableKeeper(
       else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
       else {
         table.rollBackTo(version)
+        origins.filterInPlace((v, _) => v <= version)
+        floor = Math.min(floor, version)
         Opened.Reopened(table, commitOf(version))
       }
     val wanted = version - Math.max(0, versionsInMemory - 2)
@@ -76,7 +84,11 @@ private[bucketstate] final class TableKeeper(
       else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
         Some(register(reload(version, checkpointId), version))
       } else None
-    }.getOrElse(Opened.Reloaded(load(version, checkpointId), isKept = false))
+    }.getOrElse {
+      val recovered = load(version, checkpointId)
+      synchronized(dropped ::= new WeakReference(recovered.table))
+      Opened.Reloaded(recovered, isKept = false)
+    }
 
   def endRead(from: StateTable, version: Long): Unit = synchronized {
     if (from eq table) {
@@ -93,11 +105,32 @@ private[bucketstate] final class TableKeeper(
     synchronized {
       in.commit()
       if (in eq table) {
-        origins(in.newest) = Origin(Some(commitId), checkpointId)
-        origins.filterInPlace((v, _) => v >= in.oldest)
+        origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
+        origins.filterInPlace((v, _) => v >= in.oldest || (v > floor && v > in.newest - Remembered))
         ()
       }
     }
+
+  /**
+   * The state at a version lies in files, too. Nothing comes of it if the table was not made of that commit.
+   *
+   * @param commitId of the version
+   */
+  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Unit = synchronized {
+    val isOurs = table != null && table.isSound && version.version <= table.newest &&
+      origins.get(version.version).exists { origin =>
+        origin.checkpointId == version.checkpointId && origin.commitId == commitId &&
+        origin.keys.forall { case (family, keys) => cold.keyCount(family) == keys }
+      }
+    if (isOurs && table.advance(cold)) floor = version.version
+  }
+
+  /** What a table that is written or read may read from beside memory. */
+  def coldParts: Seq[ColdState] = synchronized {
+    dropped = dropped.filter(_.get != null)
+    Option(table).toSeq.flatMap(_.coldParts) ++
+      dropped.flatMap(t => Option(t.get)).flatMap(_.coldParts)
+  }
 
   def aborted(in: StateTable): Unit = synchronized(in.abort())
 
@@ -118,13 +151,29 @@ private[bucketstate] final class TableKeeper(
       }
     }
 
+  /** Calls with the table as its writer, if there is one and nobody writes it. */
+  def whenIdle(use: StateTable => Unit): Unit = synchronized {
+    if (table != null && table.isSound && !table.isOpen) use(table)
+  }
+
+  /** Heap of the table, an estimate; 0 if there is none. */
+  def memoryBytes: Long = Option(newestTable).fold(0L)(_.memoryBytes)
+
+  /** Whether all of it is in memory. */
+  def isResident: Boolean = synchronized(table != null && table.isSound && table.isResident)
+
   /** Whether a part of the table still lies in files only. */
-  def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isResident)
+  def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isLoaded)
 
   /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
   def forget(): Unit = synchronized {
-    if (table != null) table.abandon()
+    if (table != null) {
+      table.abandon()
+      if (table.coldParts.nonEmpty) dropped ::= new WeakReference(table)
+    }
     table = null
+    newestTable = null
+    floor = -1L
     readers.clear()
     origins.clear()
   }
@@ -141,7 +190,8 @@ private[bucketstate] final class TableKeeper(
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
-    origins(version) = Origin(recovered.commitId, checkpointId)
+    newestTable = table
+    origins(version) = Origin(recovered.commitId, checkpointId, keysOf(table))
     Opened.Reloaded(recovered, isKept = true)
   }
 
@@ -158,6 +208,20 @@ private[bucketstate] final class TableKeeper(
 
 private object TableKeeper {
 
-  /** Where a version in memory came from. */
-  private final case class Origin(commitId: Option[UUID], checkpointId: Option[String])
+  /** Versions older than memory's whose origins are known: a snapshot may take so long. */
+  private final val Remembered = 1000
+
+  /**
+   * Where a version in memory came from.
+   *
+   * @param keys of each family
+   */
+  private final case class Origin(
+      commitId: Option[UUID],
+      checkpointId: Option[String],
+      keys: Map[Int, Long]
+  )
+
+  private def keysOf(table: StateTable): Map[Int, Long] =
+    table.families.iterator.map(f => f.spec.id -> f.keyCount).toMap
 }

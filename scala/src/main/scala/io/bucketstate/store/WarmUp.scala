@@ -11,12 +11,14 @@ import io.bucketstate.table.{LoadHost, StateTable}
  * table's first use on, with the threads of the pool. Thread-safe.
  *
  * @param store for messages
+ * @param memory whether there is room for what could be loaded
  * @param told  what a failure to load a bucket is told as to a task that touches the bucket
  */
 private[bucketstate] final class WarmUp(
     store: String,
     numBuckets: Int,
-    told: Throwable => Throwable
+    told: Throwable => Throwable,
+    memory: () => StoreMemory
 ) extends LoadHost {
   private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
   private[this] val loading = new BucketLoading
@@ -27,6 +29,10 @@ private[bucketstate] final class WarmUp(
 
   /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
   override def inUse(table: StateTable): Unit = begin(table)
+
+  override def hasRoom: Boolean = memory().hasRoom
+
+  override def requireRoom(bytes: Long): Unit = memory().requireRoom(bytes)
 
   override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
 

@@ -22,14 +22,16 @@ package io.bucketstate.table
  *
  * @param index of the family, null if it has none
  */
-private[table] final class Bucket(index: FamilyIndex) {
+private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = true) {
   import Bucket._
   import SlotArrays._
 
-  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(isWhole = true)
+  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(startsWhole)
   private[this] var dirty: DirtyKeys = _ // null until something has to be remembered
   private[this] var used = 0 // slots that are not empty, markers included
   private[this] var live = 0 // slots that hold something
+  private[this] var records = 0L // bytes of heap of what the slots lead to
+  private[this] var eviction = Bucket.NoEviction
 
   /** What the key in `key` leads to, or null. Any thread. */
   def head(key: RecordBuffer): AnyRef = head(arrays, key)
@@ -158,30 +160,46 @@ private[table] final class Bucket(index: FamilyIndex) {
   /** Whether every key that exists is here. Writer only; who reads looks at the arrays he captured. */
   def isWhole: Boolean = arrays.isWhole
 
-  /** Heap of the slots and what is remembered beside them, an estimate. */
-  def heap: Long = capacity * SlotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+  /** What the slots lead to takes so many bytes of heap more. Writer only. */
+  def charge(bytes: Long): Unit = records += bytes
+
+  /** Heap of all that it holds, an estimate. */
+  def heap: Long =
+    records + capacity * SlotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+
+  /** How it was after it was last evicted. Writer only. */
+  def lastEviction: Eviction = eviction
 
   /** An entry settles that is, or may be, newer than the cold part. Writer only. */
-  def remember(entry: Entry, floor: Int): Unit = {
+  def remember(entry: Entry, floor: Int): Unit =
+    if (entry.isRemoval) remembered.addRemoval(entry, floor, live)
+    else rememberWritten(entry.hash, entry.version, floor)
+
+  /** The same of the record of a key. */
+  def rememberWritten(rawHash: Int, version: Int, floor: Int): Unit =
+    remembered.addWritten(normal(rawHash), version, floor)
+
+  private def remembered: DirtyKeys = {
     if (dirty == null) dirty = new DirtyKeys
-    dirty.add(entry, normal(entry.hash), floor, live)
+    dirty
   }
 
   /**
    * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
    * what settled from versions above the floor. Removals from above it that left no trace get their entries back.
    * Does nothing where it is not known what is newer than the cold part. O(keys). Writer only; in a
-   * family without an index and with single values.
+   * family without an index.
    *
+   * @param number   how many evictions of the family came before, so that it is known which are long ago
    * @param restored told of each removal that got its entry back
-   * @return bytes of the records
    */
-  def evict(floor: Int, restored: Entry => Unit): Long =
-    if (dirty != null && !dirty.isKnown(floor)) 0L
-    else {
+  def evict(floor: Int, number: Long, restored: Entry => Unit): Unit =
+    if (dirty == null || dirty.isKnown(floor)) {
       if (dirty != null) dirty.forgetUpTo(floor)
       val old = arrays
       val removals = if (dirty == null) Nil else dirty.takeRemovals()
+      // Each record is a wait for memory, so they are looked at once.
+      var newer = new Array[Int](64)
       var kept = 0
       var freed = 0L
       var i = 0
@@ -189,7 +207,11 @@ private[table] final class Bucket(index: FamilyIndex) {
         val hash = old.hashes.getPlain(i)
         if (isTaken(hash)) {
           val slot = old.slots.getPlain(i)
-          if (isNewer(slot, hash)) kept += 1 else freed += Slots.heap(slot)
+          if (isNewer(slot, hash)) {
+            if (kept == newer.length) newer = java.util.Arrays.copyOf(newer, kept * 2)
+            newer(kept) = i
+            kept += 1
+          } else freed += MergeChain.heap(slot, null)
         }
         i += 1
       }
@@ -198,12 +220,8 @@ private[table] final class Bucket(index: FamilyIndex) {
         if (most == 0) SlotArrays.empty(isWhole = false)
         else new SlotArrays(fitting(most), isWhole = false)
       i = 0
-      while (i < old.capacity) {
-        val hash = old.hashes.getPlain(i)
-        if (isTaken(hash)) {
-          val slot = old.slots.getPlain(i)
-          if (isNewer(slot, hash)) fresh.place(hash, slot)
-        }
+      while (i < kept) {
+        fresh.place(old.hashes.getPlain(newer(i)), old.slots.getPlain(newer(i)))
         i += 1
       }
       // The newest first: an older one of the same key must not be taken for it.
@@ -212,39 +230,20 @@ private[table] final class Bucket(index: FamilyIndex) {
         if (!fresh.holdsKeyOf(hash, entry.bytes)) {
           fresh.place(hash, entry)
           kept += 1
+          records += Slots.heap(entry)
           restored(entry)
         }
       }
       live = kept
       used = kept
+      records -= freed
       arrays = fresh
-      freed
+      eviction = new Eviction(number, floor, heap)
     }
 
   private def isNewer(slot: AnyRef, hash: Int): Boolean =
-    slot.isInstanceOf[Entry] || (dirty != null && dirty.isWritten(hash))
-
-  /**
-   * Takes in all that the cold part has and memory does not know, and is whole. O(keys). Writer only; in a
-   * family without an index.
-   *
-   * @param cold the bucket as the cold part has it
-   * @return bytes of the records
-   */
-  def fill(cold: SlotArrays): Long = {
-    val old = arrays
-    val missing = (0 until cold.capacity).filter { i =>
-      val hash = cold.hashes.getPlain(i)
-      isTaken(hash) && !old.holdsKeyOf(hash, Slots.recordOf(cold.slots.getPlain(i)))
-    }
-    val fresh = new SlotArrays(fitting(live + missing.length), isWhole = true)
-    fresh.placeAll(old)
-    missing.foreach(i => fresh.place(cold.hashes.getPlain(i), cold.slots.getPlain(i)))
-    live += missing.length
-    used = live
-    arrays = fresh
-    missing.iterator.map(i => Slots.heap(cold.slots.getPlain(i))).sum
-  }
+    (slot.isInstanceOf[Entry] && !slot.asInstanceOf[Entry].isSettled) ||
+      (dirty != null && dirty.isWritten(hash))
 
   /** What to rebuild into when no slot is left: more where they hold keys, else without the markers. */
   private def wantedCapacity: Int = {
@@ -266,6 +265,16 @@ private[table] final class Bucket(index: FamilyIndex) {
 }
 
 private[table] object Bucket {
+
+  /**
+   * @param number of the family's evictions, 0 for none
+   * @param floor  that it was for
+   * @param heap   what was left
+   */
+  final class Eviction(val number: Long, val floor: Int, val heap: Long)
+
+  private val NoEviction = new Eviction(0L, Int.MinValue, 0L)
+
   // On a 64-bit JVM with compressed pointers.
   private final val SlotSize = 8L
   private final val BucketSize = 120L

@@ -1,21 +1,35 @@
 package io.bucketstate.table
 
+import java.util.Arrays
+
+import scala.collection.mutable
+
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 
-/** A bucket while it is being loaded, seen by nobody else. For one thread. */
+/**
+ * A bucket while it is being loaded, seen by nobody else: first what the cold part has, in a whole bucket, then
+ * what was changed since. For one thread.
+ *
+ * @param isWhole if not, it is handed the changes alone, of a family with single values
+ */
 private[table] final class BucketFilling(
     number: Int,
     bucketKey: BucketKey,
     assigner: BucketAssigner,
-    index: FamilyIndex
+    index: FamilyIndex,
+    isWhole: Boolean = true
 ) extends RecordSink {
   private[this] val key = new RecordBuffer(assigner)
-  private[this] var recordBytes = 0L
   private[this] var keyCount = 0L
+  private[this] var areRemembered = false
+  private[this] val kept = mutable.ArrayBuffer.empty[Entry]
 
-  val bucket: Bucket = new Bucket(index)
+  val bucket: Bucket = new Bucket(index, isWhole)
 
   def keys: Long = keyCount
+
+  /** Removals that a bucket that is not whole keeps because of the cold part. */
+  def removals: Seq[Entry] = kept.toSeq
 
   /** The bucket is of no use: takes back what the index was told of it. */
   def discard(): Unit = if (index != null) {
@@ -28,8 +42,12 @@ private[table] final class BucketFilling(
     }
   }
 
-  /** Heap that the records take. */
-  def bytes: Long = recordBytes
+  /**
+   * What follows are changes.
+   *
+   * @param areRemembered whether they are newer than a cold part
+   */
+  def changes(areRemembered: Boolean): Unit = this.areRemembered = areRemembered
 
   override def apply(record: Array[Byte], op: Byte): Unit = {
     key.keyOf(record, 0, bucketKey)
@@ -39,29 +57,58 @@ private[table] final class BucketFilling(
       )
     }
     val i = bucket.indexOf(key)
-    if (i < 0) {
-      if (op != RecordOp.Remove) add(record)
-    } else if (op == RecordOp.Remove) remove(i)
-    else if (op == RecordOp.Merge) {
-      // Entries count versions from the base version, which is where the bucket is loaded at.
-      replace(i, MergeChain.onto(bucket.at(i), record, key.hash, number, version = 0))
-    } else replace(i, record)
+    if (op == RecordOp.Remove) remove(i, record)
+    else {
+      if (i < 0) add(record)
+      else if (op == RecordOp.Merge) merge(i, record)
+      else replace(i, record)
+      if (areRemembered) bucket.rememberWritten(key.hash, Loaded, Int.MinValue)
+    }
   }
 
-  private def add(record: Array[Byte]): Unit = {
+  private def add(record: AnyRef): Unit = {
     bucket.insert(key.hash, record)
     keyCount += 1
-    recordBytes += Slots.heap(record)
+    bucket.charge(Slots.heap(record))
+  }
+
+  private def merge(i: Int, record: Array[Byte]): Unit = {
+    val merged = MergeChain.onto(bucket.at(i), record, key.hash, number, Loaded)
+    MergeChain.markSettled(merged)
+    replace(i, merged)
   }
 
   private def replace(i: Int, slot: AnyRef): Unit = {
-    recordBytes += MergeChain.heap(slot, null) - MergeChain.heap(bucket.at(i), null)
+    bucket.charge(MergeChain.heap(slot, null) - MergeChain.heap(bucket.at(i), null))
     bucket.replace(i, slot)
   }
 
-  private def remove(i: Int): Unit = {
-    recordBytes -= MergeChain.heap(bucket.at(i), null)
-    bucket.free(i)
-    keyCount -= 1
+  private def remove(i: Int, record: Array[Byte]): Unit =
+    if (!isWhole) {
+      val entry = removal(record)
+      if (i < 0) add(entry) else replace(i, entry)
+      kept += entry
+    } else if (i >= 0) {
+      bucket.charge(-MergeChain.heap(bucket.at(i), null))
+      bucket.free(i)
+      keyCount -= 1
+      if (areRemembered) bucket.remember(removal(record), Int.MinValue)
+    }
+
+  private def removal(record: Array[Byte]): Entry = {
+    val entry = new Entry(
+      key.hash,
+      number,
+      Loaded,
+      Arrays.copyOf(record, Record.keyEnd(record)),
+      isRemoval = true,
+      isMerge = false,
+      null
+    )
+    entry.position = Entry.Kept
+    entry
   }
+
+  /** Entries count versions from the base version, which is where the bucket is loaded at. */
+  private final val Loaded = 0
 }

@@ -9,12 +9,15 @@ trait BucketLoader {
   /** Keys of a family at the table's base version, counted exactly. */
   def keyCount(family: Int): Long
 
+  /** The state that the changes are made to, if that is not the empty one. */
+  def cold: Option[ColdState]
+
   /**
-   * Hands out what a bucket holds at the table's base version, as changes to an empty bucket, oldest
-   * first. When it throws `UnavailableException` it may be asked again, for all of the bucket; after
-   * anything else the table is of no use any more and has to be loaded anew.
+   * Hands out what the versions after [[cold]] changed in a bucket, up to the table's base, oldest first. When
+   * it throws `UnavailableException` it may be asked again, for all of the bucket; after anything else the
+   * table is of no use any more and has to be loaded anew.
    */
-  def load(family: Int, bucket: Int, sink: RecordSink): Unit
+  def changes(family: Int, bucket: Int, sink: RecordSink): Unit
 
   /**
    * The record of one key at the table's base version, or null. Only for keys of buckets that were not
@@ -32,8 +35,11 @@ trait BucketLoader {
   /** Heap that it holds of what was not loaded yet, in bytes. */
   def heldBytes: Long
 
-  /** All buckets of a family were loaded and hold so many keys; throws when they should hold others. */
+  /** All buckets of a family were loaded, and whole, and hold so many keys; throws when they should hold others. */
   def verify(family: Int, keys: Long): Unit
+
+  /** All buckets of a family were loaded: its changes are not asked for again. */
+  def loaded(family: Int): Unit
 }
 
 object BucketLoader {
@@ -41,10 +47,12 @@ object BucketLoader {
   /** Of the empty store. */
   object Empty extends BucketLoader {
     override def keyCount(family: Int): Long = 0L
-    override def load(family: Int, bucket: Int, sink: RecordSink): Unit = ()
+    override def cold: Option[ColdState] = None
+    override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = ()
     override def find(family: Int, key: RecordBuffer): Array[Byte] = null
     override def verifyRest(): Unit = ()
     override def heldBytes: Long = 0L
     override def verify(family: Int, keys: Long): Unit = ()
+    override def loaded(family: Int): Unit = ()
   }
 }

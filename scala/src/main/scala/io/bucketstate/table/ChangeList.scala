@@ -8,11 +8,23 @@ private[table] final class ChangeList(numBuckets: Int) {
 
   private[this] var entries = new Array[Entry](FirstLength)
   private[this] var count = 0
+  private[this] var bytes = 0L
+  private[this] var due = RoomStep
   private[this] var grouped: GroupedChanges = _ // by bucket, until the next write
+
+  /** Whether so much was written since the last time that somebody should look whether there is room for more. */
+  def isDue: Boolean = bytes >= due
+
+  /** Heap of what was written, an estimate; from then on the next megabyte is due. */
+  def accounted(): Long = {
+    due = bytes + RoomStep
+    bytes
+  }
 
   /** The first write of a key. */
   def add(entry: Entry): Unit = {
     grouped = null
+    bytes += entry.bytes.length + WriteSize
     entry.position = count
     if (count == entries.length) entries = JArrays.copyOf(entries, count * 2)
     entries(count) = entry
@@ -22,6 +34,7 @@ private[table] final class ChangeList(numBuckets: Int) {
   /** A later write of a key. */
   def replace(before: Entry, entry: Entry): Unit = {
     grouped = null
+    bytes += entry.bytes.length + (if (entry.isMerge) WriteSize else -before.bytes.length.toLong)
     entry.position = before.position
     entries(before.position) = entry
   }
@@ -73,6 +86,8 @@ private[table] final class ChangeList(numBuckets: Int) {
       entries = new Array[Entry](entries.length / 2)
     else JArrays.fill(entries.asInstanceOf[Array[AnyRef]], 0, count, null)
     count = 0
+    bytes = 0L
+    due = RoomStep
     grouped = null
     taken
   }
@@ -84,6 +99,8 @@ private object ChangeList {
   private final val FirstLength = 16
   private final val FewChanges = 1024
   private final val Ahead = 32
+  private final val RoomStep = 1L << 20 // bytes
+  private final val WriteSize = Slots.EntrySize + 24L // and the header of its record
 
   private final class GroupedChanges(
       override val descriptor: FamilyDescriptor,

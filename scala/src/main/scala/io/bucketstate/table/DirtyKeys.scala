@@ -17,22 +17,38 @@ private[table] final class DirtyKeys {
   private[this] var isSorted = true
   private[this] var removals = mutable.ArrayBuffer.empty[Entry] // oldest first
   private[this] var most = FirstRemovals // kept before it is looked which are needed
-  private[this] var unknownUntil = -1
+  private[this] var unknownUntil = Int.MinValue
 
   /**
-   * Remembers what settled.
+   * Remembers that a key was written.
+   *
+   * @param floor what is not above it need not be remembered
+   */
+  def addWritten(hash: Int, version: Int, floor: Int): Unit = {
+    if (count == written.length) makeRoom(floor)
+    written(count) = pair(hash, version)
+    count += 1
+    isSorted = false
+  }
+
+  /**
+   * Remembers that a key was removed. Where more was removed than is there, it is not worth its memory to know
+   * what.
    *
    * @param floor what is not above it need not be remembered
    * @param keys  that the bucket holds
    */
-  def add(entry: Entry, hash: Int, floor: Int, keys: Int): Unit =
-    if (entry.isRemoval) addRemoval(entry, floor, keys)
-    else {
-      if (count == written.length) makeRoom(floor)
-      written(count) = pair(hash, entry.version)
-      count += 1
-      isSorted = false
+  def addRemoval(entry: Entry, floor: Int, keys: Int): Unit = {
+    if (removals.length >= most) {
+      removals = removals.filter(_.version > floor)
+      if (removals.length > Math.max(keys, FirstRemovals)) {
+        unknownUntil = removals.last.version
+        removals = mutable.ArrayBuffer.empty
+      }
+      most = Math.max(FirstRemovals, removals.length * 2)
     }
+    removals += entry
+  }
 
   /** Whether what is above the floor is known. */
   def isKnown(floor: Int): Boolean = unknownUntil <= floor
@@ -83,18 +99,6 @@ private[table] final class DirtyKeys {
     }
   }
 
-  /** Where more was removed than is there, it is not worth its memory to know what. */
-  private def addRemoval(entry: Entry, floor: Int, keys: Int): Unit = {
-    if (removals.length >= most) {
-      removals = removals.filter(_.version > floor)
-      if (removals.length > Math.max(keys, FirstRemovals)) {
-        unknownUntil = removals.last.version
-        removals = mutable.ArrayBuffer.empty
-      }
-      most = Math.max(FirstRemovals, removals.length * 2)
-    }
-    removals += entry
-  }
 }
 
 private object DirtyKeys {

@@ -41,8 +41,14 @@ private[table] final class Entry(
   /** By something equivalent. Writer only. */
   def older_=(slot: AnyRef): Unit = setRelease(slot)
 
-  /** Where the open change set lists this entry; the writer's own. */
+  /** Where the open change set lists this entry, or one of the marks below; the writer's own. */
   var position: Int = 0
+
+  /** A removal that settled, but stays because the cold part still has the key. */
+  def isKept: Boolean = position == Entry.Kept
+
+  /** A merge that settled: what it stands on has, too. */
+  def isSettled: Boolean = position == Entry.Settled
 
   /** Which [[RecordOp]] the write is. */
   def op: Byte =
@@ -50,4 +56,11 @@ private[table] final class Entry(
 
   /** False for the removal of a key that no older version holds: such a write leaves no trace. */
   def isVisibleChange: Boolean = !isRemoval || older != null
+}
+
+private[table] object Entry {
+
+  /** Places in a change set of entries that are in none any more. */
+  final val Kept = -1
+  final val Settled = -2
 }

@@ -12,6 +12,7 @@ private[table] final class FamilyBuckets(
     spec: FamilySpec,
     assigner: BucketAssigner,
     index: FamilyIndex,
+    cold: FamilyCold,
     loading: TableLoading
 ) {
   private[this] val numBuckets = assigner.numBuckets
@@ -21,12 +22,14 @@ private[table] final class FamilyBuckets(
   private[this] val missing = new AtomicInteger(numBuckets) // of those
   private[this] val evictedNow = new AtomicInteger // buckets that are not whole
   private[this] val loadedKeys = new AtomicLong
-  private[this] val loadedBytes = new AtomicLong
+  private[this] val uses = new Array[Int](numBuckets)
+  @volatile private[this] var areCounted = true // all that were loaded came whole
 
   /** Keys when nothing was written yet, counted exactly. */
   val initialKeys: Long = loading.loader.keyCount(spec.id)
 
-  if (initialKeys == 0) {
+  // Where keys were removed since the cold part, a bucket without keys is not one without a past.
+  if (initialKeys == 0 && loading.loader.cold.forall(_.keyCount(spec.id) == 0)) {
     (0 until numBuckets).foreach(buckets.setPlain(_, new Bucket(index)))
     missing.set(0)
   }
@@ -42,11 +45,14 @@ private[table] final class FamilyBuckets(
     ()
   }
 
-  /** A bucket is whole again. */
-  def filled(): Unit = {
-    evictedNow.decrementAndGet()
-    ()
-  }
+  /** Buckets that are not whole. */
+  def notWhole: Int = evictedNow.get
+
+  /** A bucket is in use at a version, counted from the table's base. Any thread; of two at once one may be lost. */
+  def use(number: Int, version: Int): Unit = if (uses(number) < version) uses(number) = version
+
+  /** The highest version, counted from the table's base, that a bucket was in use at. */
+  def lastUse(number: Int): Int = uses(number)
 
   /** The bucket if it is in memory, else null. */
   def loaded(number: Int): Bucket = buckets.getAcquire(number)
@@ -76,58 +82,82 @@ private[table] final class FamilyBuckets(
     }
 
   /**
-   * The record of a key whose bucket is not in memory. The first one asked for is looked up in the files, so
-   * that it need not wait for the bucket. Nothing newer can be known of the key: a write would have loaded
-   * the bucket.
+   * The record of a key whose bucket is not in memory, if it is the first that is asked for: it is looked up in
+   * the files, so that it need not wait for the bucket. Nothing newer can be known of the key: a write would
+   * have loaded the bucket.
    *
-   * @param at version counted from the table's base
+   * @return null if there is no such key, [[FamilyBuckets.InBucket]] if the bucket has to be asked
    */
-  def find(key: RecordBuffer, at: Int): Array[Byte] = {
+  def findFirst(key: RecordBuffer): Array[Byte] = {
     val found = loading.lockOf(key.bucket).synchronized {
-      if (buckets.getAcquire(key.bucket) == null && !searched(key.bucket)) {
+      if (buckets.getAcquire(key.bucket) != null || searched(key.bucket)) FamilyBuckets.InBucket
+      else {
         searched(key.bucket) = true
         loading.telling {
           loading.requireSound()
           loading.guarded(loading.loader.find(spec.id, key))
         }
-      } else Visibility.record(touched(key.bucket).head(key), at)
+      }
     }
     loading.use()
     found
   }
 
-  /** Heap of what was loaded and of all slots, an estimate. */
+  /** Heap of all that the buckets hold, an estimate. */
   def heap: Long = {
-    var slots = 0L
+    var bytes = 0L
     var b = 0
     while (b < numBuckets) {
       val bucket = buckets.getAcquire(b)
-      if (bucket != null) slots += bucket.heap
+      if (bucket != null) bytes += bucket.heap
       b += 1
     }
-    slots + loadedBytes.get
+    bytes
   }
+
+  /** Without an index, and with one value for each key, a bucket need not be loaded whole. */
+  private def isWanted: Boolean =
+    index != null || spec.multiValued || loading.loader.cold.isEmpty || loading.hasRoom
 
   private def fetch(number: Int): Bucket = loading.lockOf(number).synchronized {
     val there = buckets.getAcquire(number)
     if (there != null) there
     else {
       loading.requireSound()
-      val filling = new BucketFilling(number, spec.bucketKey, assigner, index)
+      val whole = isWanted
+      val filling = new BucketFilling(number, spec.bucketKey, assigner, index, whole)
       loading.guarded {
-        try loading.loader.load(spec.id, number, filling)
+        try fill(number, filling, whole)
         catch {
           case failure: Throwable =>
             filling.discard()
             throw failure
         }
-        loadedKeys.addAndGet(filling.keys)
+        if (whole) loadedKeys.addAndGet(filling.keys) else areCounted = false
         // Everybody adds before counting down, so the last one sees all keys.
-        if (missing.decrementAndGet() == 0) loading.loader.verify(spec.id, loadedKeys.get)
+        if (missing.decrementAndGet() == 0) {
+          if (areCounted) loading.loader.verify(spec.id, loadedKeys.get)
+          loading.loader.loaded(spec.id)
+        }
       }
-      loadedBytes.addAndGet(filling.bytes)
+      if (!whole) {
+        evicted()
+        cold.keepLoaded(filling.removals)
+      }
       buckets.setRelease(number, filling.bucket)
       filling.bucket
     }
   }
+
+  private def fill(number: Int, filling: BucketFilling, whole: Boolean): Unit = {
+    if (whole) loading.loader.cold.foreach(_.scan(spec.id, number, filling))
+    filling.changes(areRemembered = loading.loader.cold.isDefined)
+    loading.loader.changes(spec.id, number, filling)
+  }
+}
+
+private[table] object FamilyBuckets {
+
+  /** No record. */
+  val InBucket: Array[Byte] = Array.emptyByteArray
 }

@@ -1,6 +1,8 @@
 package io.bucketstate.table
 
 import java.util.TreeMap
+import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.LongAdder
 
 import scala.collection.mutable
 
@@ -20,9 +22,17 @@ private[table] final class FamilyCold(
 ) {
   @volatile private[this] var found = new FoundKeys // of this floor
   private[this] val removals = new TreeMap[Int, mutable.ArrayBuffer[Entry]]() // by version
+  private[this] val loaded = new ConcurrentLinkedQueue[Entry] // to be among them
+  private[this] val finds = new LongAdder
 
   /** The record of a key, or null. */
-  def find(key: RecordBuffer): Array[Byte] = asking(_.find(spec.id, key))
+  def find(key: RecordBuffer): Array[Byte] = {
+    finds.increment()
+    asking(_.find(spec.id, key))
+  }
+
+  /** How often a single key was looked up. */
+  def lookUps: Long = finds.sum
 
   /** The same for who may write the key next: it need not be looked up again then. */
   def findAndKeep(key: RecordBuffer): Array[Byte] = {
@@ -71,17 +81,18 @@ private[table] final class FamilyCold(
 
   /** The cold part still has the key of this removal: its entry stays until the floor has passed it. */
   def keep(removal: Entry): Unit = {
-    removal.position = FamilyCold.Kept
+    removal.position = Entry.Kept
     removals.computeIfAbsent(removal.version, _ => mutable.ArrayBuffer.empty) += removal
     ()
   }
 
-  /** Whether an entry is a removal that was kept. */
-  def isKept(entry: Entry): Boolean = entry.position == FamilyCold.Kept
+  /** The same for the removals that a bucket came with. Any thread. */
+  def keepLoaded(entries: Seq[Entry]): Unit = entries.foreach(loaded.add)
 
   /** There is a higher floor: what was kept because of the one before. Gives the removals that may go now. */
   def raised(): Array[Entry] = {
     found = new FoundKeys
+    Iterator.continually(loaded.poll()).takeWhile(_ != null).foreach(keep)
     val passed = removals.headMap(floor.rememberedAbove, true)
     val due = mutable.ArrayBuffer.empty[Entry]
     passed.values.forEach(entries => due ++= entries)
@@ -93,10 +104,4 @@ private[table] final class FamilyCold(
     loading.requireSound()
     loading.guarded(floor.reading(ask))
   }
-}
-
-private object FamilyCold {
-
-  /** The place in a change set of an entry that is in none any more. */
-  private final val Kept = -1
 }

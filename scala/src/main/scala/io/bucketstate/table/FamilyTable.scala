@@ -22,36 +22,48 @@ private[table] final class FamilyTable(
     case Scans.Prefixes => new PrefixIndex(spec.bucketKey, assigner)
     case Scans.Ranges   => new OrderedIndex
   }
-  private[this] val buckets = new FamilyBuckets(spec, assigner, index, loading)
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
+  private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, loading)
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] var keys = buckets.initialKeys
-  private[this] var recordBytes = 0L
+  private[this] var evictions = 0L
   private[this] var cached = 0 // of no meaning: what was read ahead
 
   override def keyCount: Long = keys
 
   override def get(key: RecordBuffer, at: Long): Array[Byte] = {
     val there = buckets.loaded(key.bucket)
-    val version = versions.relative(at)
-    if (there == null) buckets.find(key, version)
+    buckets.use(key.bucket, versions.relative(at))
+    if (there != null) get(there, key, at)
     else {
-      val arrays = there.capture()
-      val head = there.head(arrays, key)
-      if (head == null && !arrays.isWhole) findCold(key, at) else Visibility.record(head, version)
+      val first = buckets.findFirst(key)
+      if (first ne FamilyBuckets.InBucket) first else get(buckets.touched(key.bucket), key, at)
     }
+  }
+
+  private def get(bucket: Bucket, key: RecordBuffer, at: Long): Array[Byte] = {
+    val arrays = bucket.capture()
+    val head = bucket.head(arrays, key)
+    if (head == null && !arrays.isWhole) findCold(key, at)
+    else Visibility.record(head, versions.relative(at))
   }
 
   override def contains(key: RecordBuffer, at: Long): Boolean = {
     val there = buckets.loaded(key.bucket)
-    val version = versions.relative(at)
-    if (there == null) buckets.find(key, version) != null
+    buckets.use(key.bucket, versions.relative(at))
+    if (there != null) contains(there, key, at)
     else {
-      val arrays = there.capture()
-      val head = there.head(arrays, key)
-      if (head == null && !arrays.isWhole) findCold(key, at) != null
-      else Visibility.holds(head, version)
+      val first = buckets.findFirst(key)
+      if (first ne FamilyBuckets.InBucket) first != null
+      else contains(buckets.touched(key.bucket), key, at)
     }
+  }
+
+  private def contains(bucket: Bucket, key: RecordBuffer, at: Long): Boolean = {
+    val arrays = bucket.capture()
+    val head = bucket.head(arrays, key)
+    if (head == null && !arrays.isWhole) findCold(key, at) != null
+    else Visibility.holds(head, versions.relative(at))
   }
 
   /** Of a key that memory knows nothing of: it has not changed since the floor. */
@@ -70,7 +82,7 @@ private[table] final class FamilyTable(
     val head = known(bucket, i, record)
     if (!exists(head)) write(bucket, i, head, record, record.toRecord, removed = false)
     else {
-      val version = versions.open
+      val version = beginWrite(record)
       val entry =
         new Entry(
           record.hash,
@@ -81,7 +93,7 @@ private[table] final class FamilyTable(
           isMerge = true,
           head
         )
-      recordBytes += heap(entry)
+      bucket.charge(heap(entry))
       if (i >= 0) bucket.replace(i, entry) else insert(bucket, entry, head)
       if (isOf(head, version)) changes.replace(head.asInstanceOf[Entry], entry)
       else {
@@ -112,19 +124,20 @@ private[table] final class FamilyTable(
       record: Array[Byte],
       removed: Boolean
   ): Unit = {
-    val version = versions.open
+    val version = beginWrite(key)
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
       val older = if (multiValued) MergeChain.below(before) else before.older
       val entry = new Entry(key.hash, key.bucket, version, record, removed, false, older)
       changes.replace(before, entry)
-      recordBytes += heap(entry) -
-        (if (multiValued) MergeChain.heap(before, older) else heap(before))
+      bucket.charge(
+        heap(entry) - (if (multiValued) MergeChain.heap(before, older) else heap(before))
+      )
       bucket.replace(i, entry)
     } else {
       val entry = new Entry(key.hash, key.bucket, version, record, removed, false, head)
       changes.add(entry)
-      recordBytes += heap(entry)
+      bucket.charge(heap(entry))
       if (i >= 0) {
         bucket.replace(i, entry)
         if (!exists(head)) bucket.relink(i)
@@ -134,9 +147,17 @@ private[table] final class FamilyTable(
     if (removed) keys -= 1 else if (!exists(head)) keys += 1
   }
 
+  /** The stamp of the open version. Throws, and nothing is changed, if there is no room for more changes. */
+  private def beginWrite(key: RecordBuffer): Int = {
+    val version = versions.open
+    buckets.use(key.bucket, version)
+    if (changes.isDue) loading.requireRoom(changes.accounted())
+    version
+  }
+
   /** @param found what the entry stands on, which the cold part had */
   private def insert(bucket: Bucket, entry: Entry, found: AnyRef): Unit = {
-    if (found != null) recordBytes += heap(found)
+    if (found != null) bucket.charge(heap(found))
     bucket.insert(entry.hash, entry)
   }
 
@@ -194,35 +215,41 @@ private[table] final class FamilyTable(
 
   override def load(bucket: Int): Boolean = buckets.load(bucket)
 
-  override val canEvict: Boolean = index == null && !multiValued
+  override val canEvict: Boolean = index == null
 
   override def evict(number: Int): Long = {
     val bucket = if (canEvict && floor.canEvict) buckets.loaded(number) else null
     if (bucket == null) 0L
     else {
-      val before = recordBytes + bucket.heap
+      val before = bucket.heap
       val wasWhole = bucket.isWhole
-      val freed = bucket.evict(floor.rememberedAbove, restored)
-      recordBytes -= freed
+      evictions += 1
+      bucket.evict(floor.rememberedAbove, evictions, cold.keep)
       if (wasWhole && !bucket.isWhole) buckets.evicted()
-      before - recordBytes - bucket.heap
+      before - bucket.heap
     }
   }
 
-  override def makeWhole(number: Int): Boolean = {
+  override def residence(number: Int): BucketResidence = {
     val bucket = buckets.loaded(number)
-    val isDue = bucket != null && !bucket.isWhole
-    if (isDue) {
-      recordBytes += bucket.fill(cold.bucket(number).capture())
-      buckets.filled()
-    }
-    isDue
+    val canGo = bucket != null && canEvict && floor.canEvict
+    val last = if (bucket == null) null else bucket.lastEviction
+    new BucketResidence(
+      spec.id,
+      number,
+      bytes = if (bucket == null) 0L else bucket.heap,
+      evictable =
+        if (!canGo) 0L
+        else if (last.floor == floor.rememberedAbove) bucket.heap - last.heap
+        else bucket.heap,
+      lastUse = versions.absolute(buckets.lastUse(number)),
+      lastEviction = if (bucket == null) 0L else last.number
+    )
   }
 
-  private def restored(removal: Entry): Unit = {
-    recordBytes += heap(removal)
-    cold.keep(removal)
-  }
+  override def notWhole: Int = buckets.notWhole
+
+  override def lookUps: Long = cold.lookUps
 
   /** What the open version's reads have found in the cold part stays in memory, as far as it is not there yet. */
   def keepFound(): Unit = cold.takeFound { record =>
@@ -231,7 +258,7 @@ private[table] final class FamilyTable(
     val bucket = buckets.known(key.bucket)
     if (!bucket.isWhole && bucket.indexOf(key) < 0) {
       bucket.insert(key.hash, record)
-      recordBytes += heap(record)
+      bucket.charge(heap(record))
     }
   }
 
@@ -254,7 +281,7 @@ private[table] final class FamilyTable(
       val joined = MergeChain.joined(entry)
       val bucket = buckets.known(entry.bucket)
       bucket.replace(bucket.indexOf(entry), joined)
-      recordBytes += heap(joined) - MergeChain.heap(entry, joined.older)
+      bucket.charge(heap(joined) - MergeChain.heap(entry, joined.older))
       joined
     }
 
@@ -280,7 +307,7 @@ private[table] final class FamilyTable(
     val i = bucket.indexOf(entry)
     if (i < 0) {
       // A removal that was kept may have been written over since.
-      if (!cold.isKept(entry))
+      if (!entry.isKept)
         throw new IllegalStateException("a committed entry is not in its table")
     } else if (entry.version <= rememberedAbove) settle(bucket, i, entry)
     else if (!entry.isRemoval) {
@@ -291,7 +318,7 @@ private[table] final class FamilyTable(
       forgetBelow(entry)
       bucket.remember(entry, rememberedAbove)
     } else {
-      recordBytes -= MergeChain.heap(entry.older, null)
+      bucket.charge(-MergeChain.heap(entry.older, null))
       forgetBelow(entry)
       cold.keep(entry)
     }
@@ -308,7 +335,8 @@ private[table] final class FamilyTable(
       if (entry.isRemoval) null
       else if (entry.isMerge) MergeChain.settled(entry)
       else entry.bytes
-    recordBytes -= freed(entry, settled)
+    bucket.charge(-freed(entry, settled))
+    if (entry.isMerge) MergeChain.markSettled(settled)
     val head = bucket.at(i)
     if (head eq entry) {
       if (settled != null) bucket.replace(i, settled)
@@ -334,7 +362,7 @@ private[table] final class FamilyTable(
         throw new IllegalStateException("an entry to undo is not the newest of its key")
       }
       val older = if (multiValued) MergeChain.below(entry) else entry.older
-      recordBytes -= MergeChain.heap(entry, older)
+      bucket.charge(-MergeChain.heap(entry, older))
       if (older != null) bucket.replace(i, older)
       else if (bucket.isWhole) bucket.free(i)
       else forgetIn(bucket, i, entry)
@@ -353,12 +381,13 @@ private[table] final class FamilyTable(
       val key = java.util.Arrays.copyOf(undone.bytes, Record.keyEnd(undone.bytes))
       val removal = new Entry(undone.hash, undone.bucket, version, key, true, false, null)
       bucket.replace(i, removal)
-      restored(removal)
+      bucket.charge(heap(removal))
+      cold.keep(removal)
     }
   }
 
   def memoryBytes: Long = {
     val indexed = if (index == null) 0L else index.heap(keys)
-    recordBytes + buckets.heap + indexed + changes.heap
+    buckets.heap + indexed + changes.heap
   }
 }

@@ -12,17 +12,21 @@ import java.util.concurrent.atomic.AtomicInteger
  * floor makes needless only after it has published the cold part of that floor. So whoever misses it in memory
  * finds the cold part that has it.
  *
+ * @param base    version that the table began with
+ * @param initial what it was loaded from, if that was not the empty state; not above `base`
+ *
  * Threads: `advance` and `parts` by any, `raise` and `forgetAbove` by the writer, `reading` by any.
  */
-private[table] final class Floor(versions: Versions, base: Long) {
+private[table] final class Floor(versions: Versions, base: Long, initial: Option[ColdState]) {
   import Floor._
 
-  @volatile private[this] var current: Part = _
+  @volatile private[this] var current: Part = initial.fold[Part](null)(new Part(_))
   @volatile private[this] var isAwaiting = false // whether `awaited` holds something
   private[this] var awaited = Vector.empty[ColdState] // ascending
   private[this] var replaced = List.empty[Part] // and perhaps still read
-  private[this] var trackedFrom = Int.MaxValue
-  private[this] var stamp = Int.MaxValue
+  private[this] var stamp =
+    initial.fold(Int.MaxValue)(cold => versions.relative(cold.version))
+  private[this] var trackedFrom = stamp
 
   /**
    * What settles from a version above this one, counted from the table's base, has to be remembered: it is, or

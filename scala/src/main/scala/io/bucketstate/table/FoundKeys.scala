@@ -10,13 +10,15 @@ private[table] final class FoundKeys {
   import FoundKeys._
 
   private[this] val answers = new ConcurrentHashMap[Key, Answer]
+  @volatile private[this] var room = Most // of several threads one may lose count: no harm
 
   /** What was learnt of a key; null if nothing was. */
   def of(key: RecordBuffer): Answer =
     if (answers.isEmpty) null else answers.get(new Key(key.hash, key.toKeyRecord))
 
   /** @param record null if the key is not there */
-  def learn(key: RecordBuffer, record: Array[Byte]): Unit = {
+  def learn(key: RecordBuffer, record: Array[Byte]): Unit = if (room > 0) {
+    room -= 1
     answers.put(
       new Key(key.hash, key.toKeyRecord),
       if (record == null) Absent else new Answer(record)
@@ -35,6 +37,9 @@ private[table] object FoundKeys {
 
   /** @param record null for a key that is not there */
   final class Answer(val record: Array[Byte])
+
+  /** What is not learnt is looked up again: a batch must not keep all that it ever asked for. */
+  private final val Most = 1 << 18
 
   private val Absent = new Answer(null)
 

@@ -15,6 +15,16 @@ trait LoadHost {
    */
   def inUse(table: StateTable): Unit
 
+  /** Whether whole buckets may be taken into memory. Asked for each; must not wait. */
+  def hasRoom: Boolean
+
+  /**
+   * Throws when what one version changes is more than memory may hold. Called now and then while it is written.
+   *
+   * @param bytes of heap that its changes take so far, in one family
+   */
+  def requireRoom(bytes: Long): Unit
+
   /**
    * Calls `load` with each number from 0 until `count`, in any threads and any order. Returns when all calls
    * have returned; throws what one of them threw.
@@ -28,6 +38,8 @@ object LoadHost {
   object Plain extends LoadHost {
     override def failureOf(cause: Throwable): Throwable = cause
     override def inUse(table: StateTable): Unit = ()
+    override def hasRoom: Boolean = true
+    override def requireRoom(bytes: Long): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
   }
 }

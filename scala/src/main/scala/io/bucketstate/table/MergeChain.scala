@@ -77,6 +77,12 @@ private[table] object MergeChain {
       case other                                    => other
     }
 
+  /** A merge that settled stays an entry; it can still be told from one that did not. */
+  def markSettled(slot: AnyRef): Unit = slot match {
+    case merge: Entry => merge.position = Entry.Settled
+    case _            => ()
+  }
+
   /**
    * Values appended to settled ones.
    *

@@ -34,6 +34,12 @@ private[table] final class SettlingBacklog {
     if (due >= Together) settleDue()
   }
 
+  /** All of them. */
+  def settleAll(): Unit = while (!versions.isEmpty) {
+    due = Together
+    settleDue()
+  }
+
   private def settleDue(): Unit = {
     while (due > 0 && !versions.isEmpty) {
       val first = versions.peekFirst()

@@ -9,7 +9,8 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  * @param isWhole whether every key that exists is here; if not, the cold part has to be asked for those that are
  *                not. A key that is here is known at every version that can be read.
  */
-private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean) extends AtomicIntegerArray(capacity) {
+private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean)
+    extends AtomicIntegerArray(capacity) {
   import SlotArrays._
 
   def hashes: AtomicIntegerArray = this

@@ -73,14 +73,20 @@ trait FamilyState {
 
   /**
    * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at any
-   * version. Does nothing in a family that cannot, or without a cold part. O(keys of the bucket). The writer's.
+   * version. What has not settled stays, see [[StateTable.settle]]. Does nothing in a family that cannot, or without a cold part. O(keys of the bucket). The writer's.
    *
    * @return bytes of heap that are free now; less than 0 where there was hardly anything to let go of
    */
   def evict(bucket: Int): Long
 
-  /** Makes a loaded bucket whole again; true if it was not. Throws what the storage throws. The writer's. */
-  def makeWhole(bucket: Int): Boolean
+  /** What is known of a bucket's part in memory. The writer's. */
+  def residence(bucket: Int): BucketResidence
+
+  /** Buckets in memory that are not whole. Any thread. */
+  def notWhole: Int
+
+  /** How often a single key was looked up in the cold part. Any thread. */
+  def lookUps: Long
 }
 
 /**
@@ -152,6 +158,12 @@ trait StateTable {
    * @return false if it is of no use, because there is a newer one
    */
   def advance(cold: ColdState): Boolean
+
+  /**
+   * Does at once what is otherwise done a little at a time beside writes: what only versions wrote that nobody can go
+   * back behind gives up what it stands on, and can be evicted. O(what these versions changed). The writer's.
+   */
+  def settle(): Unit
 
   /** What [[advance]] was given and may still be read, now or later. Any thread. */
   def coldParts: Seq[ColdState]

@@ -23,6 +23,10 @@ private[table] final class TableLoading(
   /** How often a bucket had to be loaded because it was touched. */
   def touches: Long = touched.sum
 
+  def hasRoom: Boolean = host.hasRoom
+
+  def requireRoom(bytes: Long): Unit = host.requireRoom(bytes)
+
   /** Held while a bucket of that number is loaded. */
   def lockOf(bucket: Int): AnyRef = locks(bucket)
 

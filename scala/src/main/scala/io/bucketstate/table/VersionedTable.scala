@@ -28,7 +28,7 @@ private[table] final class VersionedTable(
   private[this] val backlog = new SettlingBacklog
   private[this] val loading =
     new TableLoading(loader, host, assigner.numBuckets, () => if (!isLoaded) host.inUse(this))
-  private[this] val floor = new Floor(versions, base)
+  private[this] val floor = new Floor(versions, base, loader.cold)
   private[this] val history = new ArrayDeque[Changes]()
   @volatile private[this] var abandoned = false
   @volatile private[this] var lists = FamilyHistory(base)
@@ -112,6 +112,8 @@ private[table] final class VersionedTable(
 
   override def advance(cold: ColdState): Boolean =
     cold.version <= newest && floor.advance(cold)
+
+  override def settle(): Unit = backlog.settleAll()
 
   override def coldParts: Seq[ColdState] = floor.parts
 

@@ -44,6 +44,9 @@ private[table] final class Versions(base: Long) {
 
   def giveUpOldest(): Unit = oldestVersion += 1
 
+  /** A version that is counted from the base. */
+  def absolute(relative: Int): Long = base + relative
+
   /** A version counted from the base. */
   def relative(version: Long): Int = {
     val distance = version - base

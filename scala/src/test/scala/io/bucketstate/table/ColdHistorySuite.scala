@@ -11,8 +11,8 @@ import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.testkit.{Changes, MapCold}
 
 /**
- * A table over a cold part against a map per version: whatever is written, undone, read, announced, evicted and made
- * whole again in whatever order, no answer differs from the map's, and no cold part is asked once the table does
+ * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
+ * whatever order, no answer differs from the map's, and no cold part is asked once the table does
  * not name it any more.
  */
 class ColdHistorySuite extends AnyFunSuite {
@@ -23,20 +23,26 @@ class ColdHistorySuite extends AnyFunSuite {
     (name, policy) <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
     buckets <- Seq(1, 4)
     keys <- Seq(8, 300)
-    seed <- 1 to 6
+    lists <- Seq(false, true)
+    seed <- 1 to 4
   }
-    test(s"random histories, evicting $name: $buckets buckets, $keys keys, seed $seed") {
-      new History(buckets, keys, policy, new Random(seed.toLong))
-        .run(if (policy == 0) 3000 else 6000)
+    test(s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, $seed") {
+      new History(buckets, keys, policy, lists, new Random(seed.toLong)).run(4000)
     }
 
   /** @param evicting how many of a hundred steps evict; 0 for all that can be, after each step */
-  private final class History(numBuckets: Int, keys: Int, evicting: Int, random: Random) {
+  private final class History(
+      numBuckets: Int,
+      keys: Int,
+      evicting: Int,
+      multiValued: Boolean,
+      random: Random
+  ) {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
     private val table = new VersionedTable(assigner, base)
     private val family =
-      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued))
     private val buffer = new RecordBuffer(assigner)
     private val models = mutable.Map[Long, Model](base -> Map.empty)
     private var open: Option[Model] = None
@@ -76,8 +82,7 @@ class ColdHistorySuite extends AnyFunSuite {
         case n if n < 84            => goOn()
         case n if n < 88            => announce()
         case n if n < 88 + evicting => evict(random.nextInt(numBuckets))
-        case n if n < 98            => look()
-        case _                      => makeWhole()
+        case _                      => look()
       }
     }
 
@@ -101,8 +106,13 @@ class ColdHistorySuite extends AnyFunSuite {
       val bytes = value.getBytes
       System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
       buffer.valueDone(buffer.keyEnd + bytes.length)
-      family.put(buffer)
-      changed(key, Some(value))
+      if (multiValued && random.nextInt(3) > 0) {
+        family.merge(buffer)
+        changed(key, Some(open.get.getOrElse(key, "") + value))
+      } else {
+        family.put(buffer)
+        changed(key, Some(value))
+      }
     }
 
     private def remove(key: String): Unit = {
@@ -134,7 +144,8 @@ class ColdHistorySuite extends AnyFunSuite {
 
     private def commit(): Unit = {
       finishOwn()
-      if (random.nextInt(4) > 0) checkChanges()
+      // What was appended in several steps becomes one entry there.
+      if (multiValued || random.nextInt(4) > 0) checkChanges()
       table.commit()
       models(table.newest) = open.get
       open = None
@@ -147,7 +158,10 @@ class ColdHistorySuite extends AnyFunSuite {
         val value = Option.when(op != RecordOp.Remove)(valueOf(record))
         assert(changes.put(keyOf(record), value).isEmpty, "one write per key")
       }
-      changes.foreach { case (key, value) => assert(open.get.get(key) == value) }
+      changes.foreach { case (key, value) =>
+        val now = open.get.get(key)
+        assert(now == value || (multiValued && now.get.endsWith(value.get)))
+      }
       val before = models(table.newest)
       (before.keySet ++ open.get.keySet)
         .filter(k => before.get(k) != open.get.get(k))
@@ -183,14 +197,6 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private def evictAll(): Unit = (0 until numBuckets).foreach(evict)
-
-    private def makeWhole(): Unit = {
-      family.makeWhole(random.nextInt(numBuckets))
-      if (random.nextBoolean()) {
-        (0 until numBuckets).foreach(family.makeWhole)
-        assert(table.isResident)
-      }
-    }
 
     private def checkAll(version: Long): Unit =
       assert(pairsOf(family.records(version)) == models(version).toSeq.sorted, s"at $version")
@@ -328,7 +334,6 @@ class ColdHistorySuite extends AnyFunSuite {
           model += key -> s"v$round"
         }
         if (random.nextInt(10) == 0) (0 to 1).foreach(family.evict)
-        if (random.nextInt(40) == 0) family.makeWhole(random.nextInt(2))
       }
       table.commit()
       assert(family.keyCount == model.size)
@@ -376,7 +381,6 @@ class ColdHistorySuite extends AnyFunSuite {
     assert(freed > 400 * 110 && table.memoryBytes == whole - freed, "all not written since")
     assert(!table.isResident && family.keyCount == 1000)
     assert(family.evict(0) == 0)
-    assert(family.makeWhole(0) && table.isResident && !family.makeWhole(0))
     assert(family.records(table.newest).size == 1000)
   }
 

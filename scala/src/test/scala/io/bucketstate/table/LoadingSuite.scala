@@ -22,10 +22,11 @@ class LoadingSuite extends AnyFunSuite {
 
   /** Every key with an empty value. */
   private class Loader extends BucketLoader {
-    val loaded: ConcurrentLinkedQueue[Int] = new ConcurrentLinkedQueue[Int]
+    val handedOut: ConcurrentLinkedQueue[Int] = new ConcurrentLinkedQueue[Int]
     override def keyCount(family: Int): Long = keys.size.toLong
-    override def load(family: Int, bucket: Int, sink: RecordSink): Unit = {
-      loaded.add(bucket)
+    override def cold: Option[ColdState] = None
+    override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
+      handedOut.add(bucket)
       keys.filter(bucketOf(_) == bucket).foreach { key =>
         sink(Record.of(key.toArray, Array.emptyByteArray), RecordOp.Put)
       }
@@ -34,6 +35,7 @@ class LoadingSuite extends AnyFunSuite {
     override def verifyRest(): Unit = ()
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys.size)
+    override def loaded(family: Int): Unit = ()
   }
 
   private final class Told extends Exception
@@ -46,6 +48,9 @@ class LoadingSuite extends AnyFunSuite {
       used.incrementAndGet()
       ()
     }
+
+    override def hasRoom: Boolean = true
+    override def requireRoom(bytes: Long): Unit = ()
 
     /** From the last to the first, each in a thread of its own. */
     override def forEach(count: Int)(load: Int => Unit): Unit = {
@@ -91,7 +96,7 @@ class LoadingSuite extends AnyFunSuite {
     assert(keysOf(family.ranged(keys(20).toArray, keys(30).toArray, 7)) == keys.slice(20, 30))
     assert(keysOf(family.prefixed(Array[Byte](1), 7)) == keys.slice(16, 32))
     assert(host.parallel.get == 1)
-    assert(loader.loaded.asScala.toSeq.sorted == (0 until numBuckets))
+    assert(loader.handedOut.asScala.toSeq.sorted == (0 until numBuckets))
     assert(host.used.get == 0, "nothing is left to be loaded in the background")
   }
 
@@ -105,7 +110,7 @@ class LoadingSuite extends AnyFunSuite {
       reader.start()
       keys.take(n).foreach(key => family.remove(buffer(key)))
       reader.join()
-      assert(loader.loaded.asScala.toSeq.sorted == (0 until numBuckets))
+      assert(loader.handedOut.asScala.toSeq.sorted == (0 until numBuckets))
       assert(keysOf(family.ranged(null, null, 7)) == keys)
       assert(keysOf(family.ranged(null, null, 8)) == keys.drop(n))
       assert(family.keyCount == keys.size - n)
@@ -139,8 +144,8 @@ class LoadingSuite extends AnyFunSuite {
   test("a failure is told by the host to who touches, and as it is to who loads ahead") {
     final class Broken extends Exception
     class Breaking extends Loader {
-      override def load(family: Int, bucket: Int, sink: RecordSink): Unit =
-        if (bucket == 5) throw new Broken else super.load(family, bucket, sink)
+      override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
+        if (bucket == 5) throw new Broken else super.changes(family, bucket, sink)
     }
     val touches = Seq[FamilyState => Any](
       _.ranged(null, null, 7),
@@ -167,9 +172,9 @@ class LoadingSuite extends AnyFunSuite {
   test("a bucket that was not available is loaded again, whole and once") {
     class Failing extends Loader {
       val failures: AtomicInteger = new AtomicInteger
-      override def load(family: Int, bucket: Int, sink: RecordSink): Unit = {
+      override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
         var left = 3
-        super.load(
+        super.changes(
           family,
           bucket,
           (record, op) => {

@@ -21,27 +21,25 @@ final class MapCold(
   /** Nobody may need it any more. */
   @volatile var isClosed = false
 
-  private def required(family: Int): Unit = {
-    assert(!isClosed, s"the cold part at $version was given up")
-    assert(family == 0)
-  }
+  private def requireOpen(): Unit = assert(!isClosed, s"the cold part at $version was given up")
 
   override def keyCount(family: Int): Long = {
-    required(family)
-    content.size.toLong
+    requireOpen()
+    if (family == 0) content.size.toLong else 0L
   }
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
-    required(family)
-    val record = key.toKeyRecord
-    byKey.getOrElse(new String(record.drop(Record.keyStart(record))), null)
+    requireOpen()
+    val name = new String(key.toKeyRecord.drop(Record.keyStart(key.toKeyRecord)))
+    if (family == 0) byKey.getOrElse(name, null) else null
   }
 
   override def scan(family: Int, bucket: Int, sink: RecordSink): Unit =
-    byBucket
-      .get(bucket)
-      .foreach(_.values.foreach { record =>
-        required(family)
-        sink(record, RecordOp.Put)
-      })
+    if (family == 0)
+      byBucket
+        .get(bucket)
+        .foreach(_.values.foreach { record =>
+          requireOpen()
+          sink(record, RecordOp.Put)
+        })
 }

@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
-import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder}
+import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.table.{Record, RecordOp}
 
@@ -33,7 +33,7 @@ final class SnapshotRoom(
   val runs: RunAccess =
     new RunAccess(
       store,
-      BlockCodec.Lz4,
+      SstOptions(BlockCodec.Lz4),
       () => WorkFolder(folder.resolve("work"), temporary = true),
       maxFileBytes
     )

@@ -62,6 +62,7 @@ final class StoreHarness(val files: FileStore, folder: Path) extends StoreHost {
   override def name: String = "the store"
   override def cannotLoad(cause: Throwable): Throwable = Refusal.CannotLoad(cause)
   override def schemasOf(family: String): Option[FamilySchemas] = None
+  override def spareableHeap: Long = Runtime.getRuntime.maxMemory / 2
   override def newFolder(): Path = Files.createTempDirectory(folder, "work")
   override def restored(): Unit = note("restored")
   override def committed(version: Long): Unit = note(s"committed $version")

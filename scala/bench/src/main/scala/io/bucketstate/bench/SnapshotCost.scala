@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
-import io.bucketstate.checkpoint.run.{RunAccess, WorkFolder => WorkFiles}
+import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder => WorkFiles}
 import io.bucketstate.checkpoint.snapshot.{SnapshotReport, SnapshotTarget, Snapshotter}
 
 /**
@@ -125,6 +125,6 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
   private def withRuns[A](body: RunAccess => A): A = {
     def work =
       WorkFiles(Files.createDirectory(folder.resolve(UUID.randomUUID().toString)), temporary = true)
-    Using.resource(new RunAccess(store, BlockCodec.Lz4, () => work, 64L << 20))(body)
+    Using.resource(new RunAccess(store, SstOptions(BlockCodec.Lz4), () => work, 64L << 20))(body)
   }
 }

@@ -74,6 +74,9 @@ final class Recovery(
     bring(target, snapshot)
   }
 
+  /** What a manifest leads to turned out to be damaged or gone. */
+  def damaged(manifest: Manifest): Unit = trust.failed(manifest.file)
+
   /** A manifest was written that may have had a damaged namesake. */
   def renewed(manifest: Manifest): Unit = trust.renewed(manifest.file)
 
@@ -81,7 +84,7 @@ final class Recovery(
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
       Lineage.of(store, target)(_ => false)
-      Recovered(StateTables.heap(assigner, 0L, families.initial))
+      Recovered(StateTables.heap(assigner, 0L, families.initial, host = host))
     } else {
       val there = Listed(store)
       val all = there.manifests.filter(_.version <= latest.version)

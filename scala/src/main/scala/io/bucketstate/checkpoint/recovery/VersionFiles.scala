@@ -13,9 +13,8 @@ import io.bucketstate.checkpoint.changelog.{
   TailChangelog
 }
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.RecordPlaces
-import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.table.{LoadHost, StateTables}
 
 /**
@@ -60,8 +59,7 @@ private[checkpoint] final class VersionFiles(
     val names = counts.map { case (descriptor, _) => descriptor.id -> descriptor.name }.toMap
     val loader = new BucketFiles(
       counts.map { case (descriptor, keys) => descriptor.id -> keys }.toMap,
-      () => runs.readers,
-      manifest.fold(Seq.empty[Run])(_.runs),
+      manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
       tail,
       onDamage,
       (family, found) => {

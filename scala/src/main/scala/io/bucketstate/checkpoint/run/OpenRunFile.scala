@@ -18,6 +18,12 @@ private[checkpoint] abstract class OpenRunFile(path: Path) extends AutoCloseable
     users += 1
   }
 
+  /** The same if it is open; false, and nothing is held, if it is not. */
+  private[run] def tryHold(): Boolean = synchronized {
+    if (users > 0) users += 1
+    users > 0
+  }
+
   private[run] def release(): Unit = synchronized {
     users -= 1
     if (users == 0) {

@@ -6,7 +6,7 @@ import java.util.Comparator
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, StorageErrors}
+import io.bucketstate.checkpoint.io.{FileStore, StorageErrors}
 
 /**
  * All that a store needs to read and write runs, made when it is first used: a store that neither
@@ -16,7 +16,7 @@ import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, StorageErrors}
  */
 final class RunAccess(
     store: FileStore,
-    codec: BlockCodec,
+    options: SstOptions,
     newFolder: () => WorkFolder,
     maxFileBytes: Long,
     clock: Clock = Clock.systemUTC()
@@ -58,7 +58,7 @@ final class RunAccess(
     private val folder = newFolder()
     val local: LocalRuns = new LocalRuns(store, folder, clock)
     val readers: RunReaders = new RunReaders(local)
-    val writer: RunWriter = new RunWriter(store, local, SstOptions(codec), maxFileBytes)
+    val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
 
     def close(): Unit =
       try readers.close()

@@ -42,11 +42,14 @@ private[checkpoint] final class RunFileReader private (
     cursor(first, RunFormat.prefix(span.family, span.last), -1)
   }
 
-  /** What the file says of a key. */
-  def get(family: Int, bucket: Int, key: Array[Byte]): Lookup = {
-    requireOpen()
-    val wanted = RunFormat.keyOf(family, bucket, key)
-    if (isFiltered(wanted)) Lookup.Absent
+  /**
+   * What the file says of a key. The caller holds it open.
+   *
+   * @param wanted the key as files of runs have it
+   * @param hash   of that, as filters want it
+   */
+  def get(wanted: Array[Byte], hash: Long): Lookup =
+    if (isFiltered(hash)) Lookup.Absent
     else {
       val found = damage.guard("index or a data block") {
         indexed().find(wanted) match {
@@ -57,7 +60,6 @@ private[checkpoint] final class RunFileReader private (
       if (found eq Lookup.Absent) filterIsWanted = layout.filter != null
       found
     }
-  }
 
   /** Bytes of heap that it keeps, to be quick. */
   def heapBytes: Long = {
@@ -89,7 +91,7 @@ private[checkpoint] final class RunFileReader private (
     now
   }
 
-  private def isFiltered(wanted: Array[Byte]): Boolean = filterIsWanted && {
+  private def isFiltered(hash: Long): Boolean = filterIsWanted && {
     var now = filter
     if (now == null) {
       val read = SstFilter.of(blocks.read(layout.filter, "filter"))
@@ -99,7 +101,7 @@ private[checkpoint] final class RunFileReader private (
         filter = now
       }
     }
-    now != null && !now.mayHave(Xxph3.hash(wanted, wanted.length))
+    now != null && !now.mayHave(hash)
   }
 
   private def search(block: ByteSlice, wanted: Array[Byte]): Lookup = {

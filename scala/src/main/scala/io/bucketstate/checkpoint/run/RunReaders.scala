@@ -25,9 +25,9 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
   def scanAll(newestFirst: Seq[Run], dropRemovals: Boolean): RecordCursor =
     merged(newestFirst, _ => true, _.scanAll(), dropRemovals)
 
-  /** What these runs, newest first, say of a key. Verifies the blocks that it reads, and no others. */
-  def get(newestFirst: Seq[Run], family: Int, bucket: Int, key: Array[Byte]): Lookup =
-    Lookup.combined(new Answers(newestFirst.iterator, family, bucket, key))
+  /** What these files say of a key. Verifies the blocks that it reads, and no others. */
+  def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup =
+    Lookup.combined(new Answers(files.of(family, bucket), RunFormat.keyOf(family, bucket, key)))
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
   def retain(names: Set[String]): Unit = open.retain(names)
@@ -40,27 +40,19 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
 
   def close(): Unit = open.close()
 
-  /** What each file that may have a key says of it; none is asked before its answer is wanted. */
-  private final class Answers(runs: Iterator[Run], family: Int, bucket: Int, key: Array[Byte])
+  /** What each file says of a key; none is asked before its answer is wanted. */
+  private final class Answers(files: Array[FilesByBucket.Slot], wanted: Array[Byte])
       extends AbstractIterator[Lookup] {
-    private[this] var files = Iterator[RunFile]()
-    private[this] var file: RunFile = _ // to be asked next, once it is found
+    private[this] val hash = Xxph3.hash(wanted, wanted.length)
+    private[this] var following = 0
 
-    def hasNext: Boolean = {
-      while (file == null && (files.hasNext || runs.hasNext))
-        if (!files.hasNext) files = runs.next().files.iterator
-        else {
-          val some = files.next()
-          if (some.holds(family, bucket)) file = some
-        }
-      file != null
-    }
+    def hasNext: Boolean = following < files.length
 
     def next(): Lookup = {
       if (!hasNext) throw new NoSuchElementException("all files were asked")
-      val reader = open.held(file)
-      file = null
-      try reader.get(family, bucket, key)
+      val reader = files(following).held(open.held)
+      following += 1
+      try reader.get(wanted, hash)
       finally reader.release()
     }
   }

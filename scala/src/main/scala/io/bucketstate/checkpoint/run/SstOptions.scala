@@ -11,5 +11,5 @@ import io.bucketstate.checkpoint.io.BlockCodec
 final case class SstOptions(codec: BlockCodec, blockBytes: Int = SstOptions.BlockBytes)
 
 object SstOptions {
-  val BlockBytes: Int = 16 * 1024
+  val BlockBytes: Int = 4 * 1024
 }

@@ -26,7 +26,10 @@ final case class SnapshotSituation(
 final case class SnapshotPlan(maxVersions: Int, maxBytes: Long, compactsBeside: Boolean = true) {
 
   def isDue(now: SnapshotSituation): Boolean =
-    !now.running && now.committed > now.covered && lag(now.committed - now.covered, now.bytes) >= 1
+    isPossible(now) && lag(now.committed - now.covered, now.bytes) >= 1
+
+  /** Whether one could be taken that covers more. */
+  def isPossible(now: SnapshotSituation): Boolean = !now.running && now.committed > now.covered
 
   /** How much lies behind the newest manifest, in versions or bytes, whichever is more: 1 is due. */
   def lag(versions: Long, bytes: Long): Double =

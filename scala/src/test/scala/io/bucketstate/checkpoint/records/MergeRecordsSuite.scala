@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
-import io.bucketstate.checkpoint.run.{BucketSpan, RunReaders, VersionSpan}
+import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders, VersionSpan}
 import io.bucketstate.table.{Record, RecordOp}
 import io.bucketstate.testkit._
 
@@ -133,7 +133,12 @@ class MergeRecordsSuite extends AnyFunSuite {
             assert(drain(readers.scan(newestFirst, span, dropRemovals = true)) == expected)
           }
           (0 until 30).foreach { key =>
-            val found = readers.get(newestFirst, Family, key % numBuckets, Array(key.toByte))
+            val found = readers.get(
+              new FilesByBucket(newestFirst),
+              Family,
+              key % numBuckets,
+              Array(key.toByte)
+            )
             val value = found match {
               case Lookup.Found(record) => Some(record.drop(Record.keyEnd(record)).toSeq)
               case Lookup.Appended(_)   => fail("nothing is below the oldest run")

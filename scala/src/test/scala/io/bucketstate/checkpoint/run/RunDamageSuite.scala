@@ -128,7 +128,7 @@ class RunDamageSuite extends AnyFunSuite {
         val scanned = opened(r => drain(r.scanAll()))
         scanned.foreach(found => assert(found == content, s"byte $i, bit $bit"))
         val at = s"byte $i, bit $bit"
-        val lookedUp = searched(r => areRight(r.get(Seq(run), _, _, _), at))
+        val lookedUp = searched(r => areRight(r.get(new FilesByBucket(Seq(run)), _, _, _), at))
         if (scanned.isEmpty) scans += 1
         if (!lookedUp) lookups += 1
         if (scanned.nonEmpty && lookedUp) unseen += i

@@ -53,6 +53,9 @@ class RunFileReaderSuite extends AnyFunSuite {
     }
   }
 
+  private def asked(reader: RunFileReader, place: Place): Lookup =
+    LookUp.in(reader, place._1, place._2, keyOf(place))
+
   /** @param every one key of so many is looked up, and its neighbours */
   private def saysTheSame(content: Content, file: RunFile, local: LocalRuns, every: Int): Unit = {
     val some = content.keysIterator.zipWithIndex.collect {
@@ -62,13 +65,13 @@ class RunFileReaderSuite extends AnyFunSuite {
     assert(native.size == content.size)
     Using.resource(RunFileReader.open(file, local)) { ours =>
       def looksUp(): Unit = some.foreach { case p @ (family, bucket, _) =>
-        val found = told(ours.get(family, bucket, keyOf(p)))
+        val found = told(asked(ours, p))
         assert(found == native.get(RunFormat.keyOf(family, bucket, keyOf(p)).toSeq), p)
         assert(found.nonEmpty, p)
       }
       looksUp()
       strangers(some, content).foreach { p =>
-        assert(ours.get(p._1, p._2, keyOf(p)) == Lookup.Absent, p)
+        assert(asked(ours, p) == Lookup.Absent, p)
       }
       looksUp() // now with the filter, if there is one
       val all = drain(ours.scanAll()) == content
@@ -129,8 +132,8 @@ class RunFileReaderSuite extends AnyFunSuite {
       val file = ForeignSst.before(store, content, compression, blockBytes).files.head
       saysTheSame(content, file, local, every = 7)
       Using.resource(RunFileReader.open(file, local)) { reader =>
-        val index = { reader.get(0, 0, Array(5)); reader.heapBytes }
-        reader.get(0, 0, Array(6))
+        val index = { LookUp.in(reader, 0, 0, Array(5)); reader.heapBytes }
+        LookUp.in(reader, 0, 0, Array(6))
         assert(reader.heapBytes > index + content.size, "the filter is used")
       }
     }
@@ -177,13 +180,13 @@ class RunFileReaderSuite extends AnyFunSuite {
       val local = new LocalRuns(store, WorkFolder(folder, temporary = true))
       Using.resource(new RunReaders(local)) { readers =>
         GoldenRuns.state.foreach { case (p @ (family, bucket, _), value) =>
-          readers.get(golden.runs, family, bucket, keyOf(p)) match {
+          readers.get(new FilesByBucket(golden.runs), family, bucket, keyOf(p)) match {
             case Lookup.Found(r) => assert(r.drop(1).toSeq == keyOf(p).toSeq ++ value.get, p)
             case other           => fail(s"$p: $other")
           }
         }
         GoldenRuns.newest.foreach { case (p @ (family, bucket, _), value) =>
-          val found = readers.get(golden.runs, family, bucket, keyOf(p))
+          val found = readers.get(new FilesByBucket(golden.runs), family, bucket, keyOf(p))
           assert((found == Lookup.Removed) == value.isEmpty, p)
         }
       }
@@ -197,7 +200,7 @@ class RunFileReaderSuite extends AnyFunSuite {
         .write(VersionSpan(1, 9), cursor(content), oldest = false)
       Using.resource(new RunReaders(local)) { readers =>
         def getAll(more: Seq[Byte], there: Boolean): Unit = content.keysIterator.foreach { p =>
-          val found = readers.get(Seq(run), p._1, p._2, keyOf(p) ++ more)
+          val found = readers.get(new FilesByBucket(Seq(run)), p._1, p._2, keyOf(p) ++ more)
           assert((found != Lookup.Absent) == there)
         }
         assert(readers.heapBytes == 0)
@@ -257,7 +260,7 @@ class RunFileReaderSuite extends AnyFunSuite {
       val cut = Run(VersionSpan(1, 9), Seq(file.copy(bytes = length.toLong)))
       Using.resource(new RunReaders(local)) { readers =>
         val e = intercept[CorruptException] {
-          readers.get(Seq(cut), place._1, place._2, keyOf(place))
+          readers.get(new FilesByBucket(Seq(cut)), place._1, place._2, keyOf(place))
         }
         assert(e.file.endsWith(file.name), length)
       }

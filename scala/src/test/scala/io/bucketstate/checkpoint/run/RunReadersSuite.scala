@@ -27,7 +27,7 @@ class RunReadersSuite extends AnyFunSuite {
         reader.close()
         assert(drain(reader.scanAll()) == content)
         val (place, value) = content.head
-        val found = reader.get(place._1, place._2, keyOf(place))
+        val found = LookUp.in(reader, place._1, place._2, keyOf(place))
         assert(found.isInstanceOf[Lookup.Found] == value.nonEmpty)
         reader.release()
         assertThrows[IllegalStateException](reader.scanAll())
@@ -49,7 +49,7 @@ class RunReadersSuite extends AnyFunSuite {
               try
                 while (!over.get) {
                   assert(drain(readers.scanAll(Seq(run), dropRemovals = false)) == content)
-                  some.foreach(p => readers.get(Seq(run), p._1, p._2, keyOf(p)))
+                  some.foreach(p => readers.get(new FilesByBucket(Seq(run)), p._1, p._2, keyOf(p)))
                 }
               catch { case e: Throwable => failure.compareAndSet(null, e) }
             )

@@ -69,7 +69,7 @@ class RunSuite extends AnyFunSuite {
           )
         }
         expected.foreach { case (p, value) =>
-          readers.get(Seq(run), p._1, p._2, keyOf(p)) match {
+          readers.get(new FilesByBucket(Seq(run)), p._1, p._2, keyOf(p)) match {
             case Lookup.Absent      => fail(s"$p is not found")
             case Lookup.Appended(_) => fail(s"$p is appended to")
             case Lookup.Removed     => assert(value.isEmpty)
@@ -77,7 +77,7 @@ class RunSuite extends AnyFunSuite {
               assert(value.map(v => (keyOf(p) ++ v).toSeq).contains(r.drop(1).toSeq))
           }
           val absent = keyOf(p) :+ 7.toByte
-          assert(readers.get(Seq(run), p._1, p._2, absent) == Lookup.Absent)
+          assert(readers.get(new FilesByBucket(Seq(run)), p._1, p._2, absent) == Lookup.Absent)
         }
       }
     }
@@ -109,7 +109,7 @@ class RunSuite extends AnyFunSuite {
           assert(drain(readers.scanAll(Seq(again), dropRemovals = false)) == expected)
         }
         merged(newestFirst, dropRemovals = false).foreach { case (p, value) =>
-          val found = readers.get(runs, p._1, p._2, keyOf(p))
+          val found = readers.get(new FilesByBucket(runs), p._1, p._2, keyOf(p))
           assert(found.isInstanceOf[Lookup.Found] == value.nonEmpty)
         }
       }

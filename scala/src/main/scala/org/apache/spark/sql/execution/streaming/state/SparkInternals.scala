@@ -5,6 +5,7 @@ import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.spark.internal.config
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
@@ -63,6 +64,16 @@ object SparkInternals {
 
   /** The driver's, if this is its process. */
   def activeContext: Option[SparkContext] = SparkContext.getActive
+
+  /** Bytes of the heap that Spark leaves to user code: what is neither its own reserve nor a region of its. */
+  def userMemory: Long = {
+    val conf = Option(SparkEnv.get).fold(new SparkConf())(_.conf)
+    val usable = Runtime.getRuntime.maxMemory - ReservedBytes
+    Math.max(0L, (usable * (1 - conf.get(config.MEMORY_FRACTION))).toLong)
+  }
+
+  /** What `UnifiedMemoryManager` sets aside, privately. */
+  private final val ReservedBytes = 300L << 20
 
   /** A new folder in Spark's local folders. */
   def newLocalFolder(): File = {

@@ -1,0 +1,63 @@
+package io.bucketstate.checkpoint.manifest
+
+import java.util.Arrays
+
+import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
+import io.bucketstate.error.{CorruptException, MissingException}
+import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordSink}
+
+/**
+ * The state at a manifest's version as its runs have it. Files are opened when they are first asked, and must be
+ * there as long as anybody asks.
+ *
+ * @param readers  opens the runs
+ * @param onDamage is told when a run turns out to be damaged or gone
+ */
+final class ManifestState(
+    val manifest: Manifest,
+    readers: () => RunReaders,
+    onDamage: () => Unit
+) extends ColdState {
+  private[this] val counts =
+    manifest.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
+  private[this] val files = new FilesByBucket(manifest.runs)
+
+  override val version: Long = manifest.version
+
+  /** The files it reads. */
+  def fileNames: Set[String] = manifest.fileNames
+
+  override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
+
+  override def find(family: Int, key: RecordBuffer): Array[Byte] = lookUp(family, key) match {
+    case Lookup.Found(found) => found
+    case _                   => null
+  }
+
+  /** What all runs together say of a key. */
+  def lookUp(family: Int, key: RecordBuffer): Lookup =
+    if (files.isEmpty) Lookup.Absent
+    else {
+      val record = key.toKeyRecord
+      val bytes = Arrays.copyOfRange(record, Record.keyStart(record), record.length)
+      noting(readers().get(files, family, key.bucket, bytes))
+    }
+
+  override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
+    val span = BucketSpan(family, bucket, bucket)
+    if (manifest.runs.exists(_.files.exists(_.overlaps(span)))) noting {
+      val cursor = readers().scan(manifest.runs, span, dropRemovals = true)
+      try while (cursor.advance()) sink(cursor.record, cursor.op)
+      finally cursor.close()
+    }
+  }
+
+  private def noting[A](read: => A): A =
+    try read
+    catch {
+      case e @ (_: CorruptException | _: MissingException) =>
+        onDamage()
+        throw e
+    }
+}

@@ -1,0 +1,153 @@
+package io.bucketstate.memory
+
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.{AtomicLong, AtomicReference}
+
+import scala.jdk.CollectionConverters._
+
+import io.bucketstate.error.InvalidException
+
+/** A store's state in memory, as the limit sees it. */
+trait MemoryUser {
+
+  /** Heap it takes now, an estimate. Any thread. */
+  def bytes: Long
+
+  /**
+   * Lets go of what files have, too, until about so many bytes are free or nothing more can go. Does nothing
+   * while a task writes. Any thread.
+   */
+  def shrink(bytes: Long): Unit
+}
+
+/**
+ * Heap that the state of all stores of this process takes, held against a limit: the sum of what they last
+ * told. Thread-safe; what it is told with each batch costs the same for every number of stores, unless the sum is
+ * above the limit.
+ *
+ * The idea is that of Flink's managed memory and of Spark's bounded RocksDB memory: one budget for all stores of
+ * an executor, because nobody can say beforehand which will need it.
+ *
+ * @param nanos a clock for durations
+ */
+final class MemoryTracker(nanos: () => Long) {
+  import MemoryTracker._
+
+  private[this] val accounts = ConcurrentHashMap.newKeySet[Account]()
+  private[this] val sum = new AtomicLong
+  private[this] val lowest = new AtomicReference[Limit](Limit.None)
+
+  /** Bytes of all stores. */
+  def total: Long = sum.get
+
+  /** Bytes they may have: the least that one of them was opened with. */
+  def limit: Long = lowest.get.bytes
+
+  def stores: Int = accounts.size
+
+  /**
+   * A store begins to count.
+   *
+   * @param limit   bytes that all stores may have
+   * @param setting what the limit was made of, for messages
+   */
+  def register(user: MemoryUser, limit: Long, setting: String): Account = {
+    val account = new Account(user, Limit(limit, setting))
+    accounts.add(account)
+    newLimit()
+    account
+  }
+
+  private def newLimit(): Unit = accounts.synchronized {
+    lowest.set(accounts.asScala.iterator.map(_.own).minByOption(_.bytes).getOrElse(Limit.None))
+  }
+
+  /** What one store has told of itself. */
+  final class Account private[MemoryTracker] (user: MemoryUser, limits: Limit) {
+    private[MemoryTracker] val own = limits
+    private[this] val told = new AtomicLong
+    @volatile private[MemoryTracker] var lastUse: Long = nanos()
+    @volatile private[this] var closed = false
+
+    /** Whether more may be taken in that need not be there. */
+    def hasRoom: Boolean = {
+      tell()
+      total < limit * Room
+    }
+
+    /** Throws when one version's changes are more than may be in memory. */
+    def requireRoom(changes: Long): Unit = {
+      val allowed = lowest.get
+      if (changes > allowed.bytes) throw tooLarge(changes, allowed)
+    }
+
+    /** A version was committed. Where there is too much in memory now, some of it leaves. */
+    def committed(): Unit = {
+      lastUse = nanos()
+      tell()
+      if (total > limit) {
+        idle.foreach(other => if (total > limit) other.shrinkBy(total - limit))
+        if (total > limit) shrinkBy(EvictionPolicy.shareOf(told.get, total, limit))
+      }
+    }
+
+    /** Whether there is too much all the same. */
+    def isShort: Boolean = total > limit
+
+    /** Takes the sum as it is now. */
+    def tell(): Unit = {
+      set(user.bytes)
+      // What another thread has just asked for must not stay in the sum for ever.
+      if (closed) set(0L)
+    }
+
+    /** The store does not count any more. */
+    def close(): Unit = {
+      closed = true
+      accounts.remove(this)
+      set(0L)
+      newLimit()
+    }
+
+    private[MemoryTracker] def shrinkBy(bytes: Long): Unit = {
+      user.shrink(bytes)
+      tell()
+    }
+
+    private def set(bytes: Long): Unit = {
+      sum.addAndGet(bytes - told.getAndSet(bytes))
+      ()
+    }
+
+    /** Stores that no batch has come to for long, the longest first. */
+    private def idle: Seq[Account] = {
+      val since = nanos() - IdleNanos
+      accounts.asScala.iterator
+        .filter(other => (other ne this) && other.lastUse - since < 0)
+        .toSeq
+        .sortBy(_.lastUse - since)
+    }
+  }
+}
+
+object MemoryTracker {
+
+  /** Loads that can wait stop at this share of the limit. */
+  private final val Room = 0.9
+
+  private final val IdleNanos = 60L * 1000 * 1000 * 1000
+
+  private[memory] final case class Limit(bytes: Long, setting: String)
+
+  private[memory] object Limit {
+    val None: Limit = Limit(Long.MaxValue, "")
+  }
+
+  private def tooLarge(changes: Long, limit: Limit): InvalidException =
+    new InvalidException(
+      s"One batch changed $changes bytes of state in one partition, and has not ended, but all state in this " +
+        s"executor may take ${limit.bytes} bytes of heap (${limit.setting})",
+      "Let a batch read less (maxFilesPerTrigger, maxOffsetsPerTrigger), use more partitions, or raise that " +
+        "setting, and the heap with it. Nothing of the batch was committed."
+    )
+}

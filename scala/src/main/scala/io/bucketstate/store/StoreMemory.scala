@@ -1,0 +1,112 @@
+package io.bucketstate.store
+
+import java.util.ArrayDeque
+import java.util.concurrent.atomic.LongAdder
+
+import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
+import io.bucketstate.table.{BucketResidence, StateTable}
+
+/**
+ * What one store has in memory, and how it comes to have less. Thread-safe.
+ *
+ * @param besides heap that is held for the store outside its table
+ * @param flush   asks for a snapshot at once: what it holds can leave memory then
+ */
+private[bucketstate] final class StoreMemory(
+    keeper: TableKeeper,
+    besides: () => Long,
+    flush: () => Unit,
+    config: StoreConfig,
+    host: StoreHost,
+    ticker: Ticker
+) extends MemoryUser {
+  import StoreMemory._
+
+  private[this] val (limit, setting) =
+    HeapLimit.of(config.maxMemory, Runtime.getRuntime.maxMemory, host.spareableHeap)
+  private[this] val account = Tracker.register(this, limit, setting)
+  private[this] val commits = new ArrayDeque[(Long, Long)]() // versions in use of late, and when
+  private[this] val evictions = new LongAdder
+  private[this] val evictedBytes = new LongAdder
+  private[this] val flushes = new LongAdder
+  private[this] var lookUpsBefore = 0L
+
+  override def bytes: Long = keeper.memoryBytes + besides()
+
+  /** Whether buckets may be loaded whole. */
+  def hasRoom: Boolean = account.hasRoom
+
+  def requireRoom(changes: Long): Unit = account.requireRoom(changes)
+
+  /** A version of the table was committed: where there is too much in memory, some of it leaves. */
+  def committed(table: StateTable): Unit = {
+    remember(table.newest)
+    account.committed()
+    if (account.isShort && needsFlush(table)) {
+      flushes.increment()
+      flush()
+    }
+  }
+
+  override def shrink(bytes: Long): Unit = keeper.whenIdle { table =>
+    val families = table.families.iterator.map(f => f.spec.id -> f).toMap
+    var freed = 0L
+    table.settle()
+    val order = EvictionPolicy.inOrder(residences(table), inUseFrom(table))
+    order.iterator.takeWhile(_ => freed < bytes).foreach { bucket =>
+      freed += families(bucket.family).evict(bucket.bucket)
+      evictions.increment()
+    }
+    evictedBytes.add(freed)
+  }
+
+  private def residences(table: StateTable): Seq[BucketResidence] =
+    table.families.filter(_.canEvict).flatMap(f => (0 until config.numBuckets).map(f.residence))
+
+  /** Figures since the last call, and of now. */
+  def drainFigures(table: StateTable): Map[MetricKey, Long] = {
+    val lookUps = table.families.iterator.map(_.lookUps).sum
+    // A table that was loaded anew counts from 0.
+    val since = if (lookUps < lookUpsBefore) lookUps else lookUps - lookUpsBefore
+    lookUpsBefore = lookUps
+    Map(
+      MetricKey.MemoryLimit -> Tracker.limit / Math.max(1, Tracker.stores),
+      MetricKey.Evictions -> evictions.sumThenReset(),
+      MetricKey.EvictedBytes -> evictedBytes.sumThenReset(),
+      MetricKey.ColdBuckets -> table.families.iterator.map(_.notWhole.toLong).sum,
+      MetricKey.ColdReads -> since,
+      MetricKey.MemoryFlushes -> flushes.sumThenReset()
+    )
+  }
+
+  def close(): Unit = account.close()
+
+  /** Where what cannot leave is a good part of the limit, a snapshot makes it so that it can. */
+  private def needsFlush(table: StateTable): Boolean = {
+    val kept = residences(table).iterator.map(b => b.bytes - b.evictable).sum
+    kept > Tracker.limit / Tracker.stores / FlushShare
+  }
+
+  private def remember(version: Long): Unit = if (config.preventEvictionMs > 0)
+    commits.synchronized {
+      val now = ticker.nanos
+      commits.addLast(version -> now)
+      while (now - commits.peekFirst()._2 > config.preventEvictionMs * 1000000L)
+        commits.removeFirst()
+    }
+
+  /** Of the versions within the time that keeps buckets in memory the oldest; no version if there is no such time. */
+  private def inUseFrom(table: StateTable): Long =
+    if (config.preventEvictionMs == 0) Long.MaxValue
+    else commits.synchronized(Option(commits.peekFirst()).fold(table.newest + 1)(_._1))
+}
+
+private[bucketstate] object StoreMemory {
+
+  /** Of all queries of this process. */
+  val Tracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
+
+  /** The part of a store's share of the limit that a snapshot must promise to make free. */
+  private final val FlushShare = 4
+}

@@ -1,0 +1,11 @@
+package io.bucketstate.checkpoint.run
+
+import io.bucketstate.checkpoint.records.Lookup
+
+/** Asks one file for a key, as `RunReaders` does. */
+private[run] object LookUp {
+  def in(reader: RunFileReader, family: Int, bucket: Int, key: Array[Byte]): Lookup = {
+    val wanted = RunFormat.keyOf(family, bucket, key)
+    reader.get(wanted, Xxph3.hash(wanted, wanted.length))
+  }
+}

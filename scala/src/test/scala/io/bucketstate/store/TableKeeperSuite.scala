@@ -1,0 +1,90 @@
+package io.bucketstate.store
+
+import java.util.UUID
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.table.{FamilySpec, RecordBuffer, Scans, StateTable, StateTables}
+import io.bucketstate.testkit.{Changes, MapCold}
+
+/** Which snapshots become a table's cold part: those of the very versions that it was made of. */
+class TableKeeperSuite extends AnyFunSuite {
+  private val assigner = new BucketAssigner(2)
+  private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
+
+  private final class Room {
+    val keeper: TableKeeper =
+      new TableKeeper((v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))), 2)
+
+    /** Makes the version after this one: each adds a key. */
+    def commit(version: Int, attempt: String = ""): StateTable = {
+      val table = keeper.openForWrite(version.toLong, None).table
+      val buffer = new RecordBuffer(assigner)
+      buffer.key(s"k$version".getBytes, BucketKey.Whole)
+      table.families.head.put(buffer)
+      keeper.committed(table, idOf(version + 1, attempt), None)
+      table
+    }
+
+    def idOf(version: Int, attempt: String = ""): UUID =
+      UUID.nameUUIDFromBytes(s"$version$attempt".getBytes)
+
+    /** Announces a snapshot; whether the table took it. */
+    def takes(version: Int, attempt: String = "", keys: Int = -1): Boolean = {
+      val size = if (keys < 0) version else keys
+      val cold =
+        new MapCold(version.toLong, (0 until size).map(n => s"k$n" -> "").toMap, assigner)
+      keeper.advance(Attempt(version.toLong), Some(idOf(version, attempt)), cold)
+      keeper.coldParts.contains(cold)
+    }
+  }
+
+  test("a snapshot of a version that memory holds, or of one that it held not long ago") {
+    val room = new Room
+    (0 until 10).foreach(room.commit(_))
+    assert(room.takes(3))
+    assert(room.takes(10))
+    assert(!room.takes(9), "there is a newer one")
+    assert(!room.takes(11), "there is no such version")
+  }
+
+  test("not one of another attempt, nor one with another number of keys") {
+    val room = new Room
+    (0 until 4).foreach(room.commit(_))
+    assert(!room.takes(2, attempt = "another"))
+    assert(!room.takes(2, keys = 1))
+    assert(room.takes(2))
+  }
+
+  test("not one of a version that was rolled back since, nor of what came before a reload") {
+    val room = new Room
+    (0 until 4).foreach(room.commit(_))
+    room.keeper.openForWrite(3, None)
+    assert(!room.takes(4))
+    room.commit(3, attempt = "again")
+    assert(!room.takes(4))
+    assert(room.takes(4, attempt = "again"))
+    room.keeper.forget()
+    room.keeper.openForWrite(4, None)
+    assert(!room.takes(4, attempt = "again"))
+  }
+
+  test("what was announced of a version that is rolled back is forgotten") {
+    val room = new Room
+    (0 until 4).foreach(room.commit(_))
+    assert(room.takes(4))
+    val table = room.commit(3, attempt = "again")
+    assert(table.coldParts.isEmpty && room.takes(4, attempt = "again"))
+  }
+
+  test("files of a table that was dropped stay as long as somebody holds it") {
+    val room = new Room
+    val table = (0 until 4).map(room.commit(_)).last
+    assert(room.takes(4))
+    room.keeper.forget()
+    assert(room.keeper.coldParts == table.coldParts && table.coldParts.nonEmpty)
+  }
+}

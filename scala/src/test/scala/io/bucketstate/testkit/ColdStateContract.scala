@@ -1,0 +1,116 @@
+package io.bucketstate.testkit
+
+import java.util.concurrent.{Callable, Executors}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp}
+
+/** What every `ColdState` guarantees, by the numbers of its contract. */
+abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
+  private type Model = Map[String, String]
+
+  private val assigner = new BucketAssigner(numBuckets)
+
+  /**
+   * The state that a history of changes to family 0 leads to; None removes a key. Version n is the state after n
+   * changes.
+   */
+  def withCold(history: Seq[Map[String, Option[String]]])(body: ColdState => Unit): Unit
+
+  private def random(seed: Int): Seq[Map[String, Option[String]]] = {
+    val random = new Random(seed.toLong)
+    Seq.fill(1 + random.nextInt(8)) {
+      Seq
+        .fill(1 + random.nextInt(40)) {
+          s"key-${random.nextInt(60)}" ->
+            Option.when(random.nextInt(3) > 0)("v" * random.nextInt(50))
+        }
+        .toMap
+    }
+  }
+
+  private def modelOf(history: Seq[Map[String, Option[String]]]): Model =
+    history.flatten.foldLeft(Map.empty: Model) {
+      case (model, (key, Some(value))) => model.updated(key, value)
+      case (model, (key, None))        => model.removed(key)
+    }
+
+  private def buffer(key: String): RecordBuffer = {
+    val buffer = new RecordBuffer(assigner)
+    buffer.key(key.getBytes, BucketKey.Whole)
+    buffer
+  }
+
+  private def found(cold: ColdState, family: Int): Model =
+    (0 until 60)
+      .map(n => s"key-$n")
+      .flatMap { key =>
+        Option(cold.find(family, buffer(key))).map { record =>
+          assert(buffer(key).sameKey(record))
+          key -> new String(record.drop(Record.keyEnd(record)))
+        }
+      }
+      .toMap
+
+  private def scanned(cold: ColdState, family: Int): Model =
+    (0 until numBuckets)
+      .map { bucket =>
+        val content = mutable.Map.empty[String, String]
+        cold.scan(
+          family,
+          bucket,
+          (record, op) => {
+            val key = new String(record.slice(Record.keyStart(record), Record.keyEnd(record)))
+            val value = new String(record.drop(Record.keyEnd(record)))
+            assert(buffer(key).bucket == bucket, "2")
+            op match {
+              case RecordOp.Put    => content(key) = value
+              case RecordOp.Remove => content -= key
+              case _               => content(key) = content.getOrElse(key, "") + value
+            }
+          }
+        )
+        content.toMap
+      }
+      .fold(Map.empty: Model)(_ ++ _)
+
+  for (seed <- 1 to 8)
+    test(s"1 to 4: look-ups, scans and counts are of one state and stay so, seed $seed") {
+      val history = random(seed)
+      withCold(history) { cold =>
+        val model = modelOf(history)
+        assert(cold.version == history.size)
+        for (_ <- 1 to 2) {
+          assert(found(cold, 0) == model)
+          assert(scanned(cold, 0) == model)
+          assert(cold.keyCount(0) == model.size)
+        }
+      }
+    }
+
+  test("2 to 4: a family that it does not know has no keys") {
+    withCold(random(1)) { cold =>
+      assert(found(cold, 7).isEmpty && scanned(cold, 7).isEmpty && cold.keyCount(7) == 0)
+    }
+  }
+
+  test("5: several threads ask at a time") {
+    val history = random(2)
+    withCold(history) { cold =>
+      val pool = Executors.newFixedThreadPool(4)
+      try {
+        val asks = (1 to 16).map { n =>
+          val ask: Callable[Model] = () => if (n % 2 == 0) found(cold, 0) else scanned(cold, 0)
+          ask
+        }
+        assert(pool.invokeAll(asks.asJava).asScala.forall(_.get == modelOf(history)))
+      } finally pool.shutdown()
+    }
+  }
+}
