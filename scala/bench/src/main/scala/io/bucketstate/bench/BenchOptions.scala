@@ -25,6 +25,7 @@ final case class BenchOptions(
     tails: Seq[Int] = Seq(10, 100),
     jvms: Seq[RestartCondition] = RestartCondition.all,
     seed: Long = 42,
+    draw: KeyDraw = KeyDraw.Uniform,
     fileAccess: FileAccess = FileAccess.Own,
     settings: Seq[(String, String)] = Nil,
     workDir: Path = Paths.get(sys.props("java.io.tmpdir")),
@@ -53,6 +54,7 @@ object BenchOptions {
       |  --tails 10,100           changelogs since the newest snapshot, at restarts (10,100)
       |  --jvms bare,spark        whether Spark has run in a restart's JVM before (both)
       |  --seed S                 of the sequence of updates             (42)
+      |  --draw uniform|zipf      how the keys of a batch are drawn      (uniform)
       |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted
       |                           Hadoop file system for all             (nio)
       |  --conf KEY=VALUE         a Spark SQL setting for all providers, repeatable
@@ -78,9 +80,16 @@ object BenchOptions {
     case "--warm-up"   => options.copy(warmUp = count(name, value))
     case "--maintenance-every" => options.copy(maintenanceEvery = count(name, value))
     case "--rounds"            => options.copy(rounds = count(name, value))
-    case "--tails"      => options.copy(tails = list(value).map(count(name, _)).distinct.sorted)
-    case "--jvms"       => options.copy(jvms = list(value).map(RestartCondition.named).distinct)
-    case "--seed"       => options.copy(seed = count(name, value).toLong)
+    case "--tails" => options.copy(tails = list(value).map(count(name, _)).distinct.sorted)
+    case "--jvms"  => options.copy(jvms = list(value).map(RestartCondition.named).distinct)
+    case "--seed"  => options.copy(seed = count(name, value).toLong)
+    case "--draw"  =>
+      val draw = KeyDraw.all.find(_.name == value).getOrElse {
+        throw new IllegalArgumentException(
+          s"$name $value: one of ${KeyDraw.all.map(_.name).mkString(", ")}"
+        )
+      }
+      options.copy(draw = draw)
     case "--filesystem" =>
       val access = FileAccess.all.find(_.name == value).getOrElse {
         throw new IllegalArgumentException(

@@ -31,7 +31,7 @@ object LongRunBenchmark {
   }
 
   private def runSize(keys: Int, options: BenchOptions, folder: WorkFolder): Seq[LongRunResult] = {
-    val workload = new Workload(keys, options.updates, options.seed)
+    val workload = new Workload(keys, options.updates, options.seed, options.draw)
     val expectedSum = workload.expectedSum(options.batches)
     options.contenders.map { contender =>
       val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")

@@ -7,12 +7,48 @@ import org.apache.spark.sql.types.{BinaryType, LongType, StringType, StructType}
 import org.apache.spark.unsafe.Platform
 
 /**
+ * How the keys of a batch are drawn.
+ */
+sealed abstract class KeyDraw(val name: String) {
+
+  /** A key from 0 until `keys`. */
+  def next(random: SplittableRandom, keys: Int): Int
+}
+
+object KeyDraw {
+
+  /** Each as often as any other: nothing can be kept because it will come again. */
+  case object Uniform extends KeyDraw("uniform") {
+    override def next(random: SplittableRandom, keys: Int): Int = random.nextInt(keys)
+  }
+
+  /** Zipf's law with exponent 1: the n-th most frequent key comes 1/n times as often as the first. */
+  case object Zipf extends KeyDraw("zipf") {
+    override def next(random: SplittableRandom, keys: Int): Int = {
+      val rank = math.exp(random.nextDouble() * math.log(keys + 1.0)).toLong - 1
+      // The frequent ones are not neighbours.
+      ((math.min(rank, keys - 1L) * Scatter) % keys).toInt
+    }
+  }
+
+  val all: Seq[KeyDraw] = Seq(Uniform, Zipf)
+
+  /** A prime, so that no two ranks lead to the same key. */
+  private final val Scatter = 1000000007L
+}
+
+/**
  * The rows of a run: keys (long, string of 14), values (long, 100 random bytes), 168 bytes together.
  * The same seed gives the same sequence, so every provider sees the very same updates. Rows lie in
  * two flat arrays and are read through one row that moves over them, as Spark's operators reuse theirs:
  * filling the arrays is slow and is done between the timed sections, moving the row costs nothing.
  */
-final class Workload(val keys: Int, updates: Int, seed: Long) {
+final class Workload(
+    val keys: Int,
+    updates: Int,
+    seed: Long,
+    draw: KeyDraw = KeyDraw.Uniform
+) {
   import Workload._
 
   private val capacity = math.max(updates, 1)
@@ -28,7 +64,7 @@ final class Workload(val keys: Int, updates: Int, seed: Long) {
     val random = new SplittableRandom(seed + batch)
     var i = 0
     while (i < updates) {
-      writeKey(i, random.nextInt(keys).toLong)
+      writeKey(i, draw.next(random, keys).toLong)
       writeValue(i, random)
       i += 1
     }
