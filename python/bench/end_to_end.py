@@ -10,6 +10,7 @@ sum may be more than the batch).
 
     .venv/bin/python python/bench/end_to_end.py --keys 1000000 --rows 50000 --batches 30
     .venv/bin/python python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000
+    .venv/bin/python python/bench/end_to_end.py --keys 10000000 --heap 4g --preload-files 8
     .venv/bin/python python/bench/end_to_end.py --query join --keys 200000 --rows 20000
 """
 
@@ -46,6 +47,7 @@ PROVIDERS = {
     "bucketed": {"providerClass": "io.bucketstate.BucketedStateStoreProvider"},
 }
 PARTITIONS = 2
+HEAP = "6g"
 START = datetime(2024, 3, 1)
 BETWEEN_FILES = timedelta(minutes=1)
 
@@ -109,6 +111,7 @@ class Case:
 
     query: str
     partitions: int
+    heap: str = HEAP
 
 
 def write_input(folder: Path, keys: int, rows: int, preload: int, batches: int) -> None:
@@ -140,7 +143,7 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
     query = QUERIES[case.query]
     builder = (
         SparkSession.builder.master("local[2]")
-        .config("spark.driver.memory", "6g")
+        .config("spark.driver.memory", case.heap)
         .config("spark.sql.shuffle.partitions", str(case.partitions))
         .config("spark.ui.enabled", "false")
         .config("spark.jars", str(bucketstate.jar_path()))
@@ -177,6 +180,7 @@ def in_process(
     """The same in a process of its own, as after a restart."""
     command = [sys.executable, __file__]
     command += ["--query", case.query, "--partitions", str(case.partitions)]
+    command += ["--heap", case.heap]
     command += ["--run", provider, str(source), str(checkpoint)]
     done = subprocess.run(
         [*command, str(batches)], check=True, stdout=subprocess.PIPE, text=True, timeout=1800
@@ -184,12 +188,11 @@ def in_process(
     return [Batch(*times) for times in json.loads(done.stdout.splitlines()[-1])]
 
 
-def measure(case: Case, provider: str, files: Path, work: Path, restarts: int) -> Result:
+def measure(case: Case, provider: str, work: Path, not_counted: int, restarts: int) -> Result:
     """All batches of the first run, then restarts of one batch each."""
-    not_counted = QUERIES[case.query].preload_files + QUERIES[case.query].warm_up
     source, checkpoint = work / f"{provider}-in", work / f"{provider}-checkpoint"
     source.mkdir()
-    every = sorted(files.iterdir())
+    every = sorted((work / "files").iterdir())
     first = len(every) - restarts
     for file in every[:first]:
         shutil.copy2(file, source)
@@ -242,11 +245,14 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--restarts", type=int, default=2)
     parser.add_argument("--providers", default=",".join(PROVIDERS))
+    parser.add_argument("--heap", default=HEAP, help="of the one process, such as 4g")
+    parser.add_argument("--preload-files", type=int, help="batches that bring all keys")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     query = QUERIES[options.query]
-    case = Case(options.query, options.partitions)
+    case = Case(options.query, options.partitions, options.heap)
+    preload = options.preload_files or query.preload_files
     if options.run:
         provider, source, checkpoint, batches = options.run
         found = run(case, provider, Path(source), Path(checkpoint), int(batches))
@@ -255,9 +261,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bucketstate-end-to-end-") as folder:
         work = Path(folder)
         batches = query.warm_up + options.batches + options.restarts
-        write_input(work / "files", options.keys, options.rows, query.preload_files, batches)
+        write_input(work / "files", options.keys, options.rows, preload, batches)
         results = [
-            measure(case, name, work / "files", work, options.restarts)
+            measure(case, name, work, preload + query.warm_up, options.restarts)
             for name in options.providers.split(",")
         ]
     # What is wanted is said of the default.

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
-import io.bucketstate.store.{StillHeld, StoreCall, StoreHost}
+import io.bucketstate.store.{StillHeld, StoreCall, StoreHost, StoreMemory}
 
 /**
  * Spark as the program that a store is part of: its tasks, error classes, local folders, and the driver's
@@ -28,6 +28,7 @@ private[spark] final class SparkHost(
     validator: RowValidator,
     clock: Clock
 ) extends StoreHost {
+  SparkInternals.tellOfState(() => StoreMemory.Tracker.total)
 
   override def name: String = id.toString
 

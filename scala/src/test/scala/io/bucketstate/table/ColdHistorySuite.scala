@@ -30,21 +30,98 @@ class ColdHistorySuite extends AnyFunSuite {
       new History(buckets, keys, policy, lists, new Random(seed.toLong)).run(4000)
     }
 
+  for {
+    (name, policy) <- Seq("seldom" -> 1, "after each step" -> 0)
+    keys <- Seq(8, 300)
+    lists <- Seq(false, true)
+    seed <- 1 to 6
+  }
+    test(s"random histories after a restart, evicting $name: $keys keys, lists $lists, $seed") {
+      val random = new Random(seed.toLong)
+      new History(4, keys, policy, lists, random, isRestarted = true).run(2000)
+    }
+
+  /** The changes since a cold part, as the files after a manifest have them. */
+  private final class Tail(
+      override val cold: Option[MapCold],
+      written: Map[String, Option[String]],
+      keys: Long,
+      assigner: BucketAssigner
+  ) extends BucketLoader {
+    override def keyCount(family: Int): Long = keys
+
+    private def bucketOf(key: String): Int = {
+      val buffer = new RecordBuffer(assigner)
+      buffer.key(key.getBytes, BucketKey.Whole)
+      buffer.bucket
+    }
+
+    override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
+      written.filter(c => bucketOf(c._1) == bucket).foreach { case (key, value) =>
+        // A key that was put and removed again is removed without having been there.
+        if (value.isEmpty && key.hashCode % 2 == 0) sink(record(key, "for now"), RecordOp.Put)
+        sink(record(key, value.getOrElse("")), if (value.isEmpty) RecordOp.Remove else RecordOp.Put)
+      }
+
+    override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+      val own = key.toKeyRecord
+      written.get(new String(own.drop(Record.keyStart(own)))) match {
+        case Some(value) => value.map(record(keyOf(own), _)).orNull
+        case None        => cold.get.find(family, key)
+      }
+    }
+
+    private def record(key: String, value: String): Array[Byte] =
+      Record.of(key.getBytes, value.getBytes)
+
+    override def verifyRest(): Unit = ()
+    override def heldBytes: Long = 0L
+    override def verify(family: Int, found: Long): Unit = assert(found == keys)
+    override def loaded(family: Int): Unit = ()
+  }
+
   /** @param evicting how many of a hundred steps evict; 0 for all that can be, after each step */
   private final class History(
       numBuckets: Int,
       keys: Int,
       evicting: Int,
       multiValued: Boolean,
-      random: Random
+      random: Random,
+      isRestarted: Boolean = false
   ) {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
-    private val table = new VersionedTable(assigner, base)
+    private val before: Model =
+      if (isRestarted) someModel() else Map.empty
+    private val since: Map[String, Option[String]] =
+      if (isRestarted) someModel().map { case (k, v) => k -> Option.when(v.length % 3 > 0)(v) }
+      else Map.empty
+    private val first: Model = since.foldLeft(before) {
+      case (model, (key, Some(value))) => model.updated(key, value)
+      case (model, (key, None))        => model.removed(key)
+    }
+    private val host = new LoadHost {
+      override def failureOf(cause: Throwable): Throwable = cause
+      override def inUse(table: StateTable): Unit = ()
+      override def hasRoom: Boolean = random.nextInt(4) == 0
+      override def requireRoom(bytes: Long): Unit = ()
+      override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
+    }
+    private val table =
+      if (!isRestarted) new VersionedTable(assigner, base)
+      else {
+        val cold = new MapCold(base - 2, before, assigner)
+        new VersionedTable(
+          assigner,
+          base,
+          new Tail(Some(cold), since, first.size.toLong, assigner),
+          host
+        )
+      }
     private val family =
       table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued))
     private val buffer = new RecordBuffer(assigner)
-    private val models = mutable.Map[Long, Model](base -> Map.empty)
+    private val models = mutable.Map[Long, Model](base -> first)
     private var open: Option[Model] = None
     private val announced = mutable.ArrayBuffer.empty[MapCold]
     private val scans = mutable.ArrayBuffer.empty[HalfWay]
@@ -85,6 +162,9 @@ class ColdHistorySuite extends AnyFunSuite {
         case _                      => look()
       }
     }
+
+    private def someModel(): Model =
+      Seq.fill(random.nextInt(keys * 2))(someKey() -> "x" * (1 + random.nextInt(30))).toMap
 
     private def kept: Int = (table.newest - table.oldest).toInt + 1
 

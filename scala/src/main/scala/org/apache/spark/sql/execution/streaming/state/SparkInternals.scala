@@ -6,6 +6,12 @@ import java.util.UUID
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.internal.config
+import org.apache.spark.memory.{
+  MemoryMode,
+  UnifiedMemoryManager,
+  UnmanagedMemoryConsumer,
+  UnmanagedMemoryConsumerId
+}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
@@ -74,6 +80,25 @@ object SparkInternals {
 
   /** What `UnifiedMemoryManager` sets aside, privately. */
   private final val ReservedBytes = 300L << 20
+
+  /**
+   * Tells Spark's memory manager what state takes of its own share of the heap: what is more than
+   * [[userMemory]]. May be called again and again.
+   *
+   * @param used bytes of all state in this process
+   */
+  def tellOfState(used: () => Long): Unit = {
+    StateOnHeap.used = used
+    UnifiedMemoryManager.registerUnmanagedMemoryConsumer(StateOnHeap)
+  }
+
+  private object StateOnHeap extends UnmanagedMemoryConsumer {
+    @volatile var used: () => Long = () => 0L
+    override val unmanagedMemoryConsumerId: UnmanagedMemoryConsumerId =
+      UnmanagedMemoryConsumerId("bucketstate", "state on the heap")
+    override def memoryMode: MemoryMode = MemoryMode.ON_HEAP
+    override def getMemBytesUsed: Long = Math.max(0L, used() - userMemory)
+  }
 
   /** A new folder in Spark's local folders. */
   def newLocalFolder(): File = {
