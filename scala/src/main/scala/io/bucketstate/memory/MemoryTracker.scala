@@ -69,10 +69,10 @@ final class MemoryTracker(nanos: () => Long) {
     @volatile private[MemoryTracker] var lastUse: Long = nanos()
     @volatile private[this] var closed = false
 
-    /** Whether more may be taken in that need not be there. */
-    def hasRoom: Boolean = {
+    /** Whether so many bytes more may be taken in that need not be there. */
+    def hasRoom(bytes: Long): Boolean = {
       tell()
-      total < limit * Room
+      total + bytes < limit * Room
     }
 
     /** Throws when one version's changes are more than may be in memory. */

@@ -34,8 +34,8 @@ private[bucketstate] final class StoreMemory(
 
   override def bytes: Long = keeper.memoryBytes + besides()
 
-  /** Whether buckets may be loaded whole. */
-  def hasRoom: Boolean = account.hasRoom
+  /** Whether so many bytes may be loaded that need not be there. */
+  def hasRoom(bytes: Long): Boolean = account.hasRoom(bytes)
 
   def requireRoom(changes: Long): Unit = account.requireRoom(changes)
 

@@ -30,7 +30,7 @@ private[bucketstate] final class WarmUp(
   /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
   override def inUse(table: StateTable): Unit = begin(table)
 
-  override def hasRoom: Boolean = memory().hasRoom
+  override def hasRoom(bytes: Long): Boolean = memory().hasRoom(bytes)
 
   override def requireRoom(bytes: Long): Unit = memory().requireRoom(bytes)
 

@@ -55,6 +55,15 @@ private[table] final class BucketIterator(
     slot = 0
   }
 
+  /** What was in slots of a bucket that is not whole. */
+  private def remember(slots: Array[AnyRef], count: Int): Unit = {
+    var i = 0
+    while (i < count) {
+      decided += slots(i)
+      i += 1
+    }
+  }
+
   private def gatherFrom(
       bucket: Bucket,
       arrays: SlotArrays,
@@ -66,12 +75,12 @@ private[table] final class BucketIterator(
       val held = arrays.slots.getAcquire(i)
       if (held != null) {
         into(n) = bucket.content(held)
-        if (decided != null) decided += held
         n += 1
       }
       i += 1
     }
     slot = i
+    if (decided != null) remember(into, n)
     n
   }
 }

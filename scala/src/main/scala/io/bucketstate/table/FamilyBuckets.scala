@@ -115,9 +115,13 @@ private[table] final class FamilyBuckets(
     bytes
   }
 
-  /** Without an index, and with one value for each key, a bucket need not be loaded whole. */
+  /**
+   * Whether a bucket is to be loaded whole. Without an index, and with one value for each key, it need not be; and
+   * where there is no room for all that are missing, those would only be loaded to leave again.
+   */
   private def isWanted: Boolean =
-    index != null || spec.multiValued || loading.loader.cold.isEmpty || loading.hasRoom
+    index != null || spec.multiValued || loading.loader.cold.isEmpty ||
+      loading.hasRoom(missing.get.toDouble / numBuckets)
 
   private def fetch(number: Int): Bucket = loading.lockOf(number).synchronized {
     val there = buckets.getAcquire(number)

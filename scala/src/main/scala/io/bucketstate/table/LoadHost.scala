@@ -15,8 +15,8 @@ trait LoadHost {
    */
   def inUse(table: StateTable): Unit
 
-  /** Whether whole buckets may be taken into memory. Asked for each; must not wait. */
-  def hasRoom: Boolean
+  /** Whether there is room for so many bytes of heap more. Asked before each bucket; must not wait. */
+  def hasRoom(bytes: Long): Boolean
 
   /**
    * Throws when what one version changes is more than memory may hold. Called now and then while it is written.
@@ -38,7 +38,7 @@ object LoadHost {
   object Plain extends LoadHost {
     override def failureOf(cause: Throwable): Throwable = cause
     override def inUse(table: StateTable): Unit = ()
-    override def hasRoom: Boolean = true
+    override def hasRoom(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
   }

@@ -23,7 +23,8 @@ private[table] final class TableLoading(
   /** How often a bucket had to be loaded because it was touched. */
   def touches: Long = touched.sum
 
-  def hasRoom: Boolean = host.hasRoom
+  /** Whether there is room for a share of all buckets. */
+  def hasRoom(share: Double): Boolean = host.hasRoom((loader.wholeBytes * share).toLong)
 
   def requireRoom(bytes: Long): Unit = host.requireRoom(bytes)
 

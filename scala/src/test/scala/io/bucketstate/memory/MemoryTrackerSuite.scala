@@ -68,9 +68,9 @@ class MemoryTrackerSuite extends AnyFunSuite {
   test("there is room for what can wait until nine tenths are taken, and never what was not told") {
     val room = new Room
     val (store, account) = room.store(899)
-    assert(account.hasRoom)
+    assert(account.hasRoom(0) && !account.hasRoom(1))
     store.bytes = 900
-    assert(!account.hasRoom)
+    assert(!account.hasRoom(0))
     account.close()
     assert(room.tracker.total == 0)
   }

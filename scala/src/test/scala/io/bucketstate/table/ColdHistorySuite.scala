@@ -75,6 +75,7 @@ class ColdHistorySuite extends AnyFunSuite {
       Record.of(key.getBytes, value.getBytes)
 
     override def verifyRest(): Unit = ()
+    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys)
     override def loaded(family: Int): Unit = ()
@@ -103,7 +104,7 @@ class ColdHistorySuite extends AnyFunSuite {
     private val host = new LoadHost {
       override def failureOf(cause: Throwable): Throwable = cause
       override def inUse(table: StateTable): Unit = ()
-      override def hasRoom: Boolean = random.nextInt(4) == 0
+      override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0
       override def requireRoom(bytes: Long): Unit = ()
       override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
     }

@@ -33,6 +33,7 @@ class LoadingSuite extends AnyFunSuite {
     }
     override def find(family: Int, key: RecordBuffer): Array[Byte] = key.toKeyRecord
     override def verifyRest(): Unit = ()
+    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys.size)
     override def loaded(family: Int): Unit = ()
@@ -49,7 +50,7 @@ class LoadingSuite extends AnyFunSuite {
       ()
     }
 
-    override def hasRoom: Boolean = true
+    override def hasRoom(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
 
     /** From the last to the first, each in a thread of its own. */
