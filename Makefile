@@ -19,7 +19,7 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench bench-stateful sweep conformance generate docs clean
+.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-stateful sweep conformance generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -71,12 +71,25 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	$(PY) python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000 --batches 15 --json artifacts/bench/partitions.json
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
+	@$(MAKE) bench-memory
 	@$(MAKE) bench-stateful
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
 	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ProviderHistorySuite"
+
+# A quarter of the state's bytes for both, and a heap that fits it.
+STATE_STORE := spark.sql.streaming.stateStore
+BENCH_MEMORY := --keys 5m --batches 60 --providers rocksdb,bucketed \
+  --conf $(STATE_STORE).bucketed.memory.maxBytes=210m \
+  --conf $(STATE_STORE).rocksdb.boundedMemoryUsage=true --conf $(STATE_STORE).rocksdb.maxMemoryUsageMB=210
+
+bench-memory: $(JAR) ## measure batches over a state of four times the memory, beside RocksDB with as much
+	@mkdir -p artifacts/bench
+	scripts/sbt 'set bench / run / javaOptions += "-Xmx1g"' \
+	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw uniform --json artifacts/bench/memory-uniform.json" \
+	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw zipf --json artifacts/bench/memory-zipf.json"
 
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench

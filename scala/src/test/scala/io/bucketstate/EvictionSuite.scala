@@ -192,7 +192,7 @@ class EvictionSuite extends AnyFunSuite {
       for (version <- 0 until 12) {
         val store = provider.getStore(version.toLong)
         val some = if (version < 2) version * 60000 until (version + 1) * 60000 else 0 until 10
-        some.foreach(n => store.put(key(n.toLong, s"key $n"), value(version.toLong, "v" * 400)))
+        some.foreach(n => store.put(key(n.toLong, s"key $n"), value(version.toLong, "v" * 1000)))
         store.commit()
       }
       val (told, held) = (memoryOf(provider, 12), heldHeap() - before)
