@@ -213,6 +213,54 @@ class EvictionSuite extends AnyFunSuite {
     }
   }
 
+  test(
+    "a state of many times the limit is held under it, with snapshots that come early for it alone"
+  ) {
+    withFolder { folder =>
+      val base = "spark.sql.streaming.stateStore.bucketed."
+      val seldom = settings.toMap ++
+        Map(base + "snapshot.maxVersions" -> "100000", base + "memory.maxBytes" -> "2m")
+      val provider = harness(folder, isRemote = false).provider(seldom.toSeq: _*)
+      var flushes = 0L
+      var lookUps = 0L
+      val (added, batches) = (500, 120)
+      for (version <- 0 until batches) {
+        val store = provider.getStore(version.toLong)
+        (0 until added).foreach { n =>
+          store.put(key((version * added + n).toLong, "k"), value(version.toLong, "v" * 100))
+        }
+        val old = version * 13 % (version * added + 1)
+        assert(store.get(key(old.toLong, "k")) != null, s"key $old at $version")
+        store.commit()
+        val told = store.metrics.memoryUsedBytes
+        // Nothing can leave before there are snapshots, and the first come when it is already too much.
+        val most = if (version < batches / 2) 3.0 else 2.2
+        assert(told < most * 1024 * 1024, s"$told bytes at $version")
+        flushes += figures(store)("bucketedMemoryFlushes")
+        lookUps += figures(store)("bucketedColdReads")
+      }
+      val reader = provider.getReadStore(batches.toLong, None)
+      assert(contents(reader).size == added * batches)
+      reader.release()
+      assert(flushes > 1 && lookUps > 10)
+      provider.close()
+    }
+  }
+
+  test("what was used of late stays in memory where that is wanted, above the limit, too") {
+    withFolder { folder =>
+      val kept = "spark.sql.streaming.stateStore.bucketed.memory.preventEvictionFor"
+      val provider = harness(folder, isRemote = false).provider(settings :+ (kept -> "3600000"): _*)
+      ShortMemory.during {
+        val model =
+          (0 until 12).foldLeft(Map.empty: Model)((model, n) => next(provider, n, model))
+        assert(read(provider, 12) == model)
+        assert(figure(provider, 12, "bucketedColdBuckets") == 0)
+      }
+      provider.close()
+    }
+  }
+
   private def memoryOf(provider: StateStoreProvider, version: Long): Long = {
     val store = provider.getStore(version)
     try store.metrics.memoryUsedBytes
