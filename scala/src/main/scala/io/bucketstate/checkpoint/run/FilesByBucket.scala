@@ -34,8 +34,10 @@ private[run] object FilesByBucket {
       val reader = last
       if (reader != null && reader.tryHold()) reader
       else {
-        last = open(file)
-        last
+        // Another thread may put its own there before this one returns.
+        val opened = open(file)
+        last = opened
+        opened
       }
     }
   }
