@@ -7,8 +7,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.{FamilySpec, RecordBuffer, Scans, StateTable, StateTables}
-import io.bucketstate.testkit.{Changes, MapCold}
+import io.bucketstate.table.{FamilySpec, Scans, StateTable, StateTables}
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /** Which snapshots become a table's cold part: those of the very versions that it was made of. */
 class TableKeeperSuite extends AnyFunSuite {
@@ -22,9 +22,7 @@ class TableKeeperSuite extends AnyFunSuite {
     /** Makes the version after this one: each adds a key. */
     def commit(version: Int, attempt: String = ""): StateTable = {
       val table = keeper.openForWrite(version.toLong, None).table
-      val buffer = new RecordBuffer(assigner)
-      buffer.key(s"k$version".getBytes, BucketKey.Whole)
-      table.families.head.put(buffer)
+      table.families.head.put(TextRecords.key(s"k$version", assigner))
       keeper.committed(table, idOf(version + 1, attempt), None)
       table
     }

@@ -1,14 +1,13 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.AtomicReference
-
 import scala.collection.mutable
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.testkit.{Changes, MapCold}
+import io.bucketstate.testkit.TextRecords._
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
@@ -50,22 +49,20 @@ class ColdHistorySuite extends AnyFunSuite {
   ) extends BucketLoader {
     override def keyCount(family: Int): Long = keys
 
-    private def bucketOf(key: String): Int = {
-      val buffer = new RecordBuffer(assigner)
-      buffer.key(key.getBytes, BucketKey.Whole)
-      buffer.bucket
-    }
-
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
-      written.filter(c => bucketOf(c._1) == bucket).foreach { case (key, value) =>
-        // A key that was put and removed again is removed without having been there.
-        if (value.isEmpty && key.hashCode % 2 == 0) sink(record(key, "for now"), RecordOp.Put)
-        sink(record(key, value.getOrElse("")), if (value.isEmpty) RecordOp.Remove else RecordOp.Put)
+      written.filter(c => TextRecords.key(c._1, assigner).bucket == bucket).foreach {
+        case (key, value) =>
+          // A key that was put and removed again is removed without having been there.
+          if (value.isEmpty && key.hashCode % 2 == 0) sink(record(key, "for now"), RecordOp.Put)
+          sink(
+            record(key, value.getOrElse("")),
+            if (value.isEmpty) RecordOp.Remove else RecordOp.Put
+          )
       }
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
       val own = key.toKeyRecord
-      written.get(new String(own.drop(Record.keyStart(own)))) match {
+      written.get(keyOf(own)) match {
         case Some(value) => value.map(record(keyOf(own), _)).orNull
         case None        => cold.get.find(family, key)
       }
@@ -121,7 +118,6 @@ class ColdHistorySuite extends AnyFunSuite {
       }
     private val family =
       table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued))
-    private val buffer = new RecordBuffer(assigner)
     private val models = mutable.Map[Long, Model](base -> first)
     private var open: Option[Model] = None
     private val announced = mutable.ArrayBuffer.empty[MapCold]
@@ -171,10 +167,7 @@ class ColdHistorySuite extends AnyFunSuite {
 
     private def someKey(): String = "key-" + random.nextInt(keys)
 
-    private def find(key: String): RecordBuffer = {
-      buffer.key(key.getBytes, BucketKey.Whole)
-      buffer
-    }
+    private def find(key: String): RecordBuffer = TextRecords.key(key, assigner)
 
     private def begin(): Unit = {
       val wanted = table.newest - random.nextInt(4)
@@ -183,10 +176,7 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private def write(key: String, value: String): Unit = {
-      find(key)
-      val bytes = value.getBytes
-      System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
-      buffer.valueDone(buffer.keyEnd + bytes.length)
+      val buffer = TextRecords.record(key, value, assigner)
       if (multiValued && random.nextInt(3) > 0) {
         family.merge(buffer)
         changed(key, Some(open.get.getOrElse(key, "") + value))
@@ -338,165 +328,5 @@ class ColdHistorySuite extends AnyFunSuite {
         )
       }
     }
-  }
-
-  private def pairsOf(records: RecordScan): Seq[(String, String)] =
-    records.map(r => keyOf(r) -> valueOf(r)).toSeq.sorted
-
-  private def keyOf(record: Array[Byte]): String =
-    new String(record.slice(Record.keyStart(record), Record.keyEnd(record)))
-
-  private def valueOf(record: Array[Byte]): String = new String(record.drop(Record.keyEnd(record)))
-
-  test("readers in other threads see their version whole while the writer evicts and announces") {
-    for (seed <- 1 to 4) concurrent(new Random(seed.toLong))
-  }
-
-  private def concurrent(random: Random): Unit = {
-    val assigner = new BucketAssigner(2)
-    val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
-    def at(key: String): RecordBuffer = {
-      val buffer = new RecordBuffer(assigner)
-      buffer.key(key.getBytes, BucketKey.Whole)
-      buffer
-    }
-    def put(key: String, value: String): Unit = {
-      val buffer = at(key)
-      System.arraycopy(
-        value.getBytes,
-        0,
-        buffer.valueSpace(value.length),
-        buffer.keyEnd,
-        value.length
-      )
-      buffer.valueDone(buffer.keyEnd + value.length)
-      family.put(buffer)
-    }
-    var model: Model = Map.empty
-    val pinned = new AtomicReference[(Long, Model)]((0L, Map.empty))
-    val reading = new AtomicReference[java.lang.Long](null)
-    val wrong = new AtomicReference[Throwable]
-    @volatile var stop = false
-    def look(): Unit = {
-      val (version, expected) = pinned.synchronized {
-        val now = pinned.get
-        reading.set(now._1)
-        now
-      }
-      try {
-        assert(pairsOf(family.records(version)) == expected.toSeq.sorted, s"at $version")
-        for (n <- 0 until 200) {
-          val key = s"k$n"
-          val found = Option(family.get(at(key), version)).map(valueOf)
-          assert(found == expected.get(key), s"$key at $version")
-        }
-      } finally reading.set(null)
-    }
-    val reader = new Thread(() =>
-      try while (!stop) look()
-      catch { case e: Throwable => wrong.set(e) }
-    )
-    reader.start()
-    val announced = mutable.ArrayBuffer.empty[MapCold]
-    for (round <- 1 to 400 if wrong.get == null) {
-      pinned.synchronized {
-        val held = Option(reading.get).map(_.longValue)
-        pinned.set((table.newest, model))
-        table.begin(held.fold(table.newest)(Math.min(_, table.newest)))
-      }
-      for (_ <- 1 to 40) {
-        val key = s"k${random.nextInt(200)}"
-        if (random.nextInt(3) == 0) {
-          family.remove(at(key))
-          model -= key
-        } else {
-          put(key, s"v$round")
-          model += key -> s"v$round"
-        }
-        if (random.nextInt(10) == 0) (0 to 1).foreach(family.evict)
-      }
-      table.commit()
-      assert(family.keyCount == model.size)
-      if (random.nextInt(3) == 0) {
-        val cold = new MapCold(table.newest, model, assigner)
-        if (table.advance(cold)) announced += cold
-      }
-      announced.filterInPlace { cold =>
-        cold.isClosed = !table.coldParts.contains(cold)
-        !cold.isClosed
-      }
-    }
-    stop = true
-    reader.join()
-    if (wrong.get != null) throw wrong.get
-  }
-
-  test("what is clean leaves memory, and comes back as it was") {
-    val assigner = new BucketAssigner(1)
-    val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
-    val buffer = new RecordBuffer(assigner)
-    def put(key: Int): Unit = {
-      buffer.key(s"k$key".getBytes, BucketKey.Whole)
-      buffer.valueSpace(100)
-      buffer.valueDone(buffer.keyEnd + 100)
-      family.put(buffer)
-    }
-    def version(puts: Range): Unit = {
-      table.begin(table.newest)
-      puts.foreach(put)
-      table.commit()
-    }
-    val value = new String(new Array[Byte](100))
-    version(0 until 1000)
-    assert(family.evict(0) == 0, "there is no cold part")
-    for (_ <- 1 to 2) {
-      val model = (0 until 1000).map(n => s"k$n" -> value).toMap
-      table.advance(new MapCold(table.newest, model, assigner))
-      version(0 until 10)
-    }
-    version(0 until 600)
-    val whole = table.memoryBytes
-    val freed = family.evict(0)
-    assert(freed > 400 * 110 && table.memoryBytes == whole - freed, "all not written since")
-    assert(!table.isResident && family.keyCount == 1000)
-    assert(family.evict(0) == 0)
-    assert(family.records(table.newest).size == 1000)
-  }
-
-  test("of a key that was removed, put and removed since the floor the newest removal counts") {
-    val assigner = new BucketAssigner(1)
-    val table = new VersionedTable(assigner, 0L)
-    val family = table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
-    val key = new RecordBuffer(assigner)
-    key.key("k".getBytes, BucketKey.Whole)
-    def version(write: => Unit): Unit = {
-      table.begin(table.newest)
-      write
-      table.commit()
-    }
-    def other(n: Int): RecordBuffer = {
-      val buffer = new RecordBuffer(assigner)
-      buffer.key(s"other $n".getBytes, BucketKey.Whole)
-      buffer
-    }
-    def settleAll(): Unit = version((0 until 100).foreach(n => family.put(other(n))))
-    def cold(version: Long) = new MapCold(version, Map("k" -> ""), assigner)
-    version(family.put(key))
-    assert(table.advance(cold(1)))
-    version(family.remove(key))
-    version(family.put(key)) // 3
-    version(family.remove(key))
-    settleAll()
-    settleAll()
-    family.evict(0)
-    assert(!table.isResident)
-    assert(family.get(key, table.newest) == null)
-    assert(table.advance(cold(3)))
-    settleAll()
-    settleAll()
-    family.evict(0)
-    assert(family.get(key, table.newest) == null && table.coldParts.map(_.version) == Seq(3L))
   }
 }

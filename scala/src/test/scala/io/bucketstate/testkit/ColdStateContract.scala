@@ -8,8 +8,8 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp}
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.table.{ColdState, RecordBuffer, RecordOp}
 
 /** What every `ColdState` guarantees, by the numbers of its contract. */
 abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
@@ -41,11 +41,7 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
       case (model, (key, None))        => model.removed(key)
     }
 
-  private def buffer(key: String): RecordBuffer = {
-    val buffer = new RecordBuffer(assigner)
-    buffer.key(key.getBytes, BucketKey.Whole)
-    buffer
-  }
+  private def buffer(key: String): RecordBuffer = TextRecords.key(key, assigner)
 
   private def found(cold: ColdState, family: Int): Model =
     (0 until 60)
@@ -53,7 +49,7 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
       .flatMap { key =>
         Option(cold.find(family, buffer(key))).map { record =>
           assert(buffer(key).sameKey(record))
-          key -> new String(record.drop(Record.keyEnd(record)))
+          key -> TextRecords.valueOf(record)
         }
       }
       .toMap
@@ -66,8 +62,7 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
           family,
           bucket,
           (record, op) => {
-            val key = new String(record.slice(Record.keyStart(record), Record.keyEnd(record)))
-            val value = new String(record.drop(Record.keyEnd(record)))
+            val (key, value) = (TextRecords.keyOf(record), TextRecords.valueOf(record))
             assert(buffer(key).bucket == bucket, "2")
             op match {
               case RecordOp.Put    => content(key) = value

@@ -1,6 +1,6 @@
 package io.bucketstate.testkit
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp, RecordSink}
 
 /** A cold part with one family, number 0, of strings. Refuses to answer once it is closed. */
@@ -13,9 +13,7 @@ final class MapCold(
     key -> Record.of(key.getBytes, value.getBytes)
   }
   private lazy val byBucket = byKey.groupBy { case (key, _) =>
-    val buffer = new RecordBuffer(assigner)
-    buffer.key(key.getBytes, BucketKey.Whole)
-    buffer.bucket
+    TextRecords.key(key, assigner).bucket
   }
 
   /** Nobody may need it any more. */
@@ -30,7 +28,7 @@ final class MapCold(
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
     requireOpen()
-    val name = new String(key.toKeyRecord.drop(Record.keyStart(key.toKeyRecord)))
+    val name = TextRecords.keyOf(key.toKeyRecord)
     if (family == 0) byKey.getOrElse(name, null) else null
   }
 

@@ -1,6 +1,5 @@
 package io.bucketstate.testkit
 
-import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.time.Clock
 import java.util.UUID
@@ -9,13 +8,13 @@ import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
 import io.bucketstate.store._
-import io.bucketstate.table.{Record, RecordBuffer, StateTable}
+import io.bucketstate.table.StateTable
 
 /** What a [[StoreHarness]] says when something is refused. */
 sealed abstract class Refusal(text: String, cause: Throwable = null)
@@ -96,8 +95,8 @@ object StoreHarness {
   def change(session: WriteSession, changes: (String, Option[String])*): Unit = {
     val family = session.table.family(session.table.families.head.spec)
     changes.foreach {
-      case (key, Some(value)) => family.put(buffer(key, value))
-      case (key, None)        => family.remove(buffer(key, ""))
+      case (key, Some(value)) => family.put(TextRecords.record(key, value, assigner))
+      case (key, None)        => family.remove(TextRecords.key(key, assigner))
     }
   }
 
@@ -119,10 +118,7 @@ object StoreHarness {
     for {
       family <- table.familiesAt(version)
       record <- family.records(version)
-    } {
-      val end = Record.keyEnd(record)
-      out += text(record, Record.keyStart(record), end) -> text(record, end, record.length)
-    }
+    } out += TextRecords.keyOf(record) -> TextRecords.valueOf(record)
     out.result()
   }
 
@@ -130,17 +126,5 @@ object StoreHarness {
     val session = store.openForRead(Attempt(version, id))
     try contents(session.table, version)
     finally session.end()
-  }
-
-  private def text(bytes: Array[Byte], from: Int, until: Int): String =
-    new String(bytes, from, until - from, UTF_8)
-
-  private def buffer(key: String, value: String): RecordBuffer = {
-    val made = new RecordBuffer(assigner)
-    made.key(key.getBytes(UTF_8), BucketKey.Whole)
-    val bytes = value.getBytes(UTF_8)
-    System.arraycopy(bytes, 0, made.valueSpace(bytes.length), made.keyEnd, bytes.length)
-    made.valueDone(made.keyEnd + bytes.length)
-    made
   }
 }

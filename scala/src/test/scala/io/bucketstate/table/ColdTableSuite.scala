@@ -1,0 +1,146 @@
+package io.bucketstate.table
+
+import java.util.concurrent.atomic.AtomicReference
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.testkit.TextRecords._
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+
+/** A table over a cold part: readers beside a writer that evicts, what leaves memory, and which removal counts. */
+class ColdTableSuite extends AnyFunSuite {
+  private type Model = Map[String, String]
+
+  /** A table of one family, and what to write in it. */
+  private final class Room(numBuckets: Int) {
+    val assigner: BucketAssigner = new BucketAssigner(numBuckets)
+    val table: VersionedTable = new VersionedTable(assigner, 0L)
+    val family: FamilyState =
+      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
+
+    def key(text: String): RecordBuffer = TextRecords.key(text, assigner)
+
+    def record(text: String, value: String): RecordBuffer =
+      TextRecords.record(text, value, assigner)
+
+    def version(write: => Unit): Unit = {
+      table.begin(table.newest)
+      write
+      table.commit()
+    }
+  }
+
+  test("readers in other threads see their version whole while the writer evicts and announces") {
+    for (seed <- 1 to 4) concurrent(new Random(seed.toLong))
+  }
+
+  private def concurrent(random: Random): Unit = {
+    val room = new Room(numBuckets = 2)
+    import room._
+    var model: Model = Map.empty
+    val pinned = new AtomicReference[(Long, Model)]((0L, Map.empty))
+    val reading = new AtomicReference[java.lang.Long](null)
+    val wrong = new AtomicReference[Throwable]
+    @volatile var stop = false
+    def look(): Unit = {
+      val (version, expected) = pinned.synchronized {
+        val now = pinned.get
+        reading.set(now._1)
+        now
+      }
+      try {
+        assert(pairsOf(family.records(version)) == expected.toSeq.sorted, s"at $version")
+        for (n <- 0 until 200) {
+          val name = s"k$n"
+          val found = Option(family.get(key(name), version)).map(valueOf)
+          assert(found == expected.get(name), s"$name at $version")
+        }
+      } finally reading.set(null)
+    }
+    val reader = new Thread(() =>
+      try while (!stop) look()
+      catch { case e: Throwable => wrong.set(e) }
+    )
+    reader.start()
+    val announced = mutable.ArrayBuffer.empty[MapCold]
+    for (round <- 1 to 400 if wrong.get == null) {
+      pinned.synchronized {
+        val held = Option(reading.get).map(_.longValue)
+        pinned.set((table.newest, model))
+        table.begin(held.fold(table.newest)(Math.min(_, table.newest)))
+      }
+      for (_ <- 1 to 40) {
+        val name = s"k${random.nextInt(200)}"
+        if (random.nextInt(3) == 0) {
+          family.remove(key(name))
+          model -= name
+        } else {
+          family.put(record(name, s"v$round"))
+          model += name -> s"v$round"
+        }
+        if (random.nextInt(10) == 0) (0 to 1).foreach(family.evict)
+      }
+      table.commit()
+      assert(family.keyCount == model.size)
+      if (random.nextInt(3) == 0) {
+        val cold = new MapCold(table.newest, model, assigner)
+        if (table.advance(cold)) announced += cold
+      }
+      announced.filterInPlace { cold =>
+        cold.isClosed = !table.coldParts.contains(cold)
+        !cold.isClosed
+      }
+    }
+    stop = true
+    reader.join()
+    if (wrong.get != null) throw wrong.get
+  }
+
+  test("what is clean leaves memory, and comes back as it was") {
+    val room = new Room(numBuckets = 1)
+    import room._
+    val value = new String(new Array[Byte](100))
+    def written(keys: Range): Unit =
+      version(keys.foreach(n => family.put(record(s"k$n", value))))
+    written(0 until 1000)
+    assert(family.evict(0) == 0, "there is no cold part")
+    for (_ <- 1 to 2) {
+      val model = (0 until 1000).map(n => s"k$n" -> value).toMap
+      table.advance(new MapCold(table.newest, model, assigner))
+      written(0 until 10)
+    }
+    written(0 until 600)
+    val whole = table.memoryBytes
+    val freed = family.evict(0)
+    assert(freed > 400 * 110 && table.memoryBytes == whole - freed, "all not written since")
+    assert(!table.isResident && family.keyCount == 1000)
+    assert(family.evict(0) == 0)
+    assert(family.records(table.newest).size == 1000)
+  }
+
+  test("of a key that was removed, put and removed since the floor the newest removal counts") {
+    val room = new Room(numBuckets = 1)
+    import room._
+    def settleAll(): Unit = version((0 until 100).foreach(n => family.put(key(s"other $n"))))
+    def cold(version: Long) = new MapCold(version, Map("k" -> ""), assigner)
+    version(family.put(key("k")))
+    assert(table.advance(cold(1)))
+    version(family.remove(key("k")))
+    version(family.put(key("k"))) // 3
+    version(family.remove(key("k")))
+    settleAll()
+    settleAll()
+    family.evict(0)
+    assert(!table.isResident)
+    assert(family.get(key("k"), table.newest) == null)
+    assert(table.advance(cold(3)))
+    settleAll()
+    settleAll()
+    family.evict(0)
+    assert(family.get(key("k"), table.newest) == null && table.coldParts.map(_.version) == Seq(3L))
+  }
+}
