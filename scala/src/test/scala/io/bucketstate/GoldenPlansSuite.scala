@@ -16,7 +16,7 @@ import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.testkit.{Changes, ProviderHarness, TempFolder}
+import io.bucketstate.testkit.{Changes, ProviderHarness, Runs, TempFolder}
 
 /**
  * What is concluded of a store's folder: the cases in `tests/golden/v1/plans`, which hold the checkpoint
@@ -130,7 +130,7 @@ private object GoldenPlansSuite {
     private def runsOf(store: FileStore, work: Path): RunAccess =
       new RunAccess(
         store,
-        SstOptions(BlockCodec.Lz4),
+        SstOptions(BlockCodec.Lz4, Runs.BlockBytes),
         () => WorkFolder(work, temporary = false),
         Long.MaxValue
       )

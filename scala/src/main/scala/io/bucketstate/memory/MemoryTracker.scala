@@ -1,7 +1,7 @@
 package io.bucketstate.memory
 
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.{AtomicLong, AtomicReference}
+import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
 
@@ -35,13 +35,13 @@ final class MemoryTracker(nanos: () => Long) {
 
   private[this] val accounts = ConcurrentHashMap.newKeySet[Account]()
   private[this] val sum = new AtomicLong
-  private[this] val lowest = new AtomicReference[Limit](Limit.None)
+  @volatile private[this] var lowest = Limit.None
 
   /** Bytes of all stores. */
   def total: Long = sum.get
 
   /** Bytes they may have: the least that one of them was opened with. */
-  def limit: Long = lowest.get.bytes
+  def limit: Long = lowest.bytes
 
   def stores: Int = accounts.size
 
@@ -59,12 +59,11 @@ final class MemoryTracker(nanos: () => Long) {
   }
 
   private def newLimit(): Unit = accounts.synchronized {
-    lowest.set(accounts.asScala.iterator.map(_.own).minByOption(_.bytes).getOrElse(Limit.None))
+    lowest = accounts.asScala.iterator.map(_.own).minByOption(_.bytes).getOrElse(Limit.None)
   }
 
   /** What one store has told of itself. */
-  final class Account private[MemoryTracker] (user: MemoryUser, limits: Limit) {
-    private[MemoryTracker] val own = limits
+  final class Account private[MemoryTracker] (user: MemoryUser, private[memory] val own: Limit) {
     private[this] val told = new AtomicLong
     @volatile private[MemoryTracker] var lastUse: Long = nanos()
     @volatile private[this] var closed = false
@@ -77,7 +76,7 @@ final class MemoryTracker(nanos: () => Long) {
 
     /** Throws when one version's changes are more than may be in memory. */
     def requireRoom(changes: Long): Unit = {
-      val allowed = lowest.get
+      val allowed = lowest
       if (changes > allowed.bytes) throw tooLarge(changes, allowed)
     }
 

@@ -62,7 +62,7 @@ private[bucketstate] final class StoreMemory(
   }
 
   private def residences(table: StateTable): Seq[BucketResidence] =
-    table.families.filter(_.canEvict).flatMap(f => (0 until config.numBuckets).map(f.residence))
+    table.families.filter(_.canEvict).flatMap(_.residences)
 
   /** Figures since the last call, and of now. */
   def drainFigures(table: StateTable): Map[MetricKey, Long] = {

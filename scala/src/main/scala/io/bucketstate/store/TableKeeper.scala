@@ -43,8 +43,7 @@ private[bucketstate] final class TableKeeper(
 ) {
   import TableKeeper._
 
-  private[this] var table: StateTable = _
-  @volatile private[this] var newestTable: StateTable = _ // the same, for who must not wait
+  @volatile private[this] var table: StateTable = _ // changed with the lock held
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins =
     mutable.HashMap.empty[Long, Origin] // also of some older than memory's
@@ -156,8 +155,8 @@ private[bucketstate] final class TableKeeper(
     if (table != null && table.isSound && !table.isOpen) use(table)
   }
 
-  /** Heap of the table, an estimate; 0 if there is none. */
-  def memoryBytes: Long = Option(newestTable).fold(0L)(_.memoryBytes)
+  /** Heap of the table, an estimate; 0 if there is none. Never waits. */
+  def memoryBytes: Long = Option(table).fold(0L)(_.memoryBytes)
 
   /** Whether all of it is in memory. */
   def isResident: Boolean = synchronized(table != null && table.isSound && table.isResident)
@@ -172,7 +171,6 @@ private[bucketstate] final class TableKeeper(
       if (table.coldParts.nonEmpty) dropped ::= new WeakReference(table)
     }
     table = null
-    newestTable = null
     floor = -1L
     readers.clear()
     origins.clear()
@@ -190,7 +188,6 @@ private[bucketstate] final class TableKeeper(
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
-    newestTable = table
     origins(version) = Origin(recovered.commitId, checkpointId, keysOf(table))
     Opened.Reloaded(recovered, isKept = true)
   }

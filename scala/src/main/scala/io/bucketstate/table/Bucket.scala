@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import java.util.Arrays
+
 /**
  * One bucket: an open-addressing hash table (linear probing) from keys to the newest thing known of
  * them, which is a settled record (`Array[Byte]`) or an [[Entry]] with its chain of older ones.
@@ -33,10 +35,7 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
 
-  /** What the key in `key` leads to, or null. Any thread. */
-  def head(key: RecordBuffer): AnyRef = head(arrays, key)
-
-  /** The same in arrays that were captured. */
+  /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
   def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
     val hash = normal(key.hash)
     val capacity = a.capacity
@@ -208,7 +207,7 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
         if (isTaken(hash)) {
           val slot = old.slots.getPlain(i)
           if (isNewer(slot, hash)) {
-            if (kept == newer.length) newer = java.util.Arrays.copyOf(newer, kept * 2)
+            if (kept == newer.length) newer = Arrays.copyOf(newer, kept * 2)
             newer(kept) = i
             kept += 1
           } else freed += MergeChain.heap(slot, null)

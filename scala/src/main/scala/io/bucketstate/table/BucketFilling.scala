@@ -19,6 +19,8 @@ private[table] final class BucketFilling(
     index: FamilyIndex,
     isWhole: Boolean = true
 ) extends RecordSink {
+  import BucketFilling._
+
   private[this] val key = new RecordBuffer(assigner)
   private[this] var keyCount = 0L
   private[this] var areRemembered = false
@@ -95,8 +97,8 @@ private[table] final class BucketFilling(
       if (areRemembered) bucket.remember(removal(record), Int.MinValue)
     }
 
-  private def removal(record: Array[Byte]): Entry = {
-    val entry = new Entry(
+  private def removal(record: Array[Byte]): Entry =
+    new Entry(
       key.hash,
       number,
       Loaded,
@@ -105,9 +107,9 @@ private[table] final class BucketFilling(
       isMerge = false,
       null
     )
-    entry.position = Entry.Kept
-    entry
-  }
+}
+
+private object BucketFilling {
 
   /** Entries count versions from the base version, which is where the bucket is loaded at. */
   private final val Loaded = 0

@@ -98,7 +98,6 @@ private[table] final class DirtyKeys {
       written = JArrays.copyOf(written, Math.max(FirstLength, count * 2))
     }
   }
-
 }
 
 private object DirtyKeys {

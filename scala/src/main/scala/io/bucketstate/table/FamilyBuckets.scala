@@ -20,7 +20,7 @@ private[table] final class FamilyBuckets(
   private[this] val searched =
     new Array[Boolean](numBuckets) // each guarded by the lock of its bucket
   private[this] val missing = new AtomicInteger(numBuckets) // of those
-  private[this] val evictedNow = new AtomicInteger // buckets that are not whole
+  private[this] val notWholeNow = new AtomicInteger
   private[this] val loadedKeys = new AtomicLong
   private[this] val uses = new Array[Int](numBuckets)
   @volatile private[this] var areCounted = true // all that were loaded came whole
@@ -37,16 +37,16 @@ private[table] final class FamilyBuckets(
   /** Whether the loader is not needed any more. */
   def isLoaded: Boolean = missing.get == 0
 
-  def isResident: Boolean = isLoaded && evictedNow.get == 0
+  def isResident: Boolean = isLoaded && notWhole == 0
 
-  /** A bucket is not whole any more. */
-  def evicted(): Unit = {
-    evictedNow.incrementAndGet()
+  /** A bucket that was whole, or not loaded, is there in part. */
+  def notWholeAnyMore(): Unit = {
+    notWholeNow.incrementAndGet()
     ()
   }
 
-  /** Buckets that are not whole. */
-  def notWhole: Int = evictedNow.get
+  /** Buckets of which a part is there. */
+  def notWhole: Int = notWholeNow.get
 
   /** A bucket is in use at a version, counted from the table's base. Any thread; of two at once one may be lost. */
   def use(number: Int, version: Int): Unit = if (uses(number) < version) uses(number) = version
@@ -145,7 +145,7 @@ private[table] final class FamilyBuckets(
         }
       }
       if (!whole) {
-        evicted()
+        notWholeAnyMore()
         cold.keepLoaded(filling.removals)
       }
       buckets.setRelease(number, filling.bucket)

@@ -38,20 +38,11 @@ private[table] final class FamilyCold(
   def findAndKeep(key: RecordBuffer): Array[Byte] = {
     // Taken before the cold part is asked: a higher floor comes with another one.
     val ours = found
-    val known = ours.of(key)
-    if (known != null) known.record
-    else {
-      val record = find(key)
-      ours.learn(key, record)
-      record
-    }
+    ours.orLearn(key)(find(key))
   }
 
   /** The record of a key that is about to be written: memory knows it from then on. */
-  def findOnce(key: RecordBuffer): Array[Byte] = {
-    val known = found.of(key)
-    if (known != null) known.record else find(key)
-  }
+  def findOnce(key: RecordBuffer): Array[Byte] = found.orElse(key)(find(key))
 
   /** Hands over the records that were kept since the last time. */
   def takeFound(use: Array[Byte] => Unit): Unit = if (!found.isEmpty) {
@@ -60,16 +51,11 @@ private[table] final class FamilyCold(
     taken.foreachRecord(use)
   }
 
-  /** A bucket as the cold part has it. */
-  def bucket(number: Int): Bucket = {
+  /** A bucket as the cold part has it, without the keys of some slots. */
+  def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
     val filling = new BucketFilling(number, spec.bucketKey, assigner, index = null)
     asking(_.scan(spec.id, number, filling))
-    filling.bucket
-  }
-
-  /** The same without the keys of some slots. */
-  def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
-    val rest = bucket(number)
+    val rest = filling.bucket
     val key = new RecordBuffer(assigner)
     decided.foreach { slot =>
       key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)

@@ -32,38 +32,31 @@ private[table] final class FamilyTable(
   override def keyCount: Long = keys
 
   override def get(key: RecordBuffer, at: Long): Array[Byte] = {
-    val there = buckets.loaded(key.bucket)
-    buckets.use(key.bucket, versions.relative(at))
-    if (there != null) get(there, key, at)
-    else {
-      val first = buckets.findFirst(key)
-      if (first ne FamilyBuckets.InBucket) first else get(buckets.touched(key.bucket), key, at)
-    }
-  }
-
-  private def get(bucket: Bucket, key: RecordBuffer, at: Long): Array[Byte] = {
-    val arrays = bucket.capture()
-    val head = bucket.head(arrays, key)
-    if (head == null && !arrays.isWhole) findCold(key, at)
-    else Visibility.record(head, versions.relative(at))
+    val version = versions.relative(at)
+    Visibility.record(search(key, at, version), version)
   }
 
   override def contains(key: RecordBuffer, at: Long): Boolean = {
+    val version = versions.relative(at)
+    Visibility.holds(search(key, at, version), version)
+  }
+
+  /** What leads to the record of a key: what its slot holds, or the record as files have it. */
+  private def search(key: RecordBuffer, at: Long, version: Int): AnyRef = {
     val there = buckets.loaded(key.bucket)
-    buckets.use(key.bucket, versions.relative(at))
-    if (there != null) contains(there, key, at)
+    buckets.use(key.bucket, version)
+    if (there != null) searchIn(there, key, at)
     else {
       val first = buckets.findFirst(key)
-      if (first ne FamilyBuckets.InBucket) first != null
-      else contains(buckets.touched(key.bucket), key, at)
+      if (first ne FamilyBuckets.InBucket) first
+      else searchIn(buckets.touched(key.bucket), key, at)
     }
   }
 
-  private def contains(bucket: Bucket, key: RecordBuffer, at: Long): Boolean = {
+  private def searchIn(bucket: Bucket, key: RecordBuffer, at: Long): AnyRef = {
     val arrays = bucket.capture()
     val head = bucket.head(arrays, key)
-    if (head == null && !arrays.isWhole) findCold(key, at) != null
-    else Visibility.holds(head, versions.relative(at))
+    if (head == null && !arrays.isWhole) findCold(key, at) else head
   }
 
   /** Of a key that memory knows nothing of: it has not changed since the floor. */
@@ -225,26 +218,23 @@ private[table] final class FamilyTable(
       val wasWhole = bucket.isWhole
       evictions += 1
       bucket.evict(floor.rememberedAbove, evictions, cold.keep)
-      if (wasWhole && !bucket.isWhole) buckets.evicted()
+      if (wasWhole && !bucket.isWhole) buckets.notWholeAnyMore()
       before - bucket.heap
     }
   }
 
-  override def residence(number: Int): BucketResidence = {
-    val bucket = buckets.loaded(number)
-    val canGo = bucket != null && canEvict && floor.canEvict
-    val last = if (bucket == null) null else bucket.lastEviction
-    new BucketResidence(
-      spec.id,
-      number,
-      bytes = if (bucket == null) 0L else bucket.heap,
-      evictable =
-        if (!canGo) 0L
-        else if (last.floor == floor.rememberedAbove) bucket.heap - last.heap
-        else bucket.heap,
-      lastUse = versions.absolute(buckets.lastUse(number)),
-      lastEviction = if (bucket == null) 0L else last.number
-    )
+  override def residences: Seq[BucketResidence] =
+    (0 until assigner.numBuckets).flatMap(n => Option(buckets.loaded(n)).map(residence(n, _)))
+
+  private def residence(number: Int, bucket: Bucket): BucketResidence = {
+    val bytes = bucket.heap
+    val last = bucket.lastEviction
+    val evictable =
+      if (!canEvict || !floor.canEvict) 0L
+      else if (last.floor == floor.rememberedAbove) bytes - last.heap
+      else bytes
+    val lastUse = versions.absolute(buckets.lastUse(number))
+    new BucketResidence(spec.id, number, bytes, evictable, lastUse, last.number)
   }
 
   override def notWhole: Int = buckets.notWhole

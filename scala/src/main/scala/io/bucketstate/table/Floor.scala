@@ -12,10 +12,10 @@ import java.util.concurrent.atomic.AtomicInteger
  * floor makes needless only after it has published the cold part of that floor. So whoever misses it in memory
  * finds the cold part that has it.
  *
+ * Threads: `advance` and `parts` by any, `raise` and `forgetAbove` by the writer, `reading` by any.
+ *
  * @param base    version that the table began with
  * @param initial what it was loaded from, if that was not the empty state; not above `base`
- *
- * Threads: `advance` and `parts` by any, `raise` and `forgetAbove` by the writer, `reading` by any.
  */
 private[table] final class Floor(versions: Versions, base: Long, initial: Option[ColdState]) {
   import Floor._

@@ -12,18 +12,25 @@ private[table] final class FoundKeys {
   private[this] val answers = new ConcurrentHashMap[Key, Answer]
   @volatile private[this] var room = Most // of several threads one may lose count: no harm
 
-  /** What was learnt of a key; null if nothing was. */
-  def of(key: RecordBuffer): Answer =
-    if (answers.isEmpty) null else answers.get(new Key(key.hash, key.toKeyRecord))
+  /** What was learnt of a key; if nothing was, what `look` gives, null if the key is not there, and it is learnt. */
+  def orLearn(key: RecordBuffer)(look: => Array[Byte]): Array[Byte] = {
+    val own = new Key(key.hash, key.toKeyRecord)
+    val known = answers.get(own)
+    if (known != null) known.record
+    else {
+      val record = look
+      if (room > 0) {
+        room -= 1
+        answers.put(own, if (record == null) Absent else new Answer(record))
+      }
+      record
+    }
+  }
 
-  /** @param record null if the key is not there */
-  def learn(key: RecordBuffer, record: Array[Byte]): Unit = if (room > 0) {
-    room -= 1
-    answers.put(
-      new Key(key.hash, key.toKeyRecord),
-      if (record == null) Absent else new Answer(record)
-    )
-    ()
+  /** The same, and nothing is learnt. */
+  def orElse(key: RecordBuffer)(look: => Array[Byte]): Array[Byte] = {
+    val known = if (isEmpty) null else answers.get(new Key(key.hash, key.toKeyRecord))
+    if (known != null) known.record else look
   }
 
   def isEmpty: Boolean = answers.isEmpty
@@ -33,10 +40,10 @@ private[table] final class FoundKeys {
     answers.values.forEach(answer => if (answer.record != null) use(answer.record))
 }
 
-private[table] object FoundKeys {
+private object FoundKeys {
 
   /** @param record null for a key that is not there */
-  final class Answer(val record: Array[Byte])
+  private final class Answer(val record: Array[Byte])
 
   /** What is not learnt is looked up again: a batch must not keep all that it ever asked for. */
   private final val Most = 1 << 18

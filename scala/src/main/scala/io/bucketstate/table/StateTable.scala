@@ -4,10 +4,10 @@ package io.bucketstate.table
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * A bucket that was never loaded is loaded when it is touched. Of one that is not whole the keys that memory does not
- * know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it is. When that fails, the table's host says what
- * is thrown; unless the storage was just not available, the table is broken from then on (see
- * [[StateTable.isSound]]) and no other bucket is loaded.
+ * A bucket that was never loaded is loaded when it is touched. Of one that is not whole the keys that memory does
+ * not know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it is. When
+ * that fails, the table's host says what is thrown; unless the storage was just not available, the table is broken
+ * from then on (see [[StateTable.isSound]]) and no other bucket is loaded.
  *
  * Threads: `put`, `merge`, `remove` and `removeRange` belong to the one writer; all else to any thread.
  */
@@ -72,15 +72,16 @@ trait FamilyState {
   def canEvict: Boolean
 
   /**
-   * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at any
-   * version. What has not settled stays, see [[StateTable.settle]]. Does nothing in a family that cannot, or without a cold part. O(keys of the bucket). The writer's.
+   * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at
+   * any version. What has not settled stays, see [[StateTable.settle]]. Does nothing in a family that cannot, or
+   * without a cold part. O(keys of the bucket). The writer's.
    *
    * @return bytes of heap that are free now; less than 0 where there was hardly anything to let go of
    */
   def evict(bucket: Int): Long
 
-  /** What is known of a bucket's part in memory. The writer's. */
-  def residence(bucket: Int): BucketResidence
+  /** What is known of the parts in memory of the buckets that are there. The writer's. */
+  def residences: Seq[BucketResidence]
 
   /** Buckets in memory that are not whole. Any thread. */
   def notWhole: Int

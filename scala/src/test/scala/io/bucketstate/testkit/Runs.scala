@@ -23,6 +23,9 @@ import io.bucketstate.table.{Record, RecordOp}
 /** Runs for tests: their content as a sorted map, made at random, and read back from a cursor. */
 object Runs {
 
+  /** Of the runs that tests write, where they do not say otherwise. */
+  val BlockBytes: Int = 4 * 1024
+
   /** Family, bucket and key bytes as unsigned numbers, which sort as a run does. */
   type Place = (Int, Int, Seq[Int])
 
@@ -102,7 +105,7 @@ object Runs {
   final class Room(val store: FileStore, folder: Path, codec: BlockCodec = BlockCodec.Lz4)
       extends AutoCloseable {
     private val before = OpenRunFile.liveCount
-    private val options = SstOptions(codec)
+    private val options = SstOptions(codec, BlockBytes)
     val local: LocalRuns = new LocalRuns(store, WorkFolder(folder, temporary = true))
 
     def writer(maxFileBytes: Long = Long.MaxValue): RunWriter =

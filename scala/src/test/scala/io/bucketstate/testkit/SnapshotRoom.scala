@@ -33,7 +33,7 @@ final class SnapshotRoom(
   val runs: RunAccess =
     new RunAccess(
       store,
-      SstOptions(BlockCodec.Lz4),
+      SstOptions(BlockCodec.Lz4, Runs.BlockBytes),
       () => WorkFolder(folder.resolve("work"), temporary = true),
       maxFileBytes
     )

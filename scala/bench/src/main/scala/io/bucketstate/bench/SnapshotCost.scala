@@ -125,6 +125,7 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
   private def withRuns[A](body: RunAccess => A): A = {
     def work =
       WorkFiles(Files.createDirectory(folder.resolve(UUID.randomUUID().toString)), temporary = true)
-    Using.resource(new RunAccess(store, SstOptions(BlockCodec.Lz4), () => work, 64L << 20))(body)
+    val options = SstOptions(BlockCodec.Lz4, blockBytes = 4 * 1024) // as by default
+    Using.resource(new RunAccess(store, options, () => work, 64L << 20))(body)
   }
 }

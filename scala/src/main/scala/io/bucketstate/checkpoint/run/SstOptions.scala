@@ -8,8 +8,4 @@ import io.bucketstate.checkpoint.io.BlockCodec
  * @param codec      what blocks are compressed with, as far as RocksDB knows it; else they are with LZ4
  * @param blockBytes a data block ends with the record that takes it to so many bytes, raw
  */
-final case class SstOptions(codec: BlockCodec, blockBytes: Int = SstOptions.BlockBytes)
-
-object SstOptions {
-  val BlockBytes: Int = 4 * 1024
-}
+final case class SstOptions(codec: BlockCodec, blockBytes: Int)

@@ -196,7 +196,7 @@ class RunFileReaderSuite extends AnyFunSuite {
   test("index and filter are kept for the next look-up, counted, and given up on demand") {
     val content = large(new Random(3))
     inStore { (store, local) =>
-      val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4), 100_000)
+      val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4, Runs.BlockBytes), 100_000)
         .write(VersionSpan(1, 9), cursor(content), oldest = false)
       Using.resource(new RunReaders(local)) { readers =>
         def getAll(more: Seq[Byte], there: Boolean): Unit = content.keysIterator.foreach { p =>
@@ -229,8 +229,9 @@ class RunFileReaderSuite extends AnyFunSuite {
       place(0, i / 4, Array(i.toByte)) -> Some(Seq.tabulate(size)(n => (n * i).toByte))
     }
     inStore { (store, local) =>
-      val run = new RunWriter(store, local, SstOptions(BlockCodec.Raw), Long.MaxValue)
-        .write(VersionSpan(1, 9), cursor(content), oldest = false)
+      val run =
+        new RunWriter(store, local, SstOptions(BlockCodec.Raw, Runs.BlockBytes), Long.MaxValue)
+          .write(VersionSpan(1, 9), cursor(content), oldest = false)
       Using.resource(RunFileReader.open(run.files.head, local)) { reader =>
         for {
           first <- 0 until 10

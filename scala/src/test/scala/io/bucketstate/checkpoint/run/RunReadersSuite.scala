@@ -73,8 +73,9 @@ class RunReadersSuite extends AnyFunSuite {
       def local(at: Instant, temporary: Boolean) =
         new LocalRuns(store, WorkFolder(folder, temporary), Clock.fixed(at, ZoneOffset.UTC))
       val own = local(now, temporary = false)
-      val run = new RunWriter(store, own, SstOptions(BlockCodec.Lz4), Long.MaxValue)
-        .write(VersionSpan(1, 1), cursor(Runs.random(new Random(3), 10, 1)), oldest = false)
+      val run =
+        new RunWriter(store, own, SstOptions(BlockCodec.Lz4, Runs.BlockBytes), Long.MaxValue)
+          .write(VersionSpan(1, 1), cursor(Runs.random(new Random(3), 10, 1)), oldest = false)
       val copy = own.using(run.files.head)(identity)
       local(now.plus(Duration.ofMinutes(50)), temporary = false).retain(Set.empty)
       assert(Files.exists(copy), "another provider of the store wanted it just now")

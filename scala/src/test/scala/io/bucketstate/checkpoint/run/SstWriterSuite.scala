@@ -79,7 +79,7 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         second <- 0 to first
       } {
         val path = folder.resolve("refused.sst")
-        val options = new SstOptions(BlockCodec.Lz4)
+        val options = new SstOptions(BlockCodec.Lz4, Runs.BlockBytes)
         Using.resource(new RunFileWriter(path, options, UUID.randomUUID())) { file =>
           file.put(1, 1, Record.of(keys(first), Array(1)), RecordOp.Put)
           val e = intercept[InvalidException](
@@ -98,7 +98,7 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     TempFolder.use { folder =>
       val path = folder.resolve("no such folder").resolve("file.sst")
       val e = intercept[UnavailableException](
-        new RunFileWriter(path, new SstOptions(BlockCodec.ZStd), UUID.randomUUID())
+        new RunFileWriter(path, new SstOptions(BlockCodec.ZStd, Runs.BlockBytes), UUID.randomUUID())
       )
       assert(e.file == path.toString)
     }
