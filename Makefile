@@ -19,7 +19,7 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-stateful sweep conformance generate docs clean
+.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -72,6 +72,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-memory
+	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
 	@$(PY) python/bench/pictures.py artifacts/bench
 
@@ -90,6 +91,10 @@ bench-memory: $(JAR) ## measure batches over a state of four times the memory, b
 	scripts/sbt 'set bench / run / javaOptions += "-Xmx1g"' \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw uniform --json artifacts/bench/memory-uniform.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw zipf --json artifacts/bench/memory-zipf.json"
+
+bench-expiry: $(JAR) ## measure batches of a state of which a tenth expires with each, beside one that stays and one that is removed by scans
+	@mkdir -p artifacts/bench
+	scripts/sbt "bench/runMain io.bucketstate.bench.ExpiryBenchmark --json artifacts/bench/expiry.json"
 
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench

@@ -12,6 +12,7 @@ _HEAD = '''\
 """The fields of `Conf`, made by `make generate` from the Scala registry: edits here are lost."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 

@@ -32,19 +32,29 @@ def _head(registry: Registry) -> str:
 Its own settings are below `{registry.prefix}`; in Python they are the
 fields of `bucketstate.Conf`. A value that cannot work is refused with the key, the value and what
 is allowed, and an unknown key with its nearest neighbour.
+
+All queries of a session have the same settings. Those that can be given for one query have more
+keys: of the following, the first that is set counts. In Python, `Conf.for_query` makes them.
+
+| key | for |
+|---|---|
+| `<key>.query.<name>.operator.<number>` | a stateful operator, from 0, of the query of that name |
+| `<key>.query.<name>` | that query |
+| `<key>.operator.<number>` | that operator of every query |
+| `<key>` | all |
 """
 
 
 def _setting(setting: Setting) -> str:
-    return f"### `{setting.name}`\n\n{setting.doc}\n\n" + "".join(
-        [
-            "| | |\n|---|---|\n",
-            row("key", f"`{setting.key}`"),
-            row("in Python", f"`Conf({setting.field}=...)`"),
-            row("default", f"`{setting.default}`"),
-            row("allowed", setting.kind.allowed),
-        ]
-    )
+    rows = [
+        row("key", f"`{setting.key}`"),
+        row("in Python", f"`Conf({setting.field}=...)`"),
+        row("default", f"`{setting.default}`"),
+        row("allowed", setting.kind.allowed),
+    ]
+    if setting.per_query:
+        rows.append(row("for one query", f'`Conf().for_query("name", {setting.field}=...)`'))
+    return f"### `{setting.name}`\n\n{setting.doc}\n\n| | |\n|---|---|\n" + "".join(rows)
 
 
 def _preset(preset: Preset) -> str:

@@ -24,6 +24,12 @@ CODECS = {"none": (0, None), "lz4": (1, "lz4_raw"), "zstd": (2, "zstd"), "snappy
 KEY = StructType().add("key", StringType())
 VALUE = StructType().add("count", LongType()).add("total", LongType())
 
+NEVER = 0xFFFFFFFF
+"""Time of a record that never expires."""
+
+Times = Mapping[str, Any]
+"""The time buckets of a family, as the member `timeBuckets` of a manifest has them."""
+
 Row = tuple[Any, ...]
 Changes = Mapping[Row, Row | None]
 """New values by key; None removes it."""
@@ -47,8 +53,13 @@ def changelog(
     value_encoding: str = "compact-row/1",
     buckets_per_block: int = 4,
     format_version: int = 1,
+    times: Times | None = None,
+    flags: int | None = None,
 ) -> bytes:
-    """A changelog of one family, byte for byte as `docs/format.md` says."""
+    """A changelog of one family, byte for byte as `docs/format.md` says.
+
+    The family's flags are what its times make them, unless they are given.
+    """
     number, arrow = CODECS[codec]
     tail = _string(checkpoint_id) + _string(base_id) + _string("xxh64")
     head = b"BKTSTLOG" + struct.pack("<HHB3x", format_version, 44 + len(tail) + 4, number)
@@ -78,16 +89,33 @@ def changelog(
         entries += struct.pack("<BI", used, crc32c(stored))
         out += stored
         blocks += 1
-    footer = struct.pack("<IIB", 1, 0, 0) + _string("default") + _string(key_encoding)
-    footer += _string(value_encoding) + struct.pack("<QII", keys, 1, blocks) + entries
+    flags = flags if flags is not None else 0 if times is None else 2
+    footer = struct.pack("<IIB", 1, 0, flags) + _string("default") + _string(key_encoding)
+    footer += _string(value_encoding) + struct.pack("<Q", keys) + _times(times)
+    footer += struct.pack("<II", 1, blocks) + entries
     trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
     return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
 
 
+def _times(times: Times | None) -> bytes:
+    if times is None:
+        return b""
+    heads = times.get("newest", NEVER), times["horizon"], times.get("untimed", NEVER)
+    out = struct.pack("<IIIQI", *heads, times["untimedKeys"], len(times["keys"]))
+    return out + b"".join(struct.pack("<IQ", b["start"], b["keys"]) for b in times["keys"])
+
+
 def run_file(
-    folder: Path, version: int, number: int, entries: Mapping[tuple[int, bytes], bytes | None]
+    folder: Path,
+    version: int,
+    number: int,
+    entries: Mapping[tuple[int, bytes], bytes | None],
+    times: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """Writes one file of a run; what a manifest says of it. Keys are (bucket, key)."""
+    """Writes one file of a run; what a manifest says of it. Keys are (bucket, key).
+
+    `times` are the first and the last time bucket, if that is to be said.
+    """
     name = f"runs/{version}-{number}-{uuid.UUID(int=(version << 32) + number)}.sst"
     path = folder / name
     path.parent.mkdir(exist_ok=True)
@@ -109,7 +137,7 @@ def run_file(
         "tombstones": sum(v is None for v in entries.values()),
         "checksum": f"crc32c:{crc32c(data):08x}",
         "buckets": [{"family": 0, "first": found[0], "last": found[-1]}],
-    }
+    } | ({} if times is None else {"firstTimeBucket": times[0], "lastTimeBucket": times[1]})
 
 
 def manifest(members: Mapping[str, Any]) -> bytes:
@@ -118,12 +146,18 @@ def manifest(members: Mapping[str, Any]) -> bytes:
 
 
 def manifest_members(
-    version: int, keys: int, runs: list[Any], buckets: int, partition: int = 0
+    version: int,
+    keys: int,
+    runs: list[Any],
+    buckets: int,
+    partition: int = 0,
+    times: Times | None = None,
 ) -> dict[str, Any]:
     """A manifest of one family, without what names a commit."""
+    encoding = "compact-row/1" if times is None else "timed-row/1"
     return {
         "format": "bucketstate-manifest",
-        "formatVersion": 1,
+        "formatVersion": 1 if times is None else 2,
         "storeId": f"state/0/{partition}",
         "version": version,
         "numBuckets": buckets,
@@ -133,9 +167,10 @@ def manifest_members(
                 "id": 0,
                 "name": "default",
                 "keyEncoding": "compact-row/1",
-                "valueEncoding": "compact-row/1",
+                "valueEncoding": encoding,
                 "keyCount": keys,
             }
+            | ({} if times is None else {"timeBuckets": times})
         ],
         "runs": runs,
     }
@@ -291,8 +326,13 @@ class Built:
         own = self.checkpoint_id(version, partition)
         ids = {"checkpointId": own} if own else {}
         commit = {"commitId": str(self.commit_id(version, partition))} if self.commits else {}
-        keys = len(self.states[version][partition])
-        return manifest_members(version, keys, runs, self.buckets, partition) | ids | commit
+        keys, times = len(self.states[version][partition]), self.times_of(version, partition)
+        members = manifest_members(version, keys, runs, self.buckets, partition, times)
+        return members | ids | commit
+
+    def times_of(self, version: int, partition: int) -> Times | None:  # noqa: ARG002
+        """None: nothing expires here."""
+        return None
 
     def rewrite_manifest(self, version: int, /, **members: Any) -> None:
         """Changes some members of partition 0's manifest, and has its checksum right again."""

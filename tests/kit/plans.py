@@ -138,7 +138,7 @@ def manifest_of_a_newer_format(store: Planted) -> Expected:
     """It is no damage: a newer program owns the checkpoint, though older files would lead there."""
     v = store.grow(3)
     store.snapshot(v[1])
-    store.snapshot(v[1], v[2], format_version=2)
+    store.snapshot(v[1], v[2], format_version=3)
     return fails(v[3], "newer-format", "2.manifest")
 
 
@@ -146,7 +146,7 @@ def manifest_of_a_newer_format(store: Planted) -> Expected:
 def manifest_of_a_newer_format_behind(store: Planted) -> Expected:
     """Who has a newer manifest that it can read does not look at older ones."""
     v = store.grow(4)
-    store.snapshot(v[1], format_version=2)
+    store.snapshot(v[1], format_version=3)
     store.snapshot(v[3])
     return opens(v[4], base=v[3], replay=v[4:])
 
@@ -256,7 +256,7 @@ def changelog_damaged(store: Planted) -> Expected:
 def changelog_of_a_newer_format(store: Planted) -> Expected:
     """Who does not know the format does not guess."""
     v = store.grow(2)
-    three = store.write(v[2], format_version=2)
+    three = store.write(v[2], format_version=3)
     return fails(three, "newer-format", "3.changelog")
 
 

@@ -20,7 +20,8 @@ import pytest
 
 from bucketstate.cli import main
 from bucketstate.cli.rows import as_json, as_text
-from tests.kit.checkpoints import Built
+from tests.kit.aging import Aging, Record
+from tests.kit.checkpoints import NEVER, Built, Row
 from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
 
@@ -70,6 +71,73 @@ def test_inspect_of_a_replaced_changelog(capsys: pytest.CaptureFixture[str], bui
     first, second = found["operators"][0]["stores"]
     assert "5.changelog is of the commit" in first["replaced"][0]
     assert second["replaced"] == []
+
+
+def aging(root: Path, time_buckets: int) -> Aging:
+    """An hour apart, two keys in each, one that never expires and one without a time."""
+    built = Aging(root)
+    hour, start = 3600, 1_700_000_000 // 3600 * 3600
+    written: dict[Row, Record] = {
+        (f"k{n}",): (start + hour * (n // 2), (n, n)) for n in range(2 * time_buckets)
+    }
+    built.batch_at({**written, ("always",): (NEVER, (0, 0)), ("old",): (None, (0, 0))}, horizon=0)
+    built.batch_at({}, horizon=start + hour, newest=start + hour * (time_buckets - 1))
+    return built
+
+
+def test_inspect_of_state_that_expires(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    built = aging(tmp_path, 3)
+    text = ran(capsys, "inspect", built.root)
+    assert "expired before" in text
+    assert text.count("2023-11-14 23:00:00") == 3
+    table = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
+    for line in ("2023-11-14 23:00:00 2", "2023-11-15 00:00:00 2", "never expire 2"):
+        assert line in table
+    found = json.loads(ran(capsys, "inspect", built.root, "--json"))
+    expiries = [s["families"][0]["expiry"] for s in found["operators"][0]["stores"]]
+    for expiry in expiries:
+        assert expiry["horizon"] == "2023-11-14T23:00:00+00:00"
+        assert expiry["newest"] == "2023-11-15T00:00:00+00:00"
+    assert sum(expiry["untimed_keys"] for expiry in expiries) == 1
+    counts: dict[str | None, int] = {}
+    for bucket in (b for expiry in expiries for b in expiry["time_buckets"]):
+        counts[bucket["start"]] = counts.get(bucket["start"], 0) + bucket["keys"]
+    assert counts == {
+        "2023-11-14T23:00:00+00:00": 2,
+        "2023-11-15T00:00:00+00:00": 2,
+        None: 2,
+    }
+
+
+def test_inspect_of_many_time_buckets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = ran(capsys, "inspect", aging(tmp_path, 31).root)
+    table = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
+    assert "10 later ones 20" in table
+    assert sum(line.startswith("2023-") for line in table) == 20
+
+
+def test_nothing_is_said_of_times_where_there_are_none(
+    capsys: pytest.CaptureFixture[str], built: Built
+) -> None:
+    text = ran(capsys, "inspect", built.root)
+    assert "expired before" not in text
+    assert "time bucket" not in text
+    found = json.loads(ran(capsys, "inspect", built.root, "--json"))
+    assert found["operators"][0]["stores"][0]["families"][0]["expiry"] is None
+
+
+def test_show_and_export_with_times(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    built = aging(tmp_path / "checkpoint", 2)
+    rows = lines(ran(capsys, "show", built.root, "--json", "--times"))
+    by_key = {row["key"]["key"]: row["time_bucket"] for row in rows}
+    start = "2023-11-14T23:00:00+00:00"
+    assert by_key == {"k2": start, "k3": start, "always": None, "old": None}
+    assert "time_bucket" in ran(capsys, "show", built.root, "--times")
+    assert "time_bucket" not in ran(capsys, "show", built.root)
+    for ending in ("parquet", "arrow", "csv", "jsonl"):
+        ran(capsys, "export", built.root, tmp_path / f"state.{ending}", "--times")
+    table = pyarrow.parquet.read_table(tmp_path / "state.parquet")
+    assert table["time_bucket"].null_count == 2
 
 
 def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:

@@ -1,6 +1,7 @@
 """Conf: what it accepts, what it refuses and how it says so."""
 
 from dataclasses import FrozenInstanceError, asdict
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -24,12 +25,34 @@ confs = st.builds(
         st.integers(1 << 20, (1 << 63) - 1),
     ),
     memory_prevent_eviction_for=st.integers(0, 86_400_000),
+    time_bucket_expire_after=st.one_of(
+        st.just("never"),
+        st.integers(1, 100).flatmap(lambda n: st.sampled_from([f"{n}s", f"{n} min", f"{n}d"])),
+        st.integers(1, 0xFFFFFFFF).map(lambda n: timedelta(seconds=n)),
+    ),
+)
+names = st.text(min_size=1).filter(lambda name: ".operator." not in name)
+scopes = st.one_of(
+    st.tuples(names, st.none()),
+    st.tuples(st.none(), st.integers(0, 1000)),
+    st.tuples(names, st.integers(0, 1000)),
 )
 
 
 @given(confs)
 def test_what_spark_holds_gives_the_same_conf_back(conf: Conf) -> None:
     assert Conf.from_spark(conf.to_spark()) == conf
+
+
+@given(confs, st.dictionaries(scopes, st.sampled_from(["7d", "never"])))
+def test_spark_holds_what_is_for_one_query_too(
+    conf: Conf, of_scopes: dict[tuple[str | None, int | None], str]
+) -> None:
+    for (query, operator), value in of_scopes.items():
+        conf = conf.for_query(query, operator=operator, time_bucket_expire_after=value)
+    assert len(conf.per_query) == len(of_scopes)
+    assert Conf.from_spark(conf.to_spark()) == conf
+    assert hash(conf) == hash(Conf.from_spark(conf.to_spark()))
 
 
 @given(confs)
@@ -72,6 +95,14 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
         ("memory_max_bytes", 0.4),
         ("memory_max_bytes", 1024),
         ("memory_prevent_eviction_for", -1),
+        ("num_buckets", timedelta(seconds=64)),
+        ("time_bucket_expire_after", 60),
+        ("time_bucket_expire_after", "auto"),
+        ("time_bucket_expire_after", "7 days"),
+        ("time_bucket_expire_after", timedelta(0)),
+        ("time_bucket_expire_after", timedelta(seconds=-5)),
+        ("time_bucket_span", timedelta(milliseconds=1500)),
+        ("time_bucket_span", "never"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
@@ -100,9 +131,96 @@ def test_text_that_is_no_allowed_part_of_the_heap_is_refused(text: str) -> None:
         ("lockTimeout", "lockAcquireTimeout"),
         ("engines", "engine"),
         ("memory.maxByte", "memory.maxBytes"),
+        ("timeBucket.expire", "timeBucket.expireAfter"),
+        # This one is for all queries only.
+        ("numBuckets.query.sessions", "numBuckets"),
     ],
 )
 def test_an_unknown_key_names_the_nearest(given_key: str, meant: str) -> None:
     with pytest.raises(InvalidSettingError) as error:
         Conf.from_spark({PREFIX + given_key: "1"})
     assert f"did you mean {PREFIX}{meant}?" in str(error.value)
+
+
+@given(st.integers(1, 0xFFFFFFFF))
+def test_a_timedelta_is_written_as_seconds(seconds: int) -> None:
+    conf = Conf(time_bucket_expire_after=timedelta(seconds=seconds))
+    assert conf == Conf(time_bucket_expire_after=f"{seconds}s")
+    assert conf.to_spark()[PREFIX + "timeBucket.expireAfter"] == f"{seconds}s"
+
+
+def test_a_time_is_refused_as_it_was_given() -> None:
+    expected = (
+        r"timeBucket\.span is datetime\.timedelta\(microseconds=5\): it must be a time such as "
+        r"90s, 30min, 12h or 7d of at least 1s, or 'auto'\."
+    )
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf(time_bucket_span=timedelta(microseconds=5))
+
+
+def test_settings_for_one_query_stand_beside_those_for_all() -> None:
+    conf = (
+        Conf(time_bucket_expire_after="30d")
+        .for_query("a.b", time_bucket_expire_after="7d", time_bucket_column="seen")
+        .for_query(operator=2, time_bucket_expire_after=timedelta(hours=1))
+        .for_query("a.b", operator=0, time_bucket_expire_after="12h")
+        .for_query("a.b", operator=0, time_bucket_expire_after="never")
+    )
+    key = PREFIX + "timeBucket.expireAfter"
+    found = {k: v for k, v in conf.to_spark().items() if "timeBucket" in k}
+    assert found == {
+        key: "30d",
+        key + ".query.a.b": "7d",
+        key + ".operator.2": "3600s",
+        key + ".query.a.b.operator.0": "never",
+        PREFIX + "timeBucket.column": "none",
+        PREFIX + "timeBucket.column.query.a.b": "seen",
+        PREFIX + "timeBucket.span": "auto",
+    }
+    assert Conf.from_spark(found) == conf
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {},
+        {"query": ""},
+        {"operator": -1},
+        {"operator": True},
+        {"operator": 1.0},
+        # Spark's settings could not tell it from an operator of the query "a".
+        {"query": "a.operator.1"},
+    ],
+)
+def test_what_names_no_query_and_no_operator(scope: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match="give a query's name"):
+        Conf().for_query(**scope, time_bucket_span="1h")
+
+
+@pytest.mark.parametrize("field", ["num_buckets", "colour"])
+def test_a_setting_that_is_for_all_queries(field: str) -> None:
+    expected = f"{field} cannot be given for one query, only time_bucket_expire_after, "
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf().for_query("q", **{field: 1})
+
+
+def test_a_value_for_one_query_is_checked() -> None:
+    expected = r"timeBucket\.expireAfter is '7days': it must be a time such as"
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf().for_query("q", time_bucket_expire_after="7days")
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf.from_spark({PREFIX + "timeBucket.expireAfter.query.q": "7days"})
+
+
+@pytest.mark.parametrize(
+    "suffix", [".", ".query", ".query.", ".operator.", ".operator.x", ".operator.-1", ".for.q"]
+)
+def test_a_key_with_a_suffix_that_names_nothing(suffix: str) -> None:
+    expected = "names no query or operator. Behind .*expireAfter may stand .query.<name>"
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf.from_spark({PREFIX + "timeBucket.expireAfter" + suffix: "7d"})
+
+
+def test_a_key_for_all_queries_is_no_setting_of_one() -> None:
+    with pytest.raises(InvalidSettingError, match=r"is for all queries: give it as Conf\(time_"):
+        Conf(per_query=((PREFIX + "timeBucket.span", "1h"),))

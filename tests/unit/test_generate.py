@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
+from datetime import timedelta
 from typing import Any, Literal, get_type_hints
 
 import pytest
@@ -27,6 +28,14 @@ REGISTRY = registry(
     {"name": "aSize", "type": "bytes", "min": 0, "max": 1 << 40, "default": "64m"},
     {"name": "aPart", "type": "memory", "default": "auto"},
     {"name": "aWord", "type": "enum", "values": ["one", "two"], "default": "two"},
+    {
+        "name": "aWait",
+        "type": "duration",
+        "min": 1,
+        "word": "never",
+        "default": "never",
+        "perQuery": True,
+    },
     {"name": "aText", "type": "string", "default": "some", "doc": AWKWARD},
 )
 
@@ -40,6 +49,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_size": int | str,
         "a_part": int | str,
         "a_word": Literal["one", "two"],
+        "a_wait": timedelta | str,
         "a_text": str,
     }
     assert dataclasses.asdict(names["Settings"]()) == {
@@ -48,6 +58,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_size": "64m",
         "a_part": "auto",
         "a_word": "two",
+        "a_wait": "never",
         "a_text": "some",
     }
 
@@ -72,6 +83,11 @@ def test_the_preset_sets_everything_to_its_default() -> None:
 def test_a_bar_does_not_end_a_cell() -> None:
     assert "| `aText` | `some` | A word \\| " in readme.table(REGISTRY)
     assert "| `made` | sum | what \\| was made |\n" in reference.page(REGISTRY)
+
+
+def test_the_reference_says_what_can_be_given_for_one_query() -> None:
+    assert reference.page(REGISTRY).count("| for one query |") == 1
+    assert '`Conf().for_query("name", a_wait=...)`' in reference.page(REGISTRY)
 
 
 def test_only_what_lies_between_the_marks_changes() -> None:

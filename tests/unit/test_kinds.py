@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bucketstate.kinds import Bytes, Kind, Memory, OneOf, Text, WholeNumber
+from bucketstate.kinds import Bytes, Duration, Kind, Memory, OneOf, Text, WholeNumber, plain
 
 NUMBER, SIZE, HEAP = WholeNumber(1, 100), Bytes(1, 1 << 30), Memory()
+TIME = Duration(60, "never")
+SECOND = timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +35,15 @@ NUMBER, SIZE, HEAP = WholeNumber(1, 100), Bytes(1, 1 << 30), Memory()
         (HEAP, "1048576b", "1048576b"),
         (HEAP, "2G", "2G"),
         (HEAP, "8388607t", "8388607t"),
+        (TIME, "never", "never"),
+        (TIME, " 90s ", " 90s "),
+        (TIME, "060 s", "060 s"),
+        (TIME, "1min", "1min"),
+        (TIME, "12 h", "12 h"),
+        (TIME, "7d", "7d"),
+        # The most that four bytes have.
+        (TIME, "4294967295s", "4294967295s"),
+        (TIME, "49710d", "49710d"),
         (OneOf(("lazy", "eager")), "lazy", "lazy"),
         (Text(), "spark", "spark"),
     ],
@@ -70,6 +84,22 @@ def test_a_text_means_a_value_that_is_allowed(kind: Kind, text: str, value: obje
         # One more than a Long has.
         (HEAP, "9223372036854775808"),
         (HEAP, "8388608t"),
+        (TIME, ""),
+        (TIME, "Never"),
+        (TIME, "60"),
+        (TIME, "59s"),
+        (TIME, "0d"),
+        (TIME, "-90s"),
+        (TIME, "1.5h"),
+        (TIME, "2  h"),
+        (TIME, "2m"),
+        (TIME, "2H"),
+        (TIME, "2hours"),
+        (TIME, "100ms"),
+        (TIME, "1h 30min"),
+        (TIME, "٤d"),
+        (TIME, "4294967296s"),
+        (TIME, "49711d"),
         (OneOf(("lazy", "eager")), "Lazy"),
         (Text(), ""),
     ],
@@ -90,6 +120,8 @@ def test_a_text_that_means_nothing_allowed(kind: Kind, text: str) -> None:
         (HEAP, 0.4),
         (HEAP, 40),
         (HEAP, None),
+        (TIME, 90),
+        (TIME, None),
         (Text(), 7),
     ],
 )
@@ -103,7 +135,27 @@ def test_a_value_of_another_type_is_not_allowed(kind: Kind, value: Any) -> None:
         (WholeNumber(1, 9, "milliseconds"), "a whole number of milliseconds from 1 to 9"),
         (OneOf(("heap",)), "'heap'"),
         (OneOf(("lazy", "eager")), "one of 'lazy', 'eager'"),
+        (TIME, "a time such as 90s, 30min, 12h or 7d of at least 60s, or 'never'"),
     ],
 )
 def test_what_is_allowed_is_said(kind: Kind, allowed: str) -> None:
     assert kind.allowed == allowed
+
+
+@given(st.integers(60, 0xFFFFFFFF))
+def test_so_many_seconds_are_a_time(seconds: int) -> None:
+    text = plain(timedelta(seconds=seconds))
+    assert text == f"{seconds}s"
+    assert TIME.allows(text)
+
+
+@given(
+    st.timedeltas(max_value=timedelta(seconds=59)) | st.timedeltas().filter(lambda t: t % SECOND)
+)
+def test_less_or_a_part_of_a_second_is_none(time: timedelta) -> None:
+    assert not TIME.allows(plain(time))
+
+
+@pytest.mark.parametrize("value", [7, "7d", None, True])
+def test_what_is_no_time_stays_as_it_is(value: object) -> None:
+    assert plain(value) is value

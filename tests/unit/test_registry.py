@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from bucketstate.errors import InvalidSettingError
 from bucketstate.registry import parse_registry, registry
+from bucketstate.scopes import Scope
 
 
 def test_a_dotted_name_becomes_a_field() -> None:
@@ -24,6 +26,18 @@ def test_a_type_that_python_does_not_know_is_an_error() -> None:
     text = json.dumps({"prefix": "p.", "settings": [setting], "metrics": []})
     with pytest.raises(ValueError, match="n has the type colour"):
         parse_registry(text)
+
+
+def test_a_setting_says_whether_it_can_be_given_for_one_query() -> None:
+    time = {"name": "n", "key": "p.n", "type": "duration", "min": 1, "word": "auto"}
+    plain = time | {"default": "auto", "doc": ""}
+    scoped = plain | {"name": "m", "key": "p.m", "perQuery": True}
+    text = json.dumps({"prefix": "p.", "settings": [plain, scoped], "metrics": []})
+    one, other = parse_registry(text).settings
+    assert (one.per_query, other.per_query) == (False, True)
+    assert parse_registry(text).by_key("p.m.query.a.b.operator.3") == (other, Scope("a.b", 3))
+    with pytest.raises(InvalidSettingError, match=r"p\.n\.query\.a is not a setting"):
+        parse_registry(text).by_key("p.n.query.a")
 
 
 def test_metrics_have_a_kind_that_spark_knows() -> None:

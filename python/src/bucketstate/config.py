@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
+from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Value
-from bucketstate.registry import registry
+from bucketstate.registry import Setting, registry
+from bucketstate.scopes import Scope
 from bucketstate.settings import Settings
 
 PROVIDER_CLASS = "io.bucketstate.BucketedStateStoreProvider"
@@ -16,22 +18,104 @@ PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 
 @dataclass(frozen=True, kw_only=True)
 class Conf(Settings):
-    """Every setting of the provider. A value that is not allowed raises when it is given."""
+    """Every setting of the provider. A value that is not allowed raises when it is given.
+
+    A time may be given as a `timedelta`; it is kept as a text of seconds.
+    """
+
+    per_query: tuple[tuple[str, Value], ...] = ()
+    """What is otherwise for some queries: keys with their values, made by `for_query`."""
 
     def __post_init__(self) -> None:
-        for field, value in asdict(self).items():
-            registry().by_field(field).check(value)
+        for field, value in self._everywhere().items():
+            self._keep(field, registry().by_field(field).checked(value))
+        given = {key: _narrowed(key).checked(value) for key, value in self.per_query}
+        # In one order, so that the same settings are equal.
+        self._keep("per_query", tuple(sorted(given.items())))
+
+    def for_query(
+        self, query: str | None = None, *, operator: int | None = None, **settings: Any
+    ) -> Self:
+        """The same, with other values of some settings for one query or stateful operator.
+
+            Conf(time_bucket_expire_after="30d").for_query(
+                "sessions", operator=0, time_bucket_expire_after="12h"
+            )
+
+        What is said for an operator of a query comes first, then what is said for the query, then
+        for the operator of any query, then what is said for all.
+
+        Args:
+            query: the query's name (`queryName`); any query without.
+            operator: Spark's number of the stateful operator in its query; all of them without.
+            settings: by their names as fields of `Conf`.
+
+        Raises InvalidSettingError for neither a query nor an operator, a setting that cannot be
+        given for one query, or a value that is not allowed.
+        """
+        scope = _scope(query, operator)
+        given = {_per_query(field).key + scope.suffix: value for field, value in settings.items()}
+        return replace(self, per_query=tuple((dict(self.per_query) | given).items()))
 
     def to_spark(self) -> dict[str, str]:
         """The settings as Spark wants them, with the one that selects the provider."""
-        settings = {registry().by_field(f).key: str(v) for f, v in asdict(self).items()}
-        return {PROVIDER_KEY: PROVIDER_CLASS, **settings}
+        settings = {registry().by_field(f).key: v for f, v in self._everywhere().items()}
+        texts = {key: str(value) for key, value in (settings | dict(self.per_query)).items()}
+        return {PROVIDER_KEY: PROVIDER_CLASS, **texts}
 
     @classmethod
     def from_spark(cls, settings: Mapping[str, str]) -> Self:
         """The value that a session's settings hold; keys of others are ignored."""
         known = registry()
-        own = [k for k in settings if k.lower().startswith(known.prefix.lower())]
-        found = {known.by_key(k): settings[k] for k in own}
-        fields: dict[str, Value] = {s.field: s.parse(text) for s, text in found.items()}
-        return cls(**fields)  # type: ignore[arg-type]
+        everywhere: dict[str, Value] = {}
+        per_query: dict[str, Value] = {}
+        for key in (k for k in settings if k.lower().startswith(known.prefix.lower())):
+            setting, scope = known.by_key(key)
+            value = setting.parse(settings[key])
+            if scope == Scope():
+                everywhere[setting.field] = value
+            else:
+                per_query[key] = value
+        return cls(**everywhere, per_query=tuple(per_query.items()))  # type: ignore[arg-type]
+
+    def _everywhere(self) -> dict[str, Any]:
+        """What is for all queries, by field."""
+        return {field.name: getattr(self, field.name) for field in fields(Settings)}
+
+    def _keep(self, field: str, value: object) -> None:
+        # It is frozen for everybody else.
+        object.__setattr__(self, field, value)
+
+
+def _scope(query: str | None, operator: int | None) -> Scope:
+    scope = Scope(query, operator)
+    try:
+        if scope != Scope() and Scope.parse(scope.suffix) == scope:
+            return scope
+    except ValueError:
+        pass
+    raise InvalidSettingError(
+        f"for_query was given the query {query!r} and the operator {operator!r}: give a query's "
+        "name that is not empty and does not end in .operator.<number>, an operator's number from "
+        "0, or both."
+    )
+
+
+def _per_query(field: str) -> Setting:
+    known = [s for s in registry().settings if s.per_query]
+    for setting in known:
+        if setting.field == field:
+            return setting
+    raise InvalidSettingError(
+        f"{field} cannot be given for one query, only {', '.join(s.field for s in known)} can. "
+        "Give it for all of them, as a field of Conf."
+    )
+
+
+def _narrowed(key: str) -> Setting:
+    setting, scope = registry().by_key(key)
+    if scope == Scope():
+        raise InvalidSettingError(
+            f"{key} is for all queries: give it as Conf({setting.field}=...), not in per_query."
+        )
+    return setting

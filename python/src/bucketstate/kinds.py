@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 Value = int | str
@@ -21,6 +22,9 @@ _SHARE = re.compile(r"([0-9]+) ?%")
 _MOST_PERCENT = 90
 _LEAST_MEMORY = 1 << 20
 _MOST_MEMORY = (1 << 63) - 1  # a Long of the JVM
+_TIME = re.compile(r"([0-9]+) ?(s|min|h|d)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+_MOST_SECONDS = 0xFFFFFFFF  # what the checkpoint's files have room for
 
 
 class Kind(Protocol):
@@ -118,6 +122,34 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Duration:
+    """A whole number of seconds, minutes, hours or days, or a word. `min` is in seconds."""
+
+    min: int
+    word: str
+
+    @property
+    def annotation(self) -> str:
+        return "timedelta | str"
+
+    @property
+    def allowed(self) -> str:
+        return f"a time such as 90s, 30min, 12h or 7d of at least {self.min}s, or '{self.word}'"
+
+    def parse(self, text: str) -> Value:
+        return text
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return False
+        text = value.strip()
+        time = _TIME.fullmatch(text)
+        if time is None:
+            return text == self.word
+        return _between(self.min, int(time[1]) * _SECONDS[time[2]], _MOST_SECONDS)
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of a few words."""
 
@@ -168,6 +200,8 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
             return Bytes(raw["min"], raw["max"])
         case "memory":
             return Memory()
+        case "duration":
+            return Duration(raw["min"], raw["word"])
         case "enum":
             return OneOf(tuple(raw["values"]))
         case "string":
@@ -177,6 +211,15 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
                 f"settings.json: {raw['name']} has the type {other}, which bucketstate.kinds does "
                 "not know: give it a class there."
             )
+
+
+def plain(value: object) -> object:
+    """A value of Python's own as settings hold it: a `timedelta` as so many seconds."""
+    if not isinstance(value, timedelta):
+        return value
+    seconds, rest = divmod(value, timedelta(seconds=1))
+    # Less than a second has no text that a setting takes.
+    return value if rest else f"{seconds}s"
 
 
 def _between(low: int, value: object, high: int) -> bool:

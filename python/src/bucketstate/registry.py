@@ -12,21 +12,26 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Kind, Value, kind_of
+from bucketstate.kinds import Kind, Value, kind_of, plain
+from bucketstate.scopes import Scope
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: how it is called, and what it may be."""
+    """One setting: how it is called, and what it may be.
+
+    `per_query` says whether it can be given for one query or operator alone.
+    """
 
     name: str
     key: str
     kind: Kind
     default: Value
     doc: str
+    per_query: bool = False
 
     @property
     def field(self) -> str:
@@ -43,10 +48,15 @@ class Setting:
             raise self._refusal(text)
         return value
 
-    def check(self, value: object) -> None:
-        """Raises InvalidSettingError, which says what is allowed, if this is not."""
-        if not self.kind.allows(value):
+    def checked(self, value: object) -> Value:
+        """The value as it is kept: a `timedelta` becomes its text.
+
+        Raises InvalidSettingError, which says what is allowed, if this is not.
+        """
+        kept = plain(value)
+        if not self.kind.allows(kept):
             raise self._refusal(value)
+        return cast(Value, kept)
 
     def _refusal(self, value: object) -> InvalidSettingError:
         return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.kind.allowed}.")
@@ -70,11 +80,14 @@ class Registry:
     def by_field(self, field: str) -> Setting:
         return next(s for s in self.settings if s.field == field)
 
-    def by_key(self, key: str) -> Setting:
-        """The setting of a full key; an unknown one is an error that names the nearest."""
+    def by_key(self, key: str) -> tuple[Setting, Scope]:
+        """The setting of a full key, and whom it is for.
+
+        An unknown key is an error that names the nearest.
+        """
         for setting in self.settings:
-            if setting.key == key:
-                return setting
+            if setting.key == key or (setting.per_query and key.startswith(setting.key + ".")):
+                return setting, self._scope(setting, key)
         keys = {s.name.lower(): s.key for s in self.settings}
         name = key[len(self.prefix) :].lower()
         near = get_close_matches(name, keys, n=1, cutoff=0.0)
@@ -82,6 +95,15 @@ class Registry:
             f"{key} is not a setting of bucketstate: did you mean {keys[near[0]]}? "
             f"Known are {', '.join(s.key for s in self.settings)}."
         )
+
+    def _scope(self, setting: Setting, key: str) -> Scope:
+        try:
+            return Scope.parse(key[len(setting.key) :])
+        except ValueError as error:
+            raise InvalidSettingError(
+                f"{key} is not a setting of bucketstate: {error}. Behind {setting.key} may stand "
+                ".query.<name>, .operator.<number>, or one after the other."
+            ) from error
 
 
 def parse_registry(text: str) -> Registry:
@@ -103,4 +125,6 @@ def registry() -> Registry:
 
 def _setting(raw: dict[str, Any]) -> Setting:
     kind = kind_of(raw)
-    return Setting(raw["name"], raw["key"], kind, kind.parse(raw["default"]), raw["doc"])
+    default = kind.parse(raw["default"])
+    per_query = raw.get("perQuery", False)
+    return Setting(raw["name"], raw["key"], kind, default, raw["doc"], per_query)

@@ -1,6 +1,7 @@
 """The fields of `Conf`, made by `make generate` from the Scala registry: edits here are lost."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 
@@ -58,6 +59,19 @@ class Settings:
     memory_prevent_eviction_for: int = 0
     """For so long after its last use, in milliseconds, a bucket stays in memory, even above
     memory.maxBytes."""
+
+    time_bucket_expire_after: timedelta | str = "never"
+    """State expires when it is older than this, counted from the newest time in its partition: a
+    time such as 7d, or 'never'. Not for joins, state with timeouts, or state that a watermark
+    evicts."""
+
+    time_bucket_column: str = "none"
+    """The column of key or value that has the event time by which state ages, such as 'lastSeen' or
+    'window.end'; 'none' lets it age by the time of the batch that last wrote it."""
+
+    time_bucket_span: timedelta | str = "auto"
+    """State expires together by spans of this length: what is expired is gone at the latest so long
+    after timeBucket.expireAfter. 'auto' is a sixteenth of that, and at least a second."""
 
     local_dir: str = "spark"
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;

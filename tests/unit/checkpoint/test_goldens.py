@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.manifest import read_manifest
+from bucketstate.checkpoint.manifest_json import read_manifest
 from bucketstate.checkpoint.names import ChangelogName, ManifestName, parse
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.state import read_changes
@@ -36,7 +36,7 @@ def test_the_changelog() -> None:
     changelog = read_changelog(Folder.at(GOLDEN), name)
     found = []
     for family in changelog.families:
-        records = read_changes(changelog, family.id)
+        records = read_changes(changelog, family)
         for key, value, put, merge in zip(
             records.keys.to_list(),
             records.values.to_list(),

@@ -118,7 +118,7 @@ def rewrite(built: Built, version: int, **header: Any) -> None:
     """Another attempt's file of partition 0, with the same changes."""
     path = built.folder(0) / f"{version}.changelog"
     index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
-    changes = read_changes(index, 0)
+    changes = read_changes(index, index.families[0])
     records = zip(
         [PUT if put else REMOVE for put in changes.puts.tolist()],
         changes.keys.to_list(),

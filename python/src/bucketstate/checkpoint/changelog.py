@@ -1,4 +1,4 @@
-"""Changelogs, format version 1: what one version changed (`docs/format.md`)."""
+"""Changelogs, format versions 1 and 2: what one version changed (`docs/format.md`)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bucketstate.checkpoint.binary import Reader
+from bucketstate.checkpoint.changelog_footer import Block, decode_footer
 from bucketstate.checkpoint.compression import CODECS, crc32c, decompress
 from bucketstate.checkpoint.damage import damaged, decoding, newer
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.names import Attempt, ChangelogName
 from bucketstate.checkpoint.storage import Folder
 
-FORMAT = 1
+FORMAT = 2
 _MAGIC, _END = b"BKTSTLOG", b"BKTSTEND"
 _START, _MAX_HEADER, _TRAILER, _TAIL = 12, 512, 32, 16 * 1024
-_BLOCK_ENTRY = 37
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Header:
     of the version before, or without checkpoint ids its commit id; None if there is none.
     """
 
+    format_version: int
     version: int
     commit_id: str
     num_buckets: int
@@ -40,44 +42,6 @@ class Header:
         """
         known = self.checkpoint_id is None and self.base_id is not None and commit_id is not None
         return not known or self.base_id == commit_id
-
-
-@dataclass(frozen=True)
-class Family:
-    """A column family; `keys` is how many keys it holds at this version, exactly.
-
-    `internal` families are those that an operator keeps for itself.
-    """
-
-    id: int
-    name: str
-    key_encoding: str
-    value_encoding: str
-    keys: int
-    key_schema: str | None = None
-    value_schema: str | None = None
-    internal: bool = False
-
-
-@dataclass(frozen=True)
-class Block:
-    """The changes of some neighbouring buckets of one family; lengths and offset in bytes."""
-
-    family: int
-    first_bucket: int
-    last_bucket: int
-    offset: int
-    stored_length: int
-    raw_length: int
-    records: int
-    codec: int
-    crc: int
-
-    def overlaps(self, first: int, last: int) -> bool:
-        return self.first_bucket <= last and first <= self.last_bucket
-
-    def within(self, first: int, last: int) -> bool:
-        return first <= self.first_bucket and self.last_bucket <= last
 
 
 @dataclass(frozen=True)
@@ -151,8 +115,7 @@ def read_changelog(folder: Folder, name: ChangelogName) -> Changelog:
     found = crc32c(footer)
     if found != footer_crc:
         raise damaged(path, f"expected footer checksum {footer_crc:08x}, found {found:08x}")
-    with decoding(path, "footer"):
-        families, blocks = _footer(Reader(footer))
+    families, blocks = decode_footer(footer, header.format_version, path)
     changelog = Changelog(folder, name, size, header, families, blocks)
     _check(changelog, length, footer_at)
     return changelog
@@ -179,7 +142,7 @@ def _header(start: bytes, path: str, attempt: Attempt) -> tuple[Header, int, int
     if found != expected:
         raise damaged(path, f"expected header checksum {expected:08x}, found {found:08x}")
     with decoding(path, "header"):
-        header = _fields(Reader(start[_START : length - 4]))
+        header = _fields(Reader(start[_START : length - 4]), version)
     named = Attempt(header.version, header.checkpoint_id)
     if named != attempt:
         raise damaged(
@@ -190,7 +153,7 @@ def _header(start: bytes, path: str, attempt: Attempt) -> tuple[Header, int, int
     return header, length, found
 
 
-def _fields(reader: Reader) -> Header:
+def _fields(reader: Reader, format_version: int) -> Header:
     if reader.u8() not in CODECS:
         raise ValueError("its codec is not known")
     reader.bytes(3)
@@ -198,7 +161,9 @@ def _fields(reader: Reader) -> Header:
     version, buckets = reader.i64(), reader.u32()
     checkpoint, base, hash_function = reader.string(), reader.string(), reader.string()
     reader.finish()
-    return Header(version, commit, buckets, hash_function, checkpoint or None, base or None)
+    return Header(
+        format_version, version, commit, buckets, hash_function, checkpoint or None, base or None
+    )
 
 
 def _trailer(data: bytes, size: int, header_crc: int, path: str) -> tuple[int, int, int]:
@@ -216,35 +181,6 @@ def _trailer(data: bytes, size: int, header_crc: int, path: str) -> tuple[int, i
             path, f"expected its footer to end at byte {offset + length}, found it elsewhere"
         )
     return offset, length, footer_crc
-
-
-def _footer(reader: Reader) -> tuple[tuple[Family, ...], tuple[Block, ...]]:
-    families = tuple(_family(reader) for _ in range(reader.count(19)))
-    next_family = reader.u32()
-    if any(family.id >= next_family for family in families):
-        raise ValueError(f"the next new column family would get id {next_family}, which is taken")
-    blocks = tuple(
-        Block(
-            family=reader.u32(),
-            first_bucket=reader.u32(),
-            last_bucket=reader.u32(),
-            offset=reader.u64(),
-            stored_length=reader.u32(),
-            raw_length=reader.u32(),
-            records=reader.u32(),
-            codec=reader.u8(),
-            crc=reader.u32(),
-        )
-        for _ in range(reader.count(_BLOCK_ENTRY))
-    )
-    reader.finish()
-    return families, blocks
-
-
-def _family(reader: Reader) -> Family:
-    number, internal = reader.u32(), reader.u8()
-    name, keys, values = reader.string(), reader.string(), reader.string()
-    return Family(number, name, keys, values, reader.u64(), internal=internal == 1)
 
 
 def _check(changelog: Changelog, start: int, end: int) -> None:

@@ -56,6 +56,7 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        times: bool = False,
     ) -> pa.RecordBatchReader:
         """The state at a version, as a stream of record batches, in no order.
 
@@ -70,10 +71,12 @@ class Checkpoint(Catalog):
             version: the state after batch n is version n + 1; without, what a restart reads.
             column_family: for operators that have several.
             store: for stream-stream joins, which have several.
+            times: adds `time_bucket`, the start of the time bucket that a key expires with, in UTC;
+                null where it never does.
 
         Raises NoSuchStateError, and whatever makes a file unreadable, here or while it is read.
         """
-        reading = self._reading(operator, column_family, store)
+        reading = self._reading(operator, column_family, store, times=times)
         return reading.state(self._parts(operator, partition, store, version))
 
     def to_arrow(
@@ -84,10 +87,11 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        times: bool = False,
     ) -> pa.Table:
         """The state at a version as one table: see `to_arrow_batch_reader`."""
         return self.to_arrow_batch_reader(
-            operator, partition, version, column_family, store=store
+            operator, partition, version, column_family, store=store, times=times
         ).read_all()
 
     def to_pandas(
@@ -98,9 +102,10 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        times: bool = False,
     ) -> pd.DataFrame:
         """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`."""
-        table = self.to_arrow(operator, partition, version, column_family, store=store)
+        table = self.to_arrow(operator, partition, version, column_family, store=store, times=times)
         frame: pd.DataFrame = table.flatten().to_pandas()
         return frame
 
@@ -118,7 +123,8 @@ class Checkpoint(Catalog):
 
         One row for each key and batch, as in the change feed of Spark's `statestore` source:
         `batch_id`, `change_type` (`update`, `delete`, or `append` for values behind those that a
-        key had), `key`, `value`, `partition_id`. Batches come in order within a partition.
+        key had), `key`, `value`, `partition_id`. Batches come in order within a partition. Keys
+        that expired were not written, and are not there: `diff` has them.
 
         Raises MissingFileError if retention has removed a changelog of those batches; `diff`
         compares the states instead.
@@ -155,7 +161,8 @@ class Checkpoint(Catalog):
 
         Columns: `change` (`added`, `changed` or `removed`), `key`, `before` and `after` (its
         values; null where it is not there), `partition_id`. Reads both states, not the changes
-        between them.
+        between them. A key that has expired is removed; a key whose time alone is another is the
+        same.
         """
         reading = self._reading(operator, column_family, store)
         parts = self._parts(operator, partition, store, to_version, from_version)
@@ -189,6 +196,23 @@ class Checkpoint(Catalog):
         reading = self._reading(operator, column_family, store)
         return reading.keys_per_bucket(self._parts(operator, partition, store, version))
 
+    def keys_per_time_bucket(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """How many keys expire together: `partition_id`, `time_bucket`, `keys`.
+
+        `time_bucket` is when a span of time starts, in UTC; null stands for keys that never expire.
+        Reads the indexes of the files, not the state.
+        """
+        reading = self._reading(operator, column_family, store)
+        return reading.keys_per_time_bucket(self._parts(operator, partition, store, version))
+
     def overview(self, version: int | None = None) -> Overview:
         """What is in it, and what a restart would read: see `bucketstate.checkpoint.overview`."""
         return overview(self, version)
@@ -201,9 +225,11 @@ class Checkpoint(Catalog):
         """Reads every file: see `bucketstate.checkpoint.verify`."""
         return verify(self, progress)
 
-    def _reading(self, operator: int, column_family: str | None, store: str) -> Reading:
+    def _reading(
+        self, operator: int, column_family: str | None, store: str, *, times: bool = False
+    ) -> Reading:
         schema = self.schema(operator, store=store, column_family=column_family)
-        return Reading(column_family or DEFAULT_FAMILY, schema, self._memory)
+        return Reading(column_family or DEFAULT_FAMILY, schema, self._memory, times)
 
     def _parts(
         self,

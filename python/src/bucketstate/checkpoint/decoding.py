@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.damage import REMEDY
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.timed_values import TIMED, rows_of
 from bucketstate.checkpoint.values import arrow_type
 from bucketstate.errors import DamagedFileError, NewerFormatError
 
@@ -52,8 +53,9 @@ class RecordDecoder:
         self._schema = schema
         lists = family.value_encoding == LISTS
         self.columns = StateSchema.of(schema, lists=lists)
-        if not lists and family.value_encoding != COMPACT:
+        if family.value_encoding not in (COMPACT, LISTS, TIMED):
             raise self._unknown("value", family.value_encoding)
+        self._timed = family.value_encoding == TIMED
         self._values = list_decoder(schema.value) if lists else row_decoder(schema.value)
         try:
             self._keys = key_decoder(family.key_encoding, schema.key)
@@ -68,8 +70,15 @@ class RecordDecoder:
 
     def values(self, values: Slices) -> pa.StructArray | pa.ListArray:
         try:
-            return self._values(values)
+            return self._values(self.without_times(values))
         except (IndexError, ValueError, pa.ArrowInvalid) as error:
+            raise self._mismatch("value", self._schema.value.simpleString(), error) from error
+
+    def without_times(self, values: Slices) -> Slices:
+        """The bytes of values without their times, by which values are the same or not."""
+        try:
+            return rows_of(values) if self._timed else values
+        except (IndexError, ValueError) as error:
             raise self._mismatch("value", self._schema.value.simpleString(), error) from error
 
     def optional_values(self, records: Records) -> pa.StructArray | pa.ListArray:

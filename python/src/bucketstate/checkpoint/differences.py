@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.decoding import RecordDecoder, StateSchema
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.runs import Runs
@@ -49,11 +49,11 @@ def differences(
                 else Records.concat([])
                 for plan, family in states
             )
-            for at in _chunks(*_pairs(old, new), rows):
+            for at in _chunks(*_pairs(old, new, decoder), rows):
                 yield _batch(old, new, *at, decoder, store.partition)
 
 
-def _pairs(old: Records, new: Records) -> tuple[Positions, Positions]:
+def _pairs(old: Records, new: Records, decoder: RecordDecoder) -> tuple[Positions, Positions]:
     """Where each key that differs lies in both; -1 where it is not there."""
     codes = codes_of([old.keys, new.keys])
     places = np.full((2, int(codes.max(initial=-1)) + 1), -1, np.int64)
@@ -61,8 +61,8 @@ def _pairs(old: Records, new: Records) -> tuple[Positions, Positions]:
         places[row, part] = np.arange(part.size)
     before, after = places
     both = np.flatnonzero((before >= 0) & (after >= 0))
-    left = old.values.at(before[both]).to_arrow()
-    right = new.values.at(after[both]).to_arrow()
+    left = decoder.without_times(old.values.at(before[both])).to_arrow()
+    right = decoder.without_times(new.values.at(after[both])).to_arrow()
     same = np.zeros(before.size, np.bool_)
     same[both] = pc.equal(left, right).to_numpy(zero_copy_only=False)
     return before[~same], after[~same]

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.expiry import Expiry
 from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
 
 
 @dataclass(frozen=True)
 class FamilyOverview:
-    """A column family: the keys it holds, and how they and its values are encoded."""
+    """A column family: the keys it holds, and how they and its values are encoded.
+
+    `expiry` is None where records have no times.
+    """
 
     name: str
     keys: int
     key_encoding: str
     value_encoding: str
+    expiry: Expiry | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,8 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         manifests=tuple(m.attempt.version for m in store.manifests),
         keys=sum(f.keys for f in families) if plan else None,
         families=tuple(
-            FamilyOverview(f.name, f.keys, f.key_encoding, f.value_encoding) for f in families
+            FamilyOverview(f.name, f.keys, f.key_encoding, f.value_encoding, Expiry.of(f))
+            for f in families
         ),
         manifest_version=base.version if base else None,
         runs=len(base.runs) if base else 0,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketstate.checkpoint.changelog import Changelog, Family
+from bucketstate.checkpoint.changelog import Changelog
 from bucketstate.checkpoint.damage import damaged
+from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.keys import COMPACT
 from bucketstate.checkpoint.lineage import Replaced
 from bucketstate.checkpoint.manifest import Manifest
 from bucketstate.checkpoint.names import Attempt, ManifestName
+from bucketstate.checkpoint.timed_values import TIMED
 from bucketstate.errors import NoSuchStateError
 
 Reason = Literal["damaged", "stale", "gone"]
@@ -52,6 +55,13 @@ class Plan:
         return self.base.families if self.base else ()
 
     @property
+    def described_by(self) -> str:
+        """Path of the file that says which column families and keys there are."""
+        if self.changelogs:
+            return self.changelogs[-1].path
+        return self.base.path if self.base else ""
+
+    @property
     def num_buckets(self) -> int:
         if self.changelogs:
             return self.changelogs[-1].header.num_buckets
@@ -71,7 +81,10 @@ class Plan:
         raise NoSuchStateError(f"{self.target} has no column family '{name}'. There are: {known}.")
 
     def check(self) -> None:
-        """Buckets and encodings are fixed for the life of a checkpoint; DamagedFileError if not."""
+        """Buckets and encodings are fixed for the life of a checkpoint; DamagedFileError if not.
+
+        But for values: they may be given times at some version, and have them from then on.
+        """
         families = {f.id: f for f in self.families}
         of_base = [(self.base.path, self.base.num_buckets, self.base.families)] if self.base else []
         of_changes = [(c.path, c.header.num_buckets, c.families) for c in self.changelogs]
@@ -80,9 +93,11 @@ class Plan:
                 raise damaged(path, f"expected {self.num_buckets} buckets, found {buckets}")
             for family in described:
                 newest = families.get(family.id, family)
-                if (newest.key_encoding, newest.value_encoding) != (
-                    family.key_encoding,
-                    family.value_encoding,
+                values = {family.value_encoding}
+                if family.value_encoding == COMPACT:
+                    values.add(TIMED)
+                if newest.key_encoding != family.key_encoding or (
+                    newest.value_encoding not in values
                 ):
                     raise damaged(
                         path,

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bucketstate.checkpoint.changelog import Family
 from bucketstate.checkpoint.decoding import ROWS, RecordDecoder, StateSchema, chunked
 from bucketstate.checkpoint.differences import difference_schema, differences
+from bucketstate.checkpoint.expiry import SCHEMA as TIME_BUCKETS
+from bucketstate.checkpoint.expiry import TIME, keys_per_time_bucket, time_buckets_of
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.keys import LISTS
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.plan import Plan
@@ -34,14 +36,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is to be read: a column family in some partitions. `memory` is in bytes."""
+    """What is to be read: a column family in some partitions. `memory` is in bytes.
+
+    `times` says whether rows of a state have a column of their time buckets.
+    """
 
     family: str
     schema: FamilySchema
     memory: int
+    times: bool = False
 
     def state(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
         columns = self._columns(parts).with_partition()
+        if self.times:
+            columns = columns.append(pa.field("time_bucket", TIME))
         return pa.RecordBatchReader.from_batches(columns, self._state(parts, columns))
 
     def changes(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
@@ -61,6 +69,14 @@ class Reading:
                 tables.append(keys_per_bucket(part.store, plan, family, self.memory))
         return pa.concat_tables(tables)
 
+    def keys_per_time_bucket(self, parts: Sequence[Part]) -> pa.Table:
+        tables = [TIME_BUCKETS.empty_table()]
+        for part in parts:
+            _, family = self._planned(part.store, part.target)
+            if family is not None:
+                tables.append(keys_per_time_bucket(part.store.partition, family))
+        return pa.concat_tables(tables)
+
     def _state(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in parts:
             plan, family = self._planned(part.store, part.target)
@@ -69,7 +85,8 @@ class Reading:
             decoder = RecordDecoder(family, self.schema, part.store.folder.location)
             for records in chunked(read_state(part.store, plan, family, self.memory)):
                 arrays = [decoder.keys(records.keys), decoder.values(records.values)]
-                yield _batch(arrays, part, columns)
+                after = [time_buckets_of(records.values, family)] if self.times else []
+                yield _batch(arrays, part, columns, after)
 
     def _changes(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in parts:
@@ -86,7 +103,7 @@ class Reading:
                     continue
                 decoder = RecordDecoder(family, self.schema, changelog.path)
                 batch = changelog.header.version - 1
-                for records in chunked([read_changes(changelog, family.id)]):
+                for records in chunked([read_changes(changelog, family)]):
                     arrays = [
                         pa.array([batch] * len(records), pa.int64()),
                         _kinds(records),
@@ -124,6 +141,9 @@ def _kinds(records: Records) -> pa.StringArray:
     return pa.array(kinds.tolist(), pa.string())
 
 
-def _batch(arrays: list[pa.Array], part: Part, columns: pa.Schema) -> pa.RecordBatch:
-    partition = pa.array([part.store.partition] * len(arrays[0]), pa.int32())
-    return pa.RecordBatch.from_arrays([*arrays, partition], schema=columns)
+def _batch(
+    before: list[pa.Array], part: Part, columns: pa.Schema, after: Sequence[pa.Array] = ()
+) -> pa.RecordBatch:
+    """The columns with the partition between them."""
+    partition = pa.array([part.store.partition] * len(before[0]), pa.int32())
+    return pa.RecordBatch.from_arrays([*before, partition, *after], schema=columns)

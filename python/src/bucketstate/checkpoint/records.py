@@ -36,6 +36,12 @@ class Records:
             self.keys.where(mask), self.values.where(mask), self.puts[mask], self.merges[mask]
         )
 
+    def removing(self, gone: Mask) -> Records:
+        """The same with removals in place of these."""
+        lengths = np.where(gone, 0, self.values.lengths)
+        values = Slices(self.values.buffer, self.values.starts, lengths)
+        return Records(self.keys, values, self.puts & ~gone, self.merges & ~gone)
+
     @classmethod
     def concat(cls, parts: Sequence[Records]) -> Records:
         return cls(

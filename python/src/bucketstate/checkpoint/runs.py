@@ -14,10 +14,11 @@ from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, Rea
 
 from bucketstate.checkpoint.compression import crc32c_extend
 from bucketstate.checkpoint.damage import damaged
-from bucketstate.checkpoint.manifest import RunFile
+from bucketstate.checkpoint.manifest import RunFile, TimeSpan
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Positions, Slices, gather
 from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.timed_values import UNTIMED, starts_of
 from bucketstate.errors import MissingFileError
 
 _PREFIX = 4
@@ -54,6 +55,10 @@ class Runs:
         self._open.clear()
         self._local.cleanup()
 
+    def path_of(self, file: RunFile) -> str:
+        """A file's name as people find it."""
+        return self._folder.path_of(file.name)
+
     def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
         """What the file has of these buckets of a family, in the order of their keys."""
         low, high = _bound(family, first), _bound(family, last + 1)
@@ -62,10 +67,12 @@ class Runs:
 
     def verify(self, file: RunFile) -> None:
         """Reads all of it; raises for whatever is not as the manifest says."""
-        path = self._folder.path_of(file.name)
+        path = self.path_of(file)
         entries = tombstones = 0
         spans = {b.family: (b.first, b.last) for b in file.buckets}
         for records, prefixes in self._scan(file, b"", None):
+            if file.times is not None:
+                _check_times(records, file.times, path)
             entries += len(records)
             tombstones += int((~records.puts).sum())
             for prefix in np.unique(prefixes).tolist():
@@ -88,7 +95,7 @@ class Runs:
         self, file: RunFile, low: bytes, high: bytes | None
     ) -> Iterator[tuple[Records, Positions]]:
         database = self._opened(file)
-        path = self._folder.path_of(file.name)
+        path = self.path_of(file)
         options = ReadOptions()
         options.set_verify_checksums(True)
         if high is not None:
@@ -118,12 +125,12 @@ class Runs:
                 ingest.set_move_files(True)
                 database.ingest_external_file([str(fetched)], ingest)
             except Exception as error:  # rocksdict raises nothing more special
-                path = self._folder.path_of(file.name)
+                path = self.path_of(file)
                 raise damaged(path, f"RocksDB cannot open it ({error})") from error
         return self._open[file.name]
 
     def _fetch(self, file: RunFile, to: Path) -> None:
-        path = self._folder.path_of(file.name)
+        path = self.path_of(file)
         crc = size = 0
         try:
             with self._folder.opened(file.name) as source, to.open("wb") as target:
@@ -147,6 +154,21 @@ def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, 
         return list(itertools.islice(rows, _ROWS))
     except Exception as error:  # rocksdict raises nothing more special
         raise damaged(path, f"RocksDB cannot read it ({error})") from error
+
+
+def _check_times(records: Records, times: TimeSpan, path: str) -> None:
+    try:
+        starts = starts_of(records.values.where(records.puts))
+    except (IndexError, ValueError) as error:
+        raise damaged(path, f"the time of an entry cannot be read ({error})") from error
+    outside = starts[(starts < times.first) | (starts > times.last)]
+    if outside.size:
+        found = int(outside[0])
+        raise damaged(
+            path,
+            f"expected entries of the time buckets {times.first} to {times.last}, found one "
+            + ("without a time" if found == UNTIMED else f"of {found}"),
+        )
 
 
 def _records(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:

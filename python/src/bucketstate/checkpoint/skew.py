@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from bucketstate.checkpoint.buckets import buckets_of
-from bucketstate.checkpoint.changelog import Family
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.state import read_state
 from bucketstate.checkpoint.store import Store

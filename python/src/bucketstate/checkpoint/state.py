@@ -9,8 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bucketstate.checkpoint.buckets import buckets_of
-from bucketstate.checkpoint.changelog import Block, Changelog, Family
+from bucketstate.checkpoint.changelog import Changelog
+from bucketstate.checkpoint.changelog_footer import Block
 from bucketstate.checkpoint.damage import damaged, decoding
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.manifest import Run
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
@@ -37,9 +39,8 @@ def read_state(store: Store, plan: Plan, family: Family, memory: int = MEMORY) -
                 count += len(records)
                 yield records
     if count != family.keys:
-        newest = plan.changelogs[-1].path if plan.changelogs else getattr(plan.base, "path", "")
         raise damaged(
-            newest,
+            plan.described_by,
             f"the column family '{family.name}' should hold {family.keys} keys at {plan.target}, "
             f"but its files give {count}: one of them is of another history",
         )
@@ -50,10 +51,10 @@ def read_span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> 
     return Records.concat(list(_span(plan, family, runs, first, last)))
 
 
-def read_changes(changelog: Changelog, family: int) -> Records:
-    """What one changelog holds of a family."""
-    blocks = [b for b in changelog.blocks if b.family == family]
-    return _parsed(changelog, list(changelog.read(blocks)))
+def read_changes(changelog: Changelog, family: Family) -> Records:
+    """What one changelog holds of one of its families."""
+    blocks = [b for b in changelog.blocks if b.family == family.id]
+    return _parsed(changelog, family, list(changelog.read(blocks)))
 
 
 def spans(plans: Sequence[tuple[Plan, Family]], memory: int) -> list[tuple[int, int]]:
@@ -92,12 +93,12 @@ def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iter
     """Newest first; of each key the first that is found counts."""
     parts = [_changes(plan, family, first, last)]
     for run in plan.base.runs if plan.base else ():
-        parts.append(_of_run(run, family.id, runs, first, last))
+        parts.append(_of_run(run, family, runs, first, last))
     parts = [part for part in parts if len(part)]
     if any(part.merges.any() for part in parts):
         yield _appended(parts)
         return
-    # A file has each key once.
+    # A changelog has each key once, and so has a run.
     alone = len(parts) == 1 and len(plan.changelogs) <= 1
     wins = [part.puts for part in parts] if alone else _newest([p.keys for p in parts])
     for part, won in zip(parts, wins, strict=True):
@@ -155,24 +156,48 @@ def _changes(plan: Plan, family: Family, first: int, last: int) -> Records:
         read = list(changelog.read(blocks))
         whole = [(b, raw) for b, raw in read if b.within(first, last)]
         edges = [(b, raw) for b, raw in read if not b.within(first, last)]
-        parts.append(_parsed(changelog, whole))
+        parts.append(_parsed(changelog, family, whole))
         if edges:
-            records = _parsed(changelog, edges)
+            records = _parsed(changelog, family, edges)
             found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
             parts.append(records.where((found >= first) & (found <= last)))
     return Records.concat(parts)
 
 
-def _parsed(changelog: Changelog, blocks: Sequence[tuple[Block, bytes]]) -> Records:
+def _parsed(changelog: Changelog, family: Family, blocks: Sequence[tuple[Block, bytes]]) -> Records:
     with decoding(changelog.path, "records"):
-        return parse([(raw, block.records) for block, raw in blocks])
+        records = parse([(raw, block.records) for block, raw in blocks])
+    return _aged(records, family, changelog.path)
 
 
-def _of_run(run: Run, family: int, runs: Runs, first: int, last: int) -> Records:
-    parts = [
-        records
-        for file in run.files
-        if file.holds(family, first, last)
-        for records in runs.read(file, family, first, last)
-    ]
+def _of_run(run: Run, family: Family, runs: Runs, first: int, last: int) -> Records:
+    parts, paths = [], []
+    for file in run.files:
+        if file.holds(family.id, first, last):
+            path = runs.path_of(file)
+            for records in runs.read(file, family.id, first, last):
+                parts.append(_aged(records, family, path))
+                paths.append(path)
+    if run.slices(family.id):
+        _check_apart(parts, paths)
     return Records.concat(parts)
+
+
+def _aged(records: Records, family: Family, path: str) -> Records:
+    """With removals in place of what has expired at the version that the family is of.
+
+    Of each record by itself: which one of a key counts is not decided by times.
+    """
+    if family.times is None:
+        return records
+    gone = records.puts.copy()
+    with decoding(path, "times of records"):
+        gone[gone] = family.times.expired(records.values.where(records.puts))
+    return records.removing(gone) if gone.any() else records
+
+
+def _check_apart(parts: Sequence[Records], paths: Sequence[str]) -> None:
+    """Files of a run may share buckets, but no key."""
+    for path, first in zip(paths, _newest([part.keys for part in parts]), strict=True):
+        if not first.all():
+            raise damaged(path, "it has a key that another file of its run has, too")

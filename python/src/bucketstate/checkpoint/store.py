@@ -8,7 +8,8 @@ from functools import cached_property
 from bucketstate.checkpoint.changelog import Changelog, Header, read_changelog, read_header
 from bucketstate.checkpoint.damage import REMEDY
 from bucketstate.checkpoint.lineage import before, replaced
-from bucketstate.checkpoint.manifest import Manifest, read_manifest
+from bucketstate.checkpoint.manifest import Manifest
+from bucketstate.checkpoint.manifest_json import read_manifest
 from bucketstate.checkpoint.names import (
     RUN_FOLDER,
     Attempt,

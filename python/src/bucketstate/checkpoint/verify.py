@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.decoding import RecordDecoder, chunked
+from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.manifest import RunFile
 from bucketstate.checkpoint.names import (
     Attempt,
@@ -312,10 +316,31 @@ class _Verifier:
                 self._store.operator, store=self._store.name, column_family=family.name
             )
             decoder = RecordDecoder(family, schema, self._store.folder.location)
+            by_start: Counter[int] = Counter()
             for part in chunked(read_state(self._store, plan, family)):
                 decoder.keys(part.keys)
                 decoder.values(part.values)
+                if family.times is not None:
+                    found = np.unique(family.times.starts(part.values), return_counts=True)
+                    by_start.update(dict(np.column_stack(found).tolist()))
                 yield len(part)
+            self._time_buckets(plan, family, by_start)
+
+    def _time_buckets(self, plan: Plan, family: Family, by_start: Counter[int]) -> None:
+        """Whether keys expire when the newest file says: it counts them without reading them."""
+        # What was counted may be the times of the attempt that was replaced.
+        if family.times is None or plan.replaced:
+            return
+        expected = family.times.by_start()
+        for start in sorted(expected.keys() | by_start.keys()):
+            if expected.get(start, 0) != by_start[start]:
+                self._found.add(
+                    "error",
+                    plan.described_by,
+                    f"{plan.described_by} says that {expected.get(start, 0)} keys of the column "
+                    f"family '{family.name}' are in the time bucket {start}, but its files give "
+                    f"{by_start[start]}: one of them is of another history",
+                )
 
     def _judge(self, needed: set[StoreFile]) -> None:
         for name, what in self._bad.items():

@@ -13,6 +13,7 @@ import pyarrow as pa
 from bucketstate.checkpoint import Checkpoint, Overview, Report
 from bucketstate.cli import console
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
+from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported
 from bucketstate.cli.rows import as_json, as_text, records
 
@@ -36,7 +37,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    reader = checkpoint.to_arrow_batch_reader(**_selection(arguments))
+    reader = checkpoint.to_arrow_batch_reader(**_selection(arguments), times=arguments.times)
     _print_rows(reader, arguments, "state")
     return EXIT_OK
 
@@ -56,7 +57,7 @@ def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     selection = _selection(arguments)
     total = _keys(checkpoint, selection)
-    reader = checkpoint.to_arrow_batch_reader(**selection)
+    reader = checkpoint.to_arrow_batch_reader(**selection, times=arguments.times)
     target = Path(arguments.output)
     if arguments.json:
         written = exported(reader, target, overwrite=arguments.overwrite)
@@ -206,6 +207,7 @@ def _print_overview(found: Overview) -> None:
         for s in operator.stores:
             for remark in [*s.skipped, *s.replaced, *([s.problem] if s.problem else [])]:
                 terminal.print(f"partition {s.partition}, {s.store}: {remark}", markup=False)
+        print_expiry(operator)
 
 
 def _buckets(

@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
     _part(show)
+    _times(show)
     _limit(show)
 
     export = _of_checkpoint(commands, "export", "the state as a file")
@@ -37,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("--overwrite", action="store_true", help="replace the file")
     _version(export)
     _part(export)
+    _times(export)
 
     _of_checkpoint(commands, "verify", "read every file, say what is damaged")
 
@@ -95,6 +97,12 @@ def _part(command: argparse.ArgumentParser) -> None:
     command.add_argument("--partition", type=int, metavar="N", help="default: all of them")
     command.add_argument("--store", default="default", help="for stream-stream joins")
     command.add_argument("--column-family", metavar="NAME", help="for operators with several")
+
+
+def _times(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--times", action="store_true", help="add the time bucket that each key expires with"
+    )
 
 
 def _limit(command: argparse.ArgumentParser) -> None:

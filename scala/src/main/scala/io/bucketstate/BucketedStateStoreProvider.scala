@@ -51,7 +51,7 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
         useColumnFamilies,
         useMultipleValuesPerKey
       ),
-      SparkSettings.read(storeConfs),
+      SparkSettings.read(storeConfs, SparkSettings.scopeOf(stateStoreId, storeConfs, hadoopConf)),
       storeConfs,
       hadoopConf,
       ClocksAndIds(Clock.systemUTC(), Ticker.System, () => UUID.randomUUID())

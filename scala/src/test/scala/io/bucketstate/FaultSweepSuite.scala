@@ -5,9 +5,16 @@ import scala.util.{Random, Try}
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.table.{Expiry, TimedValue}
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{
+  CallFault,
+  ExpiryModel,
+  FaultyFileManager,
+  ProviderHarness,
+  ShortMemory
+}
 
 /**
  * One scripted history of batches with snapshots, compaction, retention and a restart; each file call of
@@ -18,13 +25,15 @@ import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, Sh
  * `make test` runs a sample; `make sweep` every call.
  */
 class FaultSweepSuite extends AnyFunSuite {
-  private type Model = Map[(Long, String), (Long, String)]
+  import FaultSweepSuite._
+
+  private type Model = ExpiryModel[(Long, String), (Long, String)]
 
   private val all = sys.env.contains("BUCKETSTATE_SWEEP")
   private val sampled = 14
   private val batches = 14
 
-  private def settings(ids: Boolean): Seq[(String, String)] = Seq(
+  private def settings(kind: Kind): Seq[(String, String)] = Seq(
     "stateStore.bucketed.numBuckets" -> "3",
     "stateStore.bucketed.snapshot.mode" -> "sync", // the same calls in the same order each time
     "stateStore.bucketed.snapshot.maxVersions" -> "2",
@@ -33,17 +42,21 @@ class FaultSweepSuite extends AnyFunSuite {
     "stateStore.autoSnapshotRepair.enabled" -> "true",
     "minBatchesToRetain" -> "3",
     "ratioExtraSpaceAllowedInCheckpoint" -> "0"
-  ).map { case (k, v) => s"spark.sql.streaming.$k" -> v } ++ (if (ids) Seq(Format2) else Nil)
+  ).map { case (k, v) =>
+    s"spark.sql.streaming.$k" -> v
+  } ++ (if (kind.ids) Seq(Format2) else Nil) ++
+    kind.expiry.toSeq.flatMap(ageing("v1", _))
 
   for {
     ids <- Seq(false, true)
-    short <- Seq(false, true)
+    kind <- Seq(Kind(ids), Kind(ids, short = true), Kind(ids, expires = true))
   } {
-    val kind =
-      (if (ids) "format 2" else "format 1") + (if (short) ", short of memory" else "")
-    def run(fault: Option[(Int, CallFault)]) = ShortMemory.when(short)(runWith(ids, fault))
+    def run(fault: Option[(Int, CallFault)]) =
+      ShortMemory.when(kind.short)(runWith(kind, fault))
 
-    test(s"$kind: the history without a fault takes snapshots, merges, deletes and restarts") {
+    test(
+      s"${kind.name}: the history without a fault takes snapshots, merges, deletes and restarts"
+    ) {
       val calls = run(None)
       assert(calls.exists(_.matches("publish .*\\.manifest")))
       assert(calls.exists(_.matches("publish .*\\.sst")))
@@ -61,7 +74,7 @@ class FaultSweepSuite extends AnyFunSuite {
         "completes late" -> (n => CompletesLate(1 + n % 23))
       )
     )
-      test(s"$kind: any call $name") {
+      test(s"${kind.name}: any call $name") {
         val count = run(None).size
         val chosen =
           if (all) 1 to count
@@ -70,27 +83,28 @@ class FaultSweepSuite extends AnyFunSuite {
       }
   }
 
-  private def runWith(ids: Boolean, fault: Option[(Int, CallFault)]): Seq[String] =
+  private def runWith(kind: Kind, fault: Option[(Int, CallFault)]): Seq[String] =
     withFolder { folder =>
       FaultyFileManager.script(folder) { script =>
         val harness = new ProviderHarness(
           folder,
-          hadoop = FaultyFileManager.configure
+          hadoop = FaultyFileManager.configure,
+          valueSchema = if (kind.expires) TimedValueSchema else ValueSchema
         )
-        fault.foreach { case (n, kind) => script.failAt(n, kind) }
+        fault.foreach { case (n, call) => script.failAt(n, call) }
         def clue = s"fault $fault of ${fault.fold("")(f => script.calls.lift(f._1 - 1).mkString)}"
         var inHistory = 0
         withClue(clue) {
-          val history = new History(harness, ids, script)
+          val history = new History(harness, kind, script)
           history.run()
           inHistory = script.calls.size
           script.heal()
           history.checkFolder()
-          fault.foreach { case (n, kind) =>
+          fault.foreach { case (n, call) =>
             val behind = script.calls
               .lift(n - 1)
               .exists(_.matches("(create|publish|delete|cancel) .*(sst|manifest)"))
-            if (behind && kind != Crashes) assert(history.failedAttempts == 0, "a batch failed")
+            if (behind && call != Crashes) assert(history.failedAttempts == 0, "a batch failed")
           }
         }
         script.calls.take(inHistory)
@@ -99,13 +113,13 @@ class FaultSweepSuite extends AnyFunSuite {
 
   private final class History(
       harness: ProviderHarness,
-      ids: Boolean,
+      kind: Kind,
       script: FaultyFileManager.Script
   ) {
     private val random = new Random(7)
     private var provider: StateStoreProvider = _
-    private var model: Model = Map.empty
-    private var before: Model = Map.empty
+    private var model: Model = ExpiryModel(kind.expiry)
+    private var before: Model = model
     private var version = 0L
     private var id: Option[String] = None
     private var idBefore: Option[String] = None
@@ -122,9 +136,9 @@ class FaultSweepSuite extends AnyFunSuite {
 
     /** What a restart without any fault finds: the last version and the one before. */
     def checkFolder(): Unit = {
-      val fresh = harness.provider(settings(ids): _*)
-      assert(contents(fresh.getReadStore(version, id)) == model)
-      assert(contents(fresh.getReadStore(version - 1, idBefore)) == before)
+      val fresh = harness.provider(settings(kind): _*)
+      assert(contents(fresh.getReadStore(version, id)) == model.plain)
+      assert(contents(fresh.getReadStore(version - 1, idBefore)) == before.plain)
       val store = fresh.getStore(version, id)
       store.put(key(1, "after"), value(1, "all"))
       assert(store.commit() == version + 1)
@@ -134,11 +148,12 @@ class FaultSweepSuite extends AnyFunSuite {
     private def batch(): Unit = {
       val changes = Seq.fill(12) {
         val k = (random.nextInt(5).toLong, s"k${random.nextInt(8)}")
-        k -> Option.when(random.nextInt(4) > 0)((random.nextLong(), "v" * random.nextInt(200)))
+        k -> Option.when(random.nextInt(4) > 0)((someNumber(), "v" * random.nextInt(200)))
       }
-      val next = changes.foldLeft(model) {
-        case (m, (k, Some(v))) => m + (k -> v)
-        case (m, (k, None))    => m - k
+      val begun = model.begun()
+      val next = changes.foldLeft(begun) {
+        case (m, (k, Some(v))) => m.put(k, v, startOf(v))
+        case (m, (k, None))    => m.removed(k)
       }
       var done = false
       var attempts = 0
@@ -146,7 +161,7 @@ class FaultSweepSuite extends AnyFunSuite {
         attempts += 1
         assert(attempts <= 5, "the batch does not get done")
         try {
-          attempt(changes, next)
+          attempt(changes, begun, next)
           done = true
         } catch {
           case failure: Exception =>
@@ -159,19 +174,28 @@ class FaultSweepSuite extends AnyFunSuite {
       if (script.isCrashed) restart()
     }
 
+    /** Any, or the microseconds of a time that may be late. */
+    private def someNumber(): Long =
+      if (!kind.expires) random.nextLong()
+      else (1000L + 10 * version - random.nextInt(50)) * 1000000L
+
+    private def startOf(value: (Long, String)): Long =
+      kind.expiry.fold(TimedValue.Never)(_.startOf(value._1 / 1000000L))
+
     private def attempt(
         changes: Seq[((Long, String), Option[(Long, String)])],
+        begun: Model,
         next: Model
     ): Unit = {
-      if (provider == null) provider = harness.provider(settings(ids): _*)
+      if (provider == null) provider = harness.provider(settings(kind): _*)
       val store = provider.getStore(version, id)
       try {
-        assert(contents(store) == model)
+        assert(contents(store) == begun.plain)
         changes.foreach {
           case (k, Some(v)) => store.put(key(k._1, k._2), value(v._1, v._2))
           case (k, None)    => store.remove(key(k._1, k._2))
         }
-        assert(contents(store) == next)
+        assert(contents(store) == next.plain)
         store.commit()
         before = model
         idBefore = id
@@ -190,5 +214,17 @@ class FaultSweepSuite extends AnyFunSuite {
       Option(provider).foreach(p => Try(p.close()))
       provider = null
     }
+  }
+}
+
+private object FaultSweepSuite {
+
+  /** What is run: with checkpoint ids, short of memory, with state that expires. */
+  final case class Kind(ids: Boolean, short: Boolean = false, expires: Boolean = false) {
+    def name: String = (if (ids) "format 2" else "format 1") +
+      (if (short) ", short of memory" else "") + (if (expires) ", state expires" else "")
+
+    val expiry: Option[Expiry] =
+      Option.when(expires)(Expiry(10L, Some(30L), byProcessingTime = false))
   }
 }

@@ -6,8 +6,9 @@ import scala.util.Random
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.table.{Expiry, TimedValue}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{BusyThreads, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.{BusyThreads, ExpiryModel, ProviderHarness, ShortMemory}
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
@@ -17,7 +18,7 @@ import io.bucketstate.testkit.{BusyThreads, ProviderHarness, ShortMemory}
  */
 class ProviderHistorySuite extends AnyFunSuite {
 
-  private type Model = Map[(Long, String), (Long, String)]
+  private type Model = ExpiryModel[(Long, String), (Long, String)]
 
   private val settings = Seq(
     "few buckets, lz4" -> Seq("bucketed.numBuckets" -> "3"),
@@ -99,18 +100,40 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
     }
 
+  for {
+    (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
+    rivals <- Seq(false, true)
+    short <- Seq(false, true)
+    seed <- 1 to seeds
+  }
+    test(
+      s"random history of state that expires: $name, checkpoint ids: $rivals, short of memory: $short, $seed"
+    ) {
+      withFolder { folder =>
+        val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
+        val all = conf ++ ageing("v1", expiry) ++ Option.when(rivals)(Format2)
+        val harness = new ProviderHarness(folder, valueSchema = TimedValueSchema)
+        val random = new Random(300L + seed)
+        ShortMemory.when(short) {
+          new History(harness, all, random, rivals = rivals, expiry = Some(expiry)).run(1500)
+        }
+      }
+    }
+
   private final class History(
       harness: ProviderHarness,
       conf: Seq[(String, String)],
       random: Random,
       prefixScans: Boolean = false,
-      rivals: Boolean = false
+      rivals: Boolean = false,
+      expiry: Option[Expiry] = None
   ) {
-    private val versions = mutable.ArrayBuffer[Model](Map.empty)
+    private val versions = mutable.ArrayBuffer[Model](ExpiryModel(expiry))
     private val ids = mutable.ArrayBuffer[Option[String]](None)
     private var provider = harness.provider(conf: _*)
     private var store: StateStore = _
-    private var open: Model = Map.empty
+    private var open: Model = ExpiryModel(expiry)
+    private var now = 10000L // seconds
     private val readers = mutable.ArrayBuffer.empty[(ReadStateStore, Model)]
 
     private def newest: Int = versions.size - 1
@@ -120,7 +143,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       end()
       (0 to newest).foreach { v =>
         val reader = provider.getReadStore(v.toLong, ids(v))
-        assert(contents(reader) == versions(v), s"version $v at the end")
+        assert(contents(reader) == versions(v).plain, s"version $v at the end")
         reader.release()
       }
       provider.close()
@@ -147,22 +170,33 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     private def begin(version: Int = newest): Unit = if (store == null) {
       store = provider.getStore(version.toLong, ids(version))
-      open = versions(version)
+      open = versions(version).begun()
     }
 
     private def write(): Unit = {
       begin()
       val k = someKey()
-      val v = (random.nextLong(), "v" * random.nextInt(300))
+      val v = (someNumber(), "v" * random.nextInt(300))
       store.put(key(k._1, k._2), value(v._1, v._2))
-      open += k -> v
+      open = written(open, k, v)
     }
+
+    /** Any, or the microseconds of a time that may be late. */
+    private def someNumber(): Long =
+      if (expiry.isEmpty) random.nextLong()
+      else {
+        now += random.nextInt(3)
+        (now - random.nextInt(random.nextInt(150) + 1)) * 1000000 + random.nextInt(1000000)
+      }
+
+    private def written(model: Model, k: (Long, String), v: (Long, String)): Model =
+      model.put(k, v, expiry.fold(TimedValue.Never)(_.startOf(v._1 / 1000000)))
 
     private def remove(): Unit = {
       begin()
       val k = someKey()
       store.remove(key(k._1, k._2))
-      open -= k
+      open = open.removed(k)
     }
 
     private def look(): Unit = {
@@ -170,7 +204,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       val k = someKey()
       val found = store.get(key(k._1, k._2))
       assert(Option(found).map(valueOf) == open.get(k))
-      assert(store.keyExists(key(k._1, k._2)) == open.contains(k))
+      assert(store.keyExists(key(k._1, k._2)) == open.get(k).isDefined)
     }
 
     private def scan(): Unit = {
@@ -178,8 +212,8 @@ class ProviderHistorySuite extends AnyFunSuite {
       if (prefixScans) {
         val p = random.nextInt(8).toLong
         val found = store.prefixScan(prefix(p)).map(x => keyOf(x.key) -> valueOf(x.value)).toMap
-        assert(found == open.filter(_._1._1 == p))
-      } else assert(contents(store) == open)
+        assert(found == open.plain.filter(_._1._1 == p))
+      } else assert(contents(store) == open.plain)
     }
 
     private def commit(): Unit = {
@@ -211,12 +245,12 @@ class ProviderHistorySuite extends AnyFunSuite {
       val base = Math.max(0, newest - random.nextInt(3))
       val rival = harness.provider(conf: _*)
       val k = someKey()
-      val v = (random.nextLong(), "rival")
+      val v = (someNumber(), "rival")
       val info = attempt(rival, base.toLong, ids(base))(k -> v)()
       rival.close()
       if (random.nextBoolean()) {
         abort() // what is open here may build on a version that is now replaced
-        record(base, versions(base) + (k -> v), info)
+        record(base, written(versions(base).begun(), k, v), info)
       }
     }
 
@@ -236,7 +270,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       abort()
       val back = Math.min(newest, 1 + random.nextInt(4))
       begin(newest - back)
-      assert(contents(store) == open)
+      assert(contents(store) == open.plain)
     }
 
     private def openReader(): Unit = {
@@ -247,7 +281,7 @@ class ProviderHistorySuite extends AnyFunSuite {
     /** What a reader opened stays as it was, also when a retry replaces that version meanwhile. */
     private def checkReader(): Unit = if (readers.nonEmpty) {
       val opened @ (reader, model) = readers(random.nextInt(readers.size))
-      assert(contents(reader) == model, s"reader at ${reader.version}")
+      assert(contents(reader) == model.plain, s"reader at ${reader.version}")
       if (random.nextBoolean()) {
         readers -= opened
         reader.release()

@@ -33,6 +33,17 @@ object ConfigType {
       "'auto', a share of the heap from 1% to 90%, such as 40%, or a number of bytes of at least 1m, such as 512m"
   }
 
+  /**
+   * A time with its unit, or a word.
+   *
+   * @param min seconds
+   */
+  final case class Duration(min: Long, word: String) extends ConfigType {
+    override def name: String = "duration"
+    override def describe: String =
+      s"a time such as 90s, 30min, 12h or 7d of at least ${min}s, or '$word'"
+  }
+
   /** Any text. */
   case object Text extends ConfigType {
     override def name: String = "string"
@@ -55,8 +66,15 @@ object ConfigType {
  * @param name    the part behind [[ConfigKey.Prefix]]
  * @param default as a user would write it
  * @param doc     one or two sentences: what it does, its unit, when to change it
+ * @param perQuery whether it can be given for one query or operator alone, see [[QueryScope]]
  */
-final case class ConfigKey(name: String, kind: ConfigType, default: String, doc: String) {
+final case class ConfigKey(
+    name: String,
+    kind: ConfigType,
+    default: String,
+    doc: String,
+    perQuery: Boolean = false
+) {
   def key: String = ConfigKey.Prefix + name
 }
 
@@ -162,6 +180,33 @@ object ConfigKey {
     "For so long after its last use, in milliseconds, a bucket stays in memory, even above memory.maxBytes."
   )
 
+  val TimeBucketExpireAfter: ConfigKey = ConfigKey(
+    "timeBucket.expireAfter",
+    ConfigType.Duration(1L, "never"),
+    "never",
+    "State expires when it is older than this, counted from the newest time in its partition: a time such as 7d, " +
+      "or 'never'. Not for joins, state with timeouts, or state that a watermark evicts.",
+    perQuery = true
+  )
+
+  val TimeBucketColumn: ConfigKey = ConfigKey(
+    "timeBucket.column",
+    ConfigType.Text,
+    "none",
+    "The column of key or value that has the event time by which state ages, such as 'lastSeen' or " +
+      "'window.end'; 'none' lets it age by the time of the batch that last wrote it.",
+    perQuery = true
+  )
+
+  val TimeBucketSpan: ConfigKey = ConfigKey(
+    "timeBucket.span",
+    ConfigType.Duration(1L, "auto"),
+    "auto",
+    "State expires together by spans of this length: what is expired is gone at the latest so long after " +
+      "timeBucket.expireAfter. 'auto' is a sixteenth of that, and at least a second.",
+    perQuery = true
+  )
+
   val LocalDir: ConfigKey = ConfigKey(
     "localDir",
     ConfigType.Text,
@@ -183,6 +228,9 @@ object ConfigKey {
     RestoreMode,
     MemoryMaxBytes,
     MemoryPreventEvictionFor,
+    TimeBucketExpireAfter,
+    TimeBucketColumn,
+    TimeBucketSpan,
     LocalDir
   )
 }

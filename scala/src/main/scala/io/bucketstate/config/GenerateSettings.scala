@@ -26,16 +26,18 @@ object GenerateSettings {
       val node = settings.addObject()
       node.put("name", key.name).put("key", key.key).put("type", key.kind.name)
       key.kind match {
-        case ConfigType.IntRange(min, max) => node.put("min", min).put("max", max)
-        case ConfigType.Millis(min, max)   => node.put("min", min).put("max", max)
-        case ConfigType.Bytes(min, max)    => node.put("min", min).put("max", max)
-        case ConfigType.Text               => ()
-        case ConfigType.Memory             => ()
-        case ConfigType.OneOf(values)      =>
+        case ConfigType.IntRange(min, max)  => node.put("min", min).put("max", max)
+        case ConfigType.Millis(min, max)    => node.put("min", min).put("max", max)
+        case ConfigType.Bytes(min, max)     => node.put("min", min).put("max", max)
+        case ConfigType.Duration(min, word) => node.put("min", min).put("word", word)
+        case ConfigType.Text                => ()
+        case ConfigType.Memory              => ()
+        case ConfigType.OneOf(values)       =>
           val array = node.putArray("values")
           values.foreach(v => array.add(v))
       }
       node.put("default", key.default).put("doc", key.doc)
+      if (key.perQuery) node.put("perQuery", true)
     }
     val metrics = root.putArray("metrics")
     MetricKey.all.foreach { metric =>

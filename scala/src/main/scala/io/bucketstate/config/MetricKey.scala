@@ -80,6 +80,16 @@ object MetricKey {
       Sum,
       "snapshots made early because changes alone were too much for memory.maxBytes"
     )
+  val ExpiredKeys: MetricKey =
+    MetricKey("bucketedExpiredKeys", Sum, "keys that expired when this batch began")
+  val LateWrites: MetricKey =
+    MetricKey(
+      "bucketedLateWrites",
+      Sum,
+      "writes of this batch that were dropped because their time had expired already"
+    )
+  val TimeBuckets: MetricKey =
+    MetricKey("bucketedTimeBuckets", Sum, "time buckets that hold keys")
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -122,6 +132,9 @@ object MetricKey {
     ColdBuckets,
     ColdReads,
     MemoryFlushes,
+    ExpiredKeys,
+    LateWrites,
+    TimeBuckets,
     Repairs,
     InternalKeys,
     ForcedSnapshots

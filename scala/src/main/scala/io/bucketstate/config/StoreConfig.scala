@@ -20,6 +20,7 @@ import io.bucketstate.error.InvalidException
  * @param restoreEagerly       whether all buckets are loaded before the first batch
  * @param maxMemory            heap that the state of all stores of an executor may take
  * @param preventEvictionMs    how long after its last use a bucket stays in memory
+ * @param timeBuckets          when state expires, None for never
  * @param localDir             where working files go, None for Spark's local folders
  * @param spark                Spark's own settings, honoured as they are
  */
@@ -35,9 +36,19 @@ final case class StoreConfig(
     restoreEagerly: Boolean,
     maxMemory: MemoryLimit,
     preventEvictionMs: Long,
+    timeBuckets: Option[TimeBucketConfig],
     localDir: Option[String],
     spark: SparkHonoured
 )
+
+/**
+ * How state ages.
+ *
+ * @param column      that has its event time, None for the time of the batch that last wrote it
+ * @param span        seconds that expire together; not more than `expireAfter`
+ * @param expireAfter seconds
+ */
+final case class TimeBucketConfig(column: Option[String], span: Long, expireAfter: Long)
 
 /** How much heap the state may take. */
 sealed trait MemoryLimit
@@ -89,9 +100,16 @@ object StoreConfig {
    *
    * Throws `InvalidException` that names the key, the value and what is allowed; for an unknown key,
    * the nearest known one.
+   *
+   * @param scope whose settings are wanted
    */
-  def parse(settings: Map[String, String], spark: SparkHonoured): StoreConfig = {
-    rejectUnknown(settings)
+  def parse(
+      all: Map[String, String],
+      spark: SparkHonoured,
+      scope: QueryScope = QueryScope.Unknown
+  ): StoreConfig = {
+    rejectUnknown(all)
+    val settings = scope.narrow(all)
     word(settings, ConfigKey.Engine)
     val maxVersions = whole(settings, ConfigKey.SnapshotMaxVersions).toInt
     StoreConfig(
@@ -107,6 +125,7 @@ object StoreConfig {
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
       maxMemory = memory(settings, ConfigKey.MemoryMaxBytes),
       preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),
+      timeBuckets = timeBuckets(settings),
       localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
       spark = spark
     )
@@ -115,7 +134,7 @@ object StoreConfig {
   private def rejectUnknown(settings: Map[String, String]): Unit = {
     val known = ConfigKey.all.map(_.key)
     settings.keys.toSeq.sorted.foreach { key =>
-      if (key.startsWith(ConfigKey.Prefix) && !known.contains(key)) {
+      if (key.startsWith(ConfigKey.Prefix) && !known.contains(key) && !QueryScope.isScoped(key)) {
         val distance = LevenshteinDistance.getDefaultInstance
         val nearest = known.minBy(k => distance.apply(k, key).intValue)
         throw new InvalidException(
@@ -167,6 +186,57 @@ object StoreConfig {
     }
     limit.getOrElse(throw bad(key, value))
   }
+
+  private def timeBuckets(settings: Map[String, String]): Option[TimeBucketConfig] = {
+    val column = Some(text(settings, ConfigKey.TimeBucketColumn))
+      .filter(_ != ConfigKey.TimeBucketColumn.default)
+    val span = duration(settings, ConfigKey.TimeBucketSpan)
+    duration(settings, ConfigKey.TimeBucketExpireAfter) match {
+      case Some(after) =>
+        span.filter(_ > after).foreach { longer =>
+          throw new InvalidException(
+            s"${ConfigKey.TimeBucketSpan.key} is ${longer}s, which is longer than " +
+              s"${ConfigKey.TimeBucketExpireAfter.key}=${after}s",
+            "State expires by whole spans: make the span a small part of the time after which it expires, or leave it out."
+          )
+        }
+        Some(TimeBucketConfig(column, span.getOrElse(math.max(1L, after / SpansToExpiry)), after))
+      case None =>
+        val others =
+          column.map(_ => ConfigKey.TimeBucketColumn) ++ span.map(_ => ConfigKey.TimeBucketSpan)
+        others.headOption.foreach { key =>
+          throw new InvalidException(
+            s"${key.key} is set, but nothing expires without ${ConfigKey.TimeBucketExpireAfter.key}",
+            s"Set ${ConfigKey.TimeBucketExpireAfter.key}, such as 7d, or remove ${key.key}."
+          )
+        }
+        None
+    }
+  }
+
+  /** Seconds, or None for the word. */
+  private def duration(settings: Map[String, String], key: ConfigKey): Option[Long] = {
+    val value = raw(settings, key)
+    val (min, word) = key.kind match {
+      case ConfigType.Duration(least, other) => (least, other)
+      case _                                 => throw bad(key, value)
+    }
+    if (value == word) None
+    else {
+      val seconds = value match {
+        case Time(number, unit) =>
+          val each = SecondsOf(unit)
+          number.toLongOption.filter(_ <= MostSeconds / each).map(_ * each)
+        case _ => None
+      }
+      Some(seconds.filter(_ >= min).getOrElse(throw bad(key, value)))
+    }
+  }
+
+  private val Time = "([0-9]+) ?(s|min|h|d)".r
+  private val SecondsOf = Map("s" -> 1L, "min" -> 60L, "h" -> 3600L, "d" -> 86400L)
+  private final val MostSeconds = 0xffffffffL
+  private final val SpansToExpiry = 16L
 
   private val Percent = "([0-9]+) ?%".r
   private final val MostPercent = 90

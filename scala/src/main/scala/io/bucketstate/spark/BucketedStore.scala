@@ -1,5 +1,7 @@
 package io.bucketstate.spark
 
+import scala.util.Try
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state._
@@ -23,13 +25,20 @@ private[bucketstate] final class BucketedStore(
 ) extends EndsWithSession {
   val id: StateStoreId = definition.id
 
+  // Who only reads takes it from the checkpoint, whatever the settings of the session are meant for.
+  private[this] val wanted = Try(config.timeBuckets.map(Ageing.of(definition, _)))
+  private[this] val ageing = wanted.toOption.flatten
   private[this] val registry =
-    new FamilyRegistry(definition.default, definition.useColumnFamilies)
+    new FamilyRegistry(definition.default, definition.useColumnFamilies, ageing)
   private[this] val validator =
     new RowValidator(id, definition.keySchema, definition.valueSchema, conf)
   private[this] val store = new OpenStore(
     FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf),
-    new KnownFamilies(registry.default.descriptor(0), definition.useColumnFamilies),
+    new KnownFamilies(
+      registry.default.descriptor(0),
+      definition.useColumnFamilies,
+      ageing.map(_.expiry)
+    ),
     config,
     origins,
     new SparkHost(id, conf, hadoopConf, registry, validator, origins.clock)
@@ -53,6 +62,7 @@ private[bucketstate] final class BucketedStore(
       reader: Option[BucketedReadStore] = None
   ): StateStore = {
     requireVersion(version)
+    wanted.failed.foreach(throw _)
     if (loadEmpty) {
       throw StateStoreErrors.unsupportedOperationException(
         "getStore(loadEmpty)",

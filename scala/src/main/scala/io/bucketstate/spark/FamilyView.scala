@@ -11,7 +11,7 @@ import io.bucketstate.spark.rows.{
   RowPairs,
   RowSpace
 }
-import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan}
+import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan, TimedValue}
 
 /**
  * One column family of one opened store: rows on Spark's side, records on the table's. Not
@@ -23,11 +23,14 @@ import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan}
 private[spark] final class FamilyView(
     val schema: FamilySchema,
     state: FamilyState,
-    buffer: RecordBuffer
+    buffer: RecordBuffer,
+    ageing: Option[Ageing] = None
 ) {
   val keys: KeyCodec = KeyCodecs.forSpec(schema.keySpec, schema.valueSchema, state.spec.bucketKey)
   private[this] val values = new CompactRowCodec(schema.valueSchema)
   private[this] val valueFields = schema.valueSchema.length
+  private[this] val isTimed = state.spec.expiry.isDefined
+  private[this] val times = ageing.orNull
   private[this] val lists =
     if (schema.multiValued) new RowListCodec(schema.valueSchema) else null
 
@@ -44,12 +47,23 @@ private[spark] final class FamilyView(
 
   def put(key: UnsafeRow, value: UnsafeRow): Unit = {
     keys.encode(key, buffer)
-    if (lists == null) {
+    if (lists != null) lists.encode(value, buffer)
+    else if (isTimed) {
+      val space = buffer.valueSpace(values.maxSize(value) + TimedValue.Length)
+      val row = TimedValue.put(space, buffer.keyEnd, startOf(key, value))
+      buffer.valueDone(values.encode(value, space, row))
+    } else {
       val space = buffer.valueSpace(values.maxSize(value))
       buffer.valueDone(values.encode(value, space, buffer.keyEnd))
-    } else lists.encode(value, buffer)
+    }
     state.put(buffer)
   }
+
+  /** The time bucket of a pair that is put; none where the checkpoint has times and the query wants none. */
+  private def startOf(key: UnsafeRow, value: UnsafeRow): Long =
+    if (times == null) TimedValue.Never
+    else if (times.column == null) state.writeTime
+    else times.startOf(key, value)
 
   def remove(key: UnsafeRow): Unit = {
     keys.encode(key, buffer)
@@ -99,7 +113,7 @@ private[spark] final class FamilyView(
       val space = new RowSpace(valueFields)
       new RowPairs(records, keys) {
         override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
-          values.decode(record, from, record.length, space)
+          values.decode(record, rowAt(record, from), record.length, space)
       }
     } else {
       new RowPairs(records, keys) {
@@ -118,7 +132,11 @@ private[spark] final class FamilyView(
     }
   }
 
+  private def rowAt(record: Array[Byte], from: Int): Int =
+    if (isTimed) TimedValue.rowAt(record, from) else from
+
   private def value(record: Array[Byte], from: Int): UnsafeRow =
-    if (lists == null) values.decode(record, from, record.length, new UnsafeRow(valueFields))
+    if (lists == null)
+      values.decode(record, rowAt(record, from), record.length, new UnsafeRow(valueFields))
     else lists.first(record, from)
 }

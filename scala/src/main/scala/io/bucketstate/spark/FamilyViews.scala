@@ -16,8 +16,13 @@ import io.bucketstate.table.{FamilyDescriptor, FamilyState, RecordBuffer, StateT
  *
  * @param default  of the family that every store has
  * @param multiple whether the query makes families of its own
+ * @param ageing   how records of the default family age, where the query wants that
  */
-private[spark] final class FamilyRegistry(val default: FamilySchema, val multiple: Boolean) {
+private[spark] final class FamilyRegistry(
+    val default: FamilySchema,
+    val multiple: Boolean,
+    val ageing: Option[Ageing] = None
+) {
   private[this] val schemas = new ConcurrentHashMap[String, FamilySchema]
 
   register(default)
@@ -115,7 +120,7 @@ private[spark] final class FamilyViews(
       throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily(operation, name)
     }
     requireSame(family.spec.descriptor, schema)
-    new FamilyView(schema, family, buffer)
+    new FamilyView(schema, family, buffer, registry.ageing)
   }
 
   private def find(name: String): Option[FamilyState] =
@@ -136,7 +141,7 @@ private[spark] final class FamilyViews(
 
   private def requireSame(stored: FamilyDescriptor, schema: FamilySchema): Unit = {
     val wanted = schema.descriptor(stored.id).copy(isInternal = stored.isInternal)
-    if (wanted != stored) {
+    if (wanted != FamilyEncodings.untimed(stored)) {
       throw new InvalidException(
         s"The checkpoint holds the column family $stored, the query now expects $wanted",
         "Restart with the query that wrote the checkpoint, or from a new checkpoint location."

@@ -1,14 +1,41 @@
 package io.bucketstate.spark
 
-import org.apache.spark.sql.execution.streaming.state.StateStoreConf
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state.{SparkInternals, StateStoreConf, StateStoreId}
 
-import io.bucketstate.config.{SparkHonoured, StoreConfig}
+import io.bucketstate.config.{QueryScope, SparkHonoured, StoreConfig}
 import io.bucketstate.error.InvalidException
 
 /** Spark's `StateStoreConf` as the one checked [[StoreConfig]]. */
 private[bucketstate] object SparkSettings {
 
-  def read(conf: StateStoreConf): StoreConfig = {
+  /**
+   * Whose settings a store's are.
+   *
+   * Spark tells its executors no query's name but in the description of the jobs, which user code may set, too.
+   */
+  def scopeOf(store: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): QueryScope = {
+    val query = SparkInternals.runId(hadoopConf).flatMap { _ =>
+      SparkInternals.jobDescription match {
+        case Some(Description(name))                       => Some(name).filter(_.nonEmpty)
+        case other if QueryScope.hasQueries(conf.sqlConfs) =>
+          throw new InvalidException(
+            "There are settings for single queries by their names, but the name of the query of store " +
+              s"$store is not known: its jobs are described as '${other.getOrElse("")}'",
+            "Do not set a job description in the query's own code, or give the settings for the operator: with " +
+              s"the suffix .operator.${store.operatorId}."
+          )
+        case _ => None
+      }
+    }
+    QueryScope(query, Some(store.operatorId))
+  }
+
+  // As Spark's StreamExecution describes a batch's jobs.
+  private val Description = "(?s)(.*)\nid = [0-9a-f-]+\nrunId = .*".r
+
+  /** @param scope whose settings are wanted */
+  def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig = {
     val encoding = conf.stateStoreEncodingFormat
     if (encoding != "unsaferow") {
       throw new InvalidException(
@@ -31,7 +58,8 @@ private[bucketstate] object SparkSettings {
         repairMaxChangelogs = conf.autoSnapshotRepairMaxChangeFileReplay,
         checkpointIds = conf.enableStateStoreCheckpointIds,
         unloadOnCommit = conf.unloadOnCommit
-      )
+      ),
+      scope
     )
   }
 }

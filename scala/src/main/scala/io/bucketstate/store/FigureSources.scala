@@ -1,7 +1,7 @@
 package io.bucketstate.store
 
 import io.bucketstate.config.MetricKey
-import io.bucketstate.table.StateTable
+import io.bucketstate.table.{ExpiryFigures, StateTable}
 
 /** Gathers the figures of a store from those who count them. Thread-safe. */
 private[bucketstate] final class FigureSources(
@@ -21,8 +21,12 @@ private[bucketstate] final class FigureSources(
    * @param writer what the writer itself has counted
    */
   def drain(table: StateTable, writer: Map[MetricKey, Long]): StoreFigures = {
+    val expiry = table.families.iterator.map(_.expiry).foldLeft(ExpiryFigures.None)(_ + _)
     val drained =
       writer ++ snapshots.drainFigures(table.newest) ++ memory.drainFigures(table) ++ Map(
+        MetricKey.ExpiredKeys -> expiry.expired,
+        MetricKey.LateWrites -> expiry.late,
+        MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
         MetricKey.WarmUpFailures -> warmUp.drainFailures(),
         MetricKey.RetentionFailures -> maintenance.failures,
         MetricKey.InternalKeys -> StoreFigures.internalKeys(table)

@@ -62,7 +62,11 @@ private[bucketstate] final class OpenStore(
     warmUp,
     table => if (config.restoreEagerly) warmUp.now(table)
   )
-  private[this] val keeper = new TableKeeper(load, config.spark.versionsInMemory)
+  private[this] val keeper = new TableKeeper(
+    load,
+    config.spark.versionsInMemory,
+    () => clock.instant.getEpochSecond
+  )
   private[this] val snapshotter =
     new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns)
   private[this] val snapshots = new StoreSnapshots(

@@ -36,10 +36,13 @@ private[bucketstate] object Opened {
  *
  * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
  * lock, so two tasks that need the same version load it once.
+ *
+ * @param now seconds since 1970
  */
 private[bucketstate] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
-    versionsInMemory: Int
+    versionsInMemory: Int,
+    now: () => Long
 ) {
   import TableKeeper._
 
@@ -66,7 +69,7 @@ private[bucketstate] final class TableKeeper(
         Opened.Reopened(table, commitOf(version))
       }
     val wanted = version - Math.max(0, versionsInMemory - 2)
-    opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min))
+    opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min), now())
     opened
   }
 

@@ -9,8 +9,8 @@ import java.util.Arrays
  * Threads: one writer, any number of readers, no locks. A reader sees, for every key, the state
  * before or after a concurrent write, whole: slots are published with release and read with acquire
  * semantics, and a slot is filled before its hash is set and emptied after its hash is cleared. A
- * freed slot keeps a marker, so that no key ever moves while readers probe; markers go when the bucket
- * is rebuilt into new arrays, and readers of the old arrays go on with those.
+ * freed slot keeps a marker where a probe may have to go on, so that no key ever moves while readers probe; the
+ * others go when the bucket is rebuilt into new arrays, and readers of the old arrays go on with those.
  *
  * In a family that is scanned a slot holds a [[Cell]], which is in the family's index, too; the bucket
  * keeps the two together.
@@ -22,9 +22,14 @@ import java.util.Arrays
  * A bucket need not be whole: see [[SlotArrays.isWhole]]. It becomes so, or stops being so, with other arrays,
  * so who captured some knows of them what holds.
  *
- * @param index of the family, null if it has none
+ * @param index   of the family, null if it has none
+ * @param isTimed whether records expire
  */
-private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = true) {
+private[table] final class Bucket(
+    index: FamilyIndex,
+    startsWhole: Boolean = true,
+    isTimed: Boolean = false
+) {
   import Bucket._
   import SlotArrays._
 
@@ -34,6 +39,7 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
   private[this] var live = 0 // slots that hold something
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
+  private[this] val candidates = if (isTimed) new Array[Int](SweptTogether) else null
 
   /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
   def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
@@ -116,8 +122,12 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
 
   private def cellAt(slot: Int): Cell = arrays.slots.getPlain(slot).asInstanceOf[Cell]
 
-  /** Adds a key that `indexOf` did not find. Writer only. */
-  def insert(rawHash: Int, value: AnyRef): Unit = {
+  /**
+   * Adds a key that `indexOf` did not find. Writer only.
+   *
+   * @param start its time, as [[TimedValue]] has it, where records expire
+   */
+  def insert(rawHash: Int, value: AnyRef, start: Long = TimedValue.Untimed): Unit = {
     if (used + 1 > arrays.limit) rebuild(wantedCapacity)
     val hash = normal(rawHash)
     val a = arrays
@@ -129,14 +139,21 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
     }
     if (a.hashes.getPlain(i) == Empty) used += 1
     live += 1
-    if (index == null) a.slots.setRelease(i, value)
-    else {
+    if (index == null) {
+      a.slots.setRelease(i, value)
+      if (isTimed) a.starts(i) = hint(start)
+    } else {
       val cell = new Cell(value)
       a.slots.setRelease(i, cell)
       index.add(cell)
     }
     a.hashes.setRelease(i, hash)
   }
+
+  /** The newest record of a slot's key has this time, see [[insert]]. Writer only. */
+  def setStart(slot: Int, start: Long): Unit = if (isTimed) arrays.starts(slot) = hint(start)
+
+  private def hint(start: Long): Int = if (start == TimedValue.Untimed) 0 else start.toInt
 
   /**
    * Frees a slot whose key no reader can reach any more. Writer only; no other slot's index is valid
@@ -145,10 +162,24 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
   def free(slot: Int): Unit = {
     val a = arrays
     if (index != null) index.remove(cellAt(slot))
+    empty(a, slot)
+    if (isSparse(a, live)) rebuild(fitting(live))
+  }
+
+  /** Leaves a marker where a probe may have to go on, and none where it would end at the next slot anyway. */
+  private def empty(a: SlotArrays, slot: Int): Unit = {
     a.hashes.setRelease(slot, Deleted)
     a.slots.setRelease(slot, null)
+    if (isTimed) a.starts(slot) = SlotArrays.NoStart
     live -= 1
-    if (isSparse(a, live)) rebuild(fitting(live))
+    if (a.hashes.getPlain(if (slot + 1 == a.capacity) 0 else slot + 1) == Empty) {
+      var i = slot
+      while (a.hashes.getPlain(i) == Deleted) {
+        a.hashes.setRelease(i, Empty)
+        used -= 1
+        i = if (i == 0) a.capacity - 1 else i - 1
+      }
+    }
   }
 
   /** The arrays as they are now; a scan of them sees every key that has been there from now on. */
@@ -164,7 +195,8 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
 
   /** Heap of all that it holds, an estimate. */
   def heap: Long =
-    records + capacity * SlotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+    records + capacity * (if (isTimed) TimedSlotSize
+                          else SlotSize) + BucketSize + (if (dirty == null) 0L else dirty.heap)
 
   /** How it was after it was last evicted. Writer only. */
   def lastEviction: Eviction = eviction
@@ -217,10 +249,10 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
       val most = kept + removals.length
       val fresh =
         if (most == 0) SlotArrays.empty(isWhole = false)
-        else new SlotArrays(fitting(most), isWhole = false)
+        else new SlotArrays(fitting(most), isWhole = false, isTimed)
       i = 0
       while (i < kept) {
-        fresh.place(old.hashes.getPlain(newer(i)), old.slots.getPlain(newer(i)))
+        fresh.placeFrom(old, newer(i))
         i += 1
       }
       // The newest first: an older one of the same key must not be taken for it.
@@ -240,6 +272,64 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
       eviction = new Eviction(number, floor, heap)
     }
 
+  /**
+   * Frees slots whose record has settled and expired, of which nobody needs a trace; in a whole bucket, as in others
+   * it may hide what the cold part has. Writer only; no slot's index is valid after it.
+   *
+   * @param from  the first slot that is looked at
+   * @param times of the oldest version that can be read
+   * @return the slot to go on with, -1 at the end
+   */
+  def sweep(from: Int, times: TimeBuckets): Int = {
+    val a = arrays
+    if (!a.isWhole || a.starts == null || from >= a.capacity) -1
+    else {
+      val until = Math.min(a.capacity, from + SweptTogether)
+      var i = from
+      var due = 0
+      while (i < until) {
+        if ((a.starts(i) & 0xffffffffL) < times.horizon) {
+          candidates(due) = i
+          due += 1
+        }
+        i += 1
+      }
+      if (due > 0) sweep(a, due, times)
+      if (until < a.capacity) until
+      else {
+        if (isSparse(a, live)) rebuild(fitting(live))
+        -1
+      }
+    }
+  }
+
+  private def sweep(a: SlotArrays, due: Int, times: TimeBuckets): Unit = {
+    // Each record is a wait for memory: they are all looked at before anything is done.
+    var freed = 0L
+    var gone = 0
+    var n = 0
+    while (n < due) {
+      val i = candidates(n)
+      val slot = a.slots.getPlain(i)
+      if (!slot.isInstanceOf[Entry]) {
+        val record = slot.asInstanceOf[Array[Byte]]
+        if (a.starts(i) == 0 && times.shows(record)) setStart(i, TimedValue.startOf(record))
+        else if (dirty == null || !dirty.isWritten(a.hashes.getPlain(i))) {
+          freed += Slots.heap(record)
+          candidates(gone) = i
+          gone += 1
+        }
+      }
+      n += 1
+    }
+    records -= freed
+    n = 0
+    while (n < gone) {
+      empty(a, candidates(n))
+      n += 1
+    }
+  }
+
   private def isNewer(slot: AnyRef, hash: Int): Boolean =
     (slot.isInstanceOf[Entry] && !slot.asInstanceOf[Entry].isSettled) ||
       (dirty != null && dirty.isWritten(hash))
@@ -256,7 +346,7 @@ private[table] final class Bucket(index: FamilyIndex, startsWhole: Boolean = tru
 
   private def rebuild(capacity: Int): Unit = {
     val old = arrays
-    val fresh = new SlotArrays(capacity, old.isWhole)
+    val fresh = new SlotArrays(capacity, old.isWhole, isTimed)
     fresh.placeAll(old)
     used = live
     arrays = fresh
@@ -276,7 +366,10 @@ private[table] object Bucket {
 
   // On a 64-bit JVM with compressed pointers.
   private final val SlotSize = 8L
+  private final val TimedSlotSize = 12L
   private final val BucketSize = 120L
+
+  private final val SweptTogether = 512
 
   private final val SmallCapacity = 1024
   private final val SparseCapacity = 64 // a bucket of this size is not worth a rebuild

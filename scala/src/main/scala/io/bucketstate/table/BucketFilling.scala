@@ -4,19 +4,23 @@ import java.util.Arrays
 
 import scala.collection.mutable
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.bucket.BucketAssigner
 
 /**
  * A bucket while it is being loaded, seen by nobody else: first what the cold part has, in a whole bucket, then
  * what was changed since. For one thread.
  *
+ * What has expired is as good as removed.
+ *
+ * @param times   of the version it is loaded at; null where records do not expire, or others look at that
  * @param isWhole if not, it is handed the changes alone, of a family with single values
  */
 private[table] final class BucketFilling(
     number: Int,
-    bucketKey: BucketKey,
+    spec: FamilySpec,
     assigner: BucketAssigner,
     index: FamilyIndex,
+    times: TimeBuckets,
     isWhole: Boolean = true
 ) extends RecordSink {
   import BucketFilling._
@@ -26,7 +30,7 @@ private[table] final class BucketFilling(
   private[this] var areRemembered = false
   private[this] val kept = mutable.ArrayBuffer.empty[Entry]
 
-  val bucket: Bucket = new Bucket(index, isWhole)
+  val bucket: Bucket = new Bucket(index, isWhole, spec.expiry.isDefined)
 
   def keys: Long = keyCount
 
@@ -52,14 +56,14 @@ private[table] final class BucketFilling(
   def changes(areRemembered: Boolean): Unit = this.areRemembered = areRemembered
 
   override def apply(record: Array[Byte], op: Byte): Unit = {
-    key.keyOf(record, 0, bucketKey)
+    key.keyOf(record, 0, spec.bucketKey)
     if (key.bucket != number) {
       throw new IllegalArgumentException(
         s"a record of bucket ${key.bucket} was handed out as one of $number"
       )
     }
     val i = bucket.indexOf(key)
-    if (op == RecordOp.Remove) remove(i, record)
+    if (op == RecordOp.Remove || (times != null && !times.shows(record))) remove(i, record)
     else {
       if (i < 0) add(record)
       else if (op == RecordOp.Merge) merge(i, record)
@@ -69,7 +73,7 @@ private[table] final class BucketFilling(
   }
 
   private def add(record: AnyRef): Unit = {
-    bucket.insert(key.hash, record)
+    bucket.insert(key.hash, record, startOf(record))
     keyCount += 1
     bucket.charge(Slots.heap(record))
   }
@@ -83,6 +87,12 @@ private[table] final class BucketFilling(
   private def replace(i: Int, slot: AnyRef): Unit = {
     bucket.charge(MergeChain.heap(slot, null) - MergeChain.heap(bucket.at(i), null))
     bucket.replace(i, slot)
+    bucket.setStart(i, startOf(slot))
+  }
+
+  private def startOf(slot: AnyRef): Long = slot match {
+    case record: Array[Byte] if times != null => TimedValue.startOf(record)
+    case _                                    => TimedValue.Untimed
   }
 
   private def remove(i: Int, record: Array[Byte]): Unit =

@@ -11,14 +11,16 @@ import scala.collection.mutable
  * @param bucketAt loads a bucket that is not in memory
  * @param coldAt   a bucket as the cold part has it, without the keys of some slots
  * @param at       the version, counted from the table's base
+ * @param times    of that version; null where records do not expire
  */
 private[table] final class BucketIterator(
     bucketAt: Int => Bucket,
     coldAt: (Int, Iterable[AnyRef]) => Bucket,
     from: Int,
     until: Int,
-    at: Int
-) extends RecordScan(at, BucketIterator.Ahead) {
+    at: Int,
+    times: TimeBuckets
+) extends RecordScan(at, BucketIterator.Ahead, times) {
   private[this] var following = from
   private[this] var bucket: Bucket = _
   private[this] var arrays: SlotArrays = _

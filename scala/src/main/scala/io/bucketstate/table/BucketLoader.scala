@@ -9,6 +9,9 @@ trait BucketLoader {
   /** Keys of a family at the table's base version, counted exactly. */
   def keyCount(family: Int): Long
 
+  /** The time buckets of a family at the table's base version, where its records have times. */
+  def times(family: Int): Option[TimeBuckets]
+
   /** The state that the changes are made to, if that is not the empty one. */
   def cold: Option[ColdState]
 
@@ -50,6 +53,7 @@ object BucketLoader {
   /** Of the empty store. */
   object Empty extends BucketLoader {
     override def keyCount(family: Int): Long = 0L
+    override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = None
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = ()
     override def find(family: Int, key: RecordBuffer): Array[Byte] = null

@@ -51,7 +51,11 @@ private[table] final class ChangeList(numBuckets: Int) {
   }
 
   /** By bucket (a counting sort: no comparisons). */
-  def group(descriptor: FamilyDescriptor, keyCount: Long): FamilyChanges = {
+  def group(
+      descriptor: FamilyDescriptor,
+      keyCount: Long,
+      times: Option[TimeBuckets]
+  ): FamilyChanges = {
     val start = new Array[Int](numBuckets + 1)
     var i = 0
     while (i < count) {
@@ -71,7 +75,7 @@ private[table] final class ChangeList(numBuckets: Int) {
       start(entry.bucket) += 1
       i += 1
     }
-    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, sorted)
+    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, times, sorted)
     grouped
   }
 
@@ -106,6 +110,7 @@ private object ChangeList {
       override val descriptor: FamilyDescriptor,
       override val numBuckets: Int,
       override val keyCount: Long,
+      override val times: Option[TimeBuckets],
       val entries: Array[Entry]
   ) extends FamilyChanges {
     private[this] var cached = 0 // of no meaning: what was read ahead

@@ -14,6 +14,9 @@ trait FamilyChanges {
   /** Keys the family holds at this version, counted exactly. */
   def keyCount: Long
 
+  /** The same by time bucket, where records have times. */
+  def times: Option[TimeBuckets]
+
   /**
    * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
    * this version is none. The records are the table's own, not to be written to. Allocates nothing.

@@ -28,9 +28,16 @@ private[table] final class FamilyBuckets(
   /** Keys when nothing was written yet, counted exactly. */
   val initialKeys: Long = loading.loader.keyCount(spec.id)
 
+  /** The time buckets when nothing was written yet, null where records do not expire. */
+  val initialTimes: TimeBuckets =
+    if (spec.expiry.isEmpty) null
+    else loading.loader.times(spec.id).getOrElse(TimeBuckets.ofUntimed(initialKeys))
+
   // Where keys were removed since the cold part, a bucket without keys is not one without a past.
   if (initialKeys == 0 && loading.loader.cold.forall(_.keyCount(spec.id) == 0)) {
-    (0 until numBuckets).foreach(buckets.setPlain(_, new Bucket(index)))
+    (0 until numBuckets).foreach(n =>
+      buckets.setPlain(n, new Bucket(index, isTimed = spec.expiry.isDefined))
+    )
     missing.set(0)
   }
 
@@ -129,7 +136,7 @@ private[table] final class FamilyBuckets(
     else {
       loading.requireSound()
       val whole = isWanted
-      val filling = new BucketFilling(number, spec.bucketKey, assigner, index, whole)
+      val filling = new BucketFilling(number, spec, assigner, index, initialTimes, whole)
       loading.guarded {
         try fill(number, filling, whole)
         catch {

@@ -53,7 +53,7 @@ private[table] final class FamilyCold(
 
   /** A bucket as the cold part has it, without the keys of some slots. */
   def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
-    val filling = new BucketFilling(number, spec.bucketKey, assigner, index = null)
+    val filling = new BucketFilling(number, spec, assigner, index = null, times = null)
     asking(_.scan(spec.id, number, filling))
     val rest = filling.bucket
     val key = new RecordBuffer(assigner)

@@ -25,13 +25,17 @@ final case class FamilyDescriptor(
  * @param bucketKey   which part of a key decides its bucket
  * @param scans       how keys must be found that are not known whole
  * @param multiValued whether values can be appended to what a key has
+ * @param expiry      how records age, where values have times (see [[TimedValue]]); not with scans or several values
  */
 final case class FamilySpec(
     descriptor: FamilyDescriptor,
     bucketKey: BucketKey,
     scans: Scans,
-    multiValued: Boolean = false
+    multiValued: Boolean = false,
+    expiry: Option[Expiry] = None
 ) {
+  require(expiry.isEmpty || (scans == Scans.Nothing && !multiValued))
+
   def id: Int = descriptor.id
 
   def name: String = descriptor.name

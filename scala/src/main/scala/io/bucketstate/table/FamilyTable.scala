@@ -25,21 +25,32 @@ private[table] final class FamilyTable(
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
   private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, loading)
   private[this] val changes = new ChangeList(assigner.numBuckets)
-  private[this] var keys = buckets.initialKeys
+  private[this] val times = // null where records do not expire
+    spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
+  private[this] val sweep = new ExpirySweep(buckets, assigner.numBuckets)
+  private[this] var keys = buckets.initialKeys // where they do not
   private[this] var evictions = 0L
   private[this] var cached = 0 // of no meaning: what was read ahead
 
-  override def keyCount: Long = keys
+  override def keyCount: Long = if (times == null) keys else times.keyCount
+
+  override def expiry: ExpiryFigures =
+    if (times == null) ExpiryFigures.None else times.figures
+
+  override def writeTime: Long = if (times == null) TimedValue.Never else times.writeTime
 
   override def get(key: RecordBuffer, at: Long): Array[Byte] = {
     val version = versions.relative(at)
-    Visibility.record(search(key, at, version), version)
+    val record = Visibility.record(search(key, at, version), version)
+    if (times == null || record == null || times.at(at).shows(record)) record else null
   }
 
-  override def contains(key: RecordBuffer, at: Long): Boolean = {
-    val version = versions.relative(at)
-    Visibility.holds(search(key, at, version), version)
-  }
+  override def contains(key: RecordBuffer, at: Long): Boolean =
+    if (times != null) get(key, at) != null
+    else {
+      val version = versions.relative(at)
+      Visibility.holds(search(key, at, version), version)
+    }
 
   /** What leads to the record of a key: what its slot holds, or the record as files have it. */
   private def search(key: RecordBuffer, at: Long, version: Int): AnyRef = {
@@ -66,8 +77,23 @@ private[table] final class FamilyTable(
   override def put(record: RecordBuffer): Unit = {
     val bucket = buckets.touched(record.bucket)
     val i = bucket.indexOf(record)
-    write(bucket, i, known(bucket, i, record), record, record.toRecord, removed = false)
+    val head = known(bucket, i, record)
+    val bytes = record.toRecord
+    if (times == null || times.take(bytes, shownIn(head)))
+      write(bucket, i, head, record, bytes, removed = false)
   }
+
+  /** What the open version has of a key whose slot holds this, null if nothing, in a family whose records expire. */
+  private def shownIn(head: AnyRef): Array[Byte] =
+    if (!Slots.exists(head)) null
+    else {
+      val record = Slots.recordOf(head)
+      if (times.shows(record)) record else null
+    }
+
+  /** Whether the open version has the key whose slot holds this. */
+  private def exists(head: AnyRef): Boolean =
+    if (times == null) Slots.exists(head) else shownIn(head) != null
 
   override def merge(record: RecordBuffer): Unit = {
     val bucket = buckets.touched(record.bucket)
@@ -118,6 +144,10 @@ private[table] final class FamilyTable(
       removed: Boolean
   ): Unit = {
     val version = beginWrite(key)
+    if (times == null) {
+      if (removed) keys -= 1 else if (!Slots.exists(head)) keys += 1
+    } else times.replaced(shownIn(head), if (removed) null else record)
+    val start = if (times == null || removed) TimedValue.Untimed else TimedValue.startOf(record)
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
       val older = if (multiValued) MergeChain.below(before) else before.older
@@ -127,17 +157,19 @@ private[table] final class FamilyTable(
         heap(entry) - (if (multiValued) MergeChain.heap(before, older) else heap(before))
       )
       bucket.replace(i, entry)
+      bucket.setStart(i, start)
     } else {
       val entry = new Entry(key.hash, key.bucket, version, record, removed, false, head)
       changes.add(entry)
       bucket.charge(heap(entry))
       if (i >= 0) {
         bucket.replace(i, entry)
-        if (!exists(head)) bucket.relink(i)
-      } else insert(bucket, entry, head)
+        bucket.setStart(i, start)
+        if (!Slots.exists(head)) bucket.relink(i)
+      } else insert(bucket, entry, head, start)
       backlog.settleSome()
+      if (times != null) sweep.some(times.at(versions.oldest))
     }
-    if (removed) keys -= 1 else if (!exists(head)) keys += 1
   }
 
   /** The stamp of the open version. Throws, and nothing is changed, if there is no room for more changes. */
@@ -149,9 +181,14 @@ private[table] final class FamilyTable(
   }
 
   /** @param found what the entry stands on, which the cold part had */
-  private def insert(bucket: Bucket, entry: Entry, found: AnyRef): Unit = {
+  private def insert(
+      bucket: Bucket,
+      entry: Entry,
+      found: AnyRef,
+      start: Long = TimedValue.Untimed
+  ): Unit = {
     if (found != null) bucket.charge(heap(found))
-    bucket.insert(entry.hash, entry)
+    bucket.insert(entry.hash, entry, start)
   }
 
   /** Whether a version wrote what a slot holds. */
@@ -170,7 +207,8 @@ private[table] final class FamilyTable(
       cold.bucketWithout(_, _),
       from,
       until,
-      versions.relative(at)
+      versions.relative(at),
+      if (times == null) null else times.at(at)
     ).begun()
 
   override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
@@ -261,7 +299,7 @@ private[table] final class FamilyTable(
   /** The open version's changes by bucket. */
   def groupedChanges: FamilyChanges = {
     if (multiValued) changes.rewrite(joined)
-    changes.group(spec.descriptor, keys)
+    changes.group(spec.descriptor, keyCount, Option(times).map(_.current))
   }
 
   /** One entry for each key that was written, also if it was appended to again and again. */
@@ -353,12 +391,27 @@ private[table] final class FamilyTable(
       }
       val older = if (multiValued) MergeChain.below(entry) else entry.older
       bucket.charge(-MergeChain.heap(entry, older))
-      if (older != null) bucket.replace(i, older)
-      else if (bucket.isWhole) bucket.free(i)
+      if (older != null) {
+        bucket.replace(i, older)
+        bucket.setStart(i, TimedValue.Untimed) // it may be later than that of what is gone
+      } else if (bucket.isWhole) bucket.free(i)
       else forgetIn(bucket, i, entry)
     }
     keys = keysBefore
   }
+
+  /** Versions above the newest were undone. */
+  def undone(): Unit = if (times != null) times.undone()
+
+  /**
+   * A version is about to be opened.
+   *
+   * @param now seconds since 1970
+   */
+  def begin(now: Long): Unit = if (times != null) times.begin(now)
+
+  /** The open version is complete. */
+  def commit(): Unit = if (times != null) times.commit()
 
   /**
    * The key of an entry that is taken back was not there before, though the cold part may have it: what removed it

@@ -7,8 +7,10 @@ package io.bucketstate.table
  *
  * @param at    the version, counted from the table's base
  * @param ahead slots that are looked at together
+ * @param times of that version; null where records do not expire
  */
-abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[Array[Byte]] {
+abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBuckets = null)
+    extends Iterator[Array[Byte]] {
   import RecordScan._
 
   private[this] val slots = new Array[AnyRef](ahead)
@@ -63,7 +65,7 @@ abstract class RecordScan private[table] (at: Int, ahead: Int) extends Iterator[
     while (i < gathered) {
       val record = Visibility.record(slots(i), at)
       if (record == null) hidden(i, slots(i))
-      else {
+      else if (times == null || times.shows(record)) {
         records(found) = record
         found += 1
       }

@@ -8,14 +8,25 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  *
  * @param isWhole whether every key that exists is here; if not, the cold part has to be asked for those that are
  *                not. A key that is here is known at every version that can be read.
+ * @param isTimed whether records expire
  */
-private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean)
-    extends AtomicIntegerArray(capacity) {
+private[table] final class SlotArrays(
+    val capacity: Int,
+    val isWhole: Boolean,
+    isTimed: Boolean = false
+) extends AtomicIntegerArray(capacity) {
   import SlotArrays._
 
   def hashes: AtomicIntegerArray = this
 
   val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
+
+  /**
+   * No earlier than the times of the newest records in slots, as unsigned numbers, or 0 where that is not known: so
+   * that who looks for what has expired need not wait for records; of free slots as if they never expired. Null where
+   * records do not expire. The writer's.
+   */
+  val starts: Array[Int] = if (isTimed) Array.fill(capacity)(NoStart) else null
 
   /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
   val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt
@@ -24,7 +35,10 @@ private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean)
   def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
 
   /** Puts in a key that is not there, while nobody else sees these arrays. */
-  def place(hash: Int, slot: AnyRef): Unit = {
+  def place(hash: Int, slot: AnyRef): Unit = place(hash, slot, 0)
+
+  /** @param start see [[starts]] */
+  private def place(hash: Int, slot: AnyRef, start: Int): Unit = {
     var to = firstIndex(hash)
     while (hashes.getPlain(to) != Empty) {
       to += 1
@@ -32,14 +46,21 @@ private[table] final class SlotArrays(val capacity: Int, val isWhole: Boolean)
     }
     hashes.setPlain(to, hash)
     slots.setPlain(to, slot)
+    if (isTimed) starts(to) = start
   }
+
+  /** Puts in what is in a slot of other arrays, while nobody else sees these. */
+  def placeFrom(others: SlotArrays, from: Int): Unit = place(
+    others.hashes.getPlain(from),
+    others.slots.getPlain(from),
+    if (others.starts == null) 0 else others.starts(from)
+  )
 
   /** Puts in what other arrays hold, while nobody else sees these. */
   def placeAll(others: SlotArrays): Unit = {
     var from = 0
     while (from < others.capacity) {
-      val hash = others.hashes.getPlain(from)
-      if (isTaken(hash)) place(hash, others.slots.getPlain(from))
+      if (isTaken(others.hashes.getPlain(from))) placeFrom(others, from)
       from += 1
     }
   }
@@ -67,6 +88,9 @@ private[table] object SlotArrays {
   final val Empty = 0
   final val Deleted = 1
   final val FirstCapacity = 8
+
+  /** Later than every time. */
+  final val NoStart = -1
 
   /** The two reserved values are moved out of the way. */
   def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2

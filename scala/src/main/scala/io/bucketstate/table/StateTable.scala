@@ -56,6 +56,15 @@ trait FamilyState {
   /** Keys at the newest version, the writer's changes included, counted exactly. */
   def keyCount: Long
 
+  /** What expired with the open version, or else with the newest. The writer's. */
+  def expiry: ExpiryFigures
+
+  /**
+   * Start of the time bucket, as [[TimedValue]] has it, of what is written now, where records age by processing time.
+   * The writer's.
+   */
+  def writeTime: Long
+
   /** Whether all buckets are in memory, and whole. */
   def isResident: Boolean
 
@@ -124,8 +133,13 @@ trait StateTable {
   /** Takes a family away from the open version, with all its keys. O(1). */
   def removeFamily(id: Int): Unit
 
-  /** Opens `newest + 1` for writing, after giving up the versions below `keepFrom`. O(1). */
-  def begin(keepFrom: Long): Unit
+  /**
+   * Opens `newest + 1` for writing, after giving up the versions below `keepFrom`. O(1), and O(time buckets) where
+   * records expire.
+   *
+   * @param now seconds since 1970, of use where records age by processing time
+   */
+  def begin(keepFrom: Long, now: Long = 0L): Unit
 
   /** Whether a version is open for writing. */
   def isOpen: Boolean
@@ -185,4 +199,20 @@ trait StateTable {
 
   /** Heap the state takes, estimated from counts kept while it changes. O(buckets). */
   def memoryBytes: Long
+}
+
+/**
+ * How the records of a family age in one version.
+ *
+ * @param expired     keys that expired when it was opened
+ * @param late        writes of keys that were not there, with times that had expired already: they were dropped
+ * @param timeBuckets that hold keys
+ */
+final case class ExpiryFigures(expired: Long, late: Long, timeBuckets: Int) {
+  def +(other: ExpiryFigures): ExpiryFigures =
+    ExpiryFigures(expired + other.expired, late + other.late, timeBuckets + other.timeBuckets)
+}
+
+object ExpiryFigures {
+  val None: ExpiryFigures = ExpiryFigures(0L, 0L, 0)
 }

@@ -64,12 +64,13 @@ private[table] final class VersionedTable(
 
   private def tables: Vector[FamilyTable] = lists.newest.tables
 
-  override def begin(keepFrom: Long): Unit = {
+  override def begin(keepFrom: Long, now: Long): Unit = {
     if (isOpen) throw new IllegalStateException(s"version ${newest + 1} is already open")
     giveUpBelow(Math.min(keepFrom, newest))
     if (floor.raise()) lists.all.distinct.foreach(_.floorRaised())
     before = tables
     keysBefore = before.iterator.map(_.keyCount).toArray
+    before.foreach(_.begin(now))
     versions.begin()
   }
 
@@ -84,6 +85,7 @@ private[table] final class VersionedTable(
     requireOpen()
     tables.foreach(_.keepFound())
     history.addLast(takeOpen())
+    tables.foreach(_.commit())
     versions.commit()
     loading.use()
   }
@@ -93,6 +95,7 @@ private[table] final class VersionedTable(
       undo(takeOpen())
       lists = lists.upTo(newest)
       versions.abort()
+      tables.foreach(_.undone())
     }
 
   override def rollBackTo(version: Long): Unit = {
@@ -107,6 +110,7 @@ private[table] final class VersionedTable(
       versions.giveUpNewest()
     }
     lists = lists.upTo(version)
+    tables.foreach(_.undone())
     floor.forgetAbove(version)
   }
 

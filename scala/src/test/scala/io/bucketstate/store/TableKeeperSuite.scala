@@ -17,7 +17,7 @@ class TableKeeperSuite extends AnyFunSuite {
 
   private final class Room {
     val keeper: TableKeeper =
-      new TableKeeper((v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))), 2)
+      new TableKeeper((v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))), 2, () => 0L)
 
     /** Makes the version after this one: each adds a key. */
     def commit(version: Int, attempt: String = ""): StateTable = {

@@ -48,6 +48,7 @@ class ColdHistorySuite extends AnyFunSuite {
       assigner: BucketAssigner
   ) extends BucketLoader {
     override def keyCount(family: Int): Long = keys
+    override def times(family: Int): Option[TimeBuckets] = None
 
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
       written.filter(c => TextRecords.key(c._1, assigner).bucket == bucket).foreach {

@@ -12,7 +12,8 @@ import io.bucketstate.table.{
   FamilyChanges,
   FamilyDescriptor,
   Record,
-  RecordOp
+  RecordOp,
+  TimeBuckets
 }
 
 /**
@@ -62,6 +63,7 @@ object Changes {
     override def descriptor: FamilyDescriptor = of
     override def numBuckets: Int = buckets
     override def keyCount: Long = keys
+    override def times: Option[TimeBuckets] = None
     override def foreach(sink: ChangeSink): Unit =
       writes.filter(w => w.visible || w.value.nonEmpty).sortBy(_.bucket).foreach { w =>
         val op =

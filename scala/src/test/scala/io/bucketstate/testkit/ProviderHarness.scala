@@ -14,6 +14,9 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.table.Expiry
+
 /**
  * Drives a provider as Spark does, through its public doors only: keys are (long, string), values
  * (long, binary). One harness is one checkpoint folder; `provider()` is one executor's provider for it.
@@ -22,7 +25,8 @@ final class ProviderHarness(
     val folder: Path,
     keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
     hadoop: Configuration => Unit = _ => (),
-    families: Boolean = false
+    families: Boolean = false,
+    valueSchema: StructType = ProviderHarness.ValueSchema
 ) {
   import ProviderHarness._
 
@@ -40,7 +44,7 @@ final class ProviderHarness(
     val made = StateStoreProvider.createAndInit(
       StateStoreProviderId(storeId, UUID.randomUUID()),
       KeySchema,
-      ValueSchema,
+      valueSchema,
       keySpec,
       useColumnFamilies = families,
       StateStoreConf(conf),
@@ -64,6 +68,17 @@ object ProviderHarness {
 
   val KeySchema: StructType = new StructType().add("k1", LongType).add("k2", StringType)
   val ValueSchema: StructType = new StructType().add("v1", LongType).add("v2", BinaryType)
+
+  /** The same values, whose number is the microseconds of a time. */
+  val TimedValueSchema: StructType =
+    new StructType().add("v1", TimestampType).add("v2", BinaryType)
+
+  /** Settings that let state expire. */
+  def ageing(column: String, expiry: Expiry): Seq[(String, String)] = Seq(
+    ConfigKey.TimeBucketColumn.key -> column,
+    ConfigKey.TimeBucketSpan.key -> s"${expiry.span}s",
+    ConfigKey.TimeBucketExpireAfter.key -> s"${expiry.after.get}s"
+  )
 
   val plainKeys: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(KeySchema)
   val prefixKeys: KeyStateEncoderSpec = PrefixKeyScanStateEncoderSpec(KeySchema, 1)

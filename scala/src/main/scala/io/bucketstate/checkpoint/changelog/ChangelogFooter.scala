@@ -1,9 +1,9 @@
 package io.bucketstate.checkpoint.changelog
 
-import scala.collection.immutable.IndexedSeq
+import scala.collection.immutable.{IndexedSeq, SortedMap}
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage, LittleEndian}
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
 
 /**
  * The index at a changelog's end.
@@ -56,17 +56,19 @@ private[checkpoint] final case class ChangelogFooter(
 }
 
 private[checkpoint] object ChangelogFooter {
-  import ChangelogFormat.{BlockEntryLength, MinFamilyLength}
+  import ChangelogFormat.{BlockEntryLength, MinFamilyLength, TimeBucketLength}
 
-  /** Of a family's flags. */
+  // A family's flags.
   private final val Internal = 1
+  private final val IsTimed = 2
 
   def encode(footer: ChangelogFooter, out: LittleEndian.Writer): Unit = {
     out.u32(footer.families.size)
     footer.families.foreach { f =>
       val d = f.descriptor
-      out.u32(d.id).u8(if (d.isInternal) Internal else 0)
+      out.u32(d.id).u8((if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed))
       out.string(d.name).string(d.keyEncoding).string(d.valueEncoding).u64(f.keyCount)
+      f.times.foreach(encode(_, out))
     }
     out.u32(footer.nextFamily)
     out.u32(footer.blocks.size)
@@ -76,33 +78,64 @@ private[checkpoint] object ChangelogFooter {
     }
   }
 
-  def decode(bytes: ByteSlice, damage: Damage): ChangelogFooter = damage.guard("footer") {
-    val in = new LittleEndian.Reader(bytes)
-    val families = IndexedSeq.fill(counted(in, MinFamilyLength)) {
-      val (id, flags) = (in.u32(), in.u8())
-      if ((flags & ~Internal) != 0) {
-        throw damage.mismatch("column family flags of", s"0 or $Internal", flags)
+  private def encode(times: TimeBuckets, out: LittleEndian.Writer): Unit = {
+    out.u32(times.newest.toInt).u32(times.horizon.toInt).u32(times.untimed.toInt)
+    out.u64(times.untimedKeys).u32(times.keys.size)
+    times.keys.foreachEntry((start, keys) => out.u32(start.toInt).u64(keys))
+  }
+
+  /** @param format version of the file's format */
+  def decode(bytes: ByteSlice, format: Int, damage: Damage): ChangelogFooter =
+    damage.guard("footer") {
+      val in = new LittleEndian.Reader(bytes)
+      val families = IndexedSeq.fill(counted(in, MinFamilyLength)) {
+        val (id, flags) = (in.u32(), in.u8())
+        val most = if (format == ChangelogFormat.Plain) Internal else Internal | IsTimed
+        if ((flags & ~most) != 0) {
+          throw damage.mismatch("column family flags of", s"0 to $most", flags)
+        }
+        val descriptor =
+          FamilyDescriptor(id, in.string(), in.string(), in.string(), (flags & Internal) != 0)
+        val keys = in.u64()
+        ChangelogFamily(
+          descriptor,
+          keys,
+          Option.when((flags & IsTimed) != 0)(times(in, keys, damage))
+        )
       }
-      val descriptor =
-        FamilyDescriptor(id, in.string(), in.string(), in.string(), flags == Internal)
-      ChangelogFamily(descriptor, in.u64())
+      val nextFamily = in.u32()
+      val blocks = IndexedSeq.fill(counted(in, BlockEntryLength)) {
+        ChangelogBlock(
+          in.u32(),
+          in.u32(),
+          in.u32(),
+          in.u64(),
+          in.u32(),
+          in.u32(),
+          in.u32(),
+          ChangelogHeader.codecOf(in.u8(), damage),
+          in.crc()
+        )
+      }
+      if (in.remaining > 0) throw damage(s"the footer has ${in.remaining} bytes too many")
+      ChangelogFooter(families, nextFamily, blocks)
     }
-    val nextFamily = in.u32()
-    val blocks = IndexedSeq.fill(counted(in, BlockEntryLength)) {
-      ChangelogBlock(
-        in.u32(),
-        in.u32(),
-        in.u32(),
-        in.u64(),
-        in.u32(),
-        in.u32(),
-        in.u32(),
-        ChangelogHeader.codecOf(in.u8(), damage),
-        in.crc()
-      )
-    }
-    if (in.remaining > 0) throw damage(s"the footer has ${in.remaining} bytes too many")
-    ChangelogFooter(families, nextFamily, blocks)
+
+  private def times(in: LittleEndian.Reader, keys: Long, damage: Damage): TimeBuckets = {
+    def start() = in.crc() & 0xffffffffL
+    val newest = start()
+    val (horizon, untimed, untimedKeys) = (start(), start(), in.u64())
+    val buckets = IndexedSeq.fill(counted(in, TimeBucketLength))(start() -> in.u64())
+    val times = TimeBuckets(
+      if (newest == TimedValue.Never) TimeBuckets.NoTime else newest,
+      horizon,
+      untimed,
+      untimedKeys,
+      buckets.to(SortedMap)
+    )
+    if (times.keys.size != buckets.size) throw damage("a time bucket is listed twice")
+    if (times.keyCount != keys) throw damage.mismatch("keys in time buckets", keys, times.keyCount)
+    times
   }
 
   /** A count that can be true: so a wrong one is an error, not an attempt to allocate that much. */

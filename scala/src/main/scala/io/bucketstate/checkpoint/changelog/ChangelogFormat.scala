@@ -3,17 +3,17 @@ package io.bucketstate.checkpoint.changelog
 import java.nio.charset.StandardCharsets.US_ASCII
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 
 /**
- * The layout of a changelog, format version 1. All numbers are little-endian and unsigned unless said
+ * The layout of a changelog, format versions 1 and 2. All numbers are little-endian and unsigned unless said
  * otherwise; checksums are CRC32C (Castagnoli); `docs/format.md` works an example byte by byte.
  *
  * {{{
  *   file    := header block* footer trailer            nothing between them, nothing behind them
  *   string  := length u16 | UTF-8 bytes
  *
- *   header  := "BKTSTLOG" | format version u16 = 1 | header length u16 (this checksum included)
+ *   header  := "BKTSTLOG" | format version u16 | header length u16 (this checksum included)
  *              | codec u8 | 0 u8 | 0 u16 | writer id 16 bytes | store version i64
  *              | number of buckets u32 | checkpoint id string | base checkpoint id string
  *              | hash function string | crc u32 (of the header up to here)
@@ -25,14 +25,18 @@ import io.bucketstate.table.FamilyDescriptor
  *   varint  := unsigned LEB128, at most 5 bytes, less than 2^31
  *
  *   footer  := count u32 | family* | next family id u32 | count u32 | entry*
- *   family  := id u32 | flags u8 (1 internal) | name string | key encoding string
- *              | value encoding string | key count u64
+ *   family  := id u32 | flags u8 (1 internal, 2 timed) | name string | key encoding string
+ *              | value encoding string | key count u64 | times if it is timed
+ *   times   := newest u32 | horizon u32 | untimed u32 | untimed keys u64 | count u32 | bucket*
+ *   bucket  := start u32 | key count u64              starts in seconds since 1970, ffffffff for none
  *   entry   := family u32 | first bucket u32 | last bucket u32 | offset u64 | stored length u32
  *              | raw length u32 | record count u32 | codec u8 | crc u32 (of the stored bytes)
  *
  *   trailer := footer offset u64 | footer length u32 | footer crc u32 | header crc u32
  *              | crc u32 (of the trailer up to here) | "BKTSTEND"
  * }}}
+ *
+ * Version 2 is what a store has that has a timed family, and version 1 what all others have.
  *
  * What the parts promise each other: every byte of the file is under one of the checksums or is one
  * of the two magic words; blocks come in the order of their entries, without gaps, by family and then
@@ -42,13 +46,19 @@ import io.bucketstate.table.FamilyDescriptor
 private[checkpoint] object ChangelogFormat {
   val Magic: Array[Byte] = "BKTSTLOG".getBytes(US_ASCII)
   val EndMagic: Array[Byte] = "BKTSTEND".getBytes(US_ASCII)
-  val Version = 1
+
+  /** Of a store none of whose families is timed. */
+  val Plain = 1
+
+  /** Of a store that has a timed family; the newest there is. */
+  val Timed = 2
 
   /** One read of so many bytes holds any header; the writer refuses to make a longer one. */
   val MaxHeaderLength = 512
   val TrailerLength = 32
   val BlockEntryLength = 37
   val MinFamilyLength = 19
+  val TimeBucketLength = 12
 
   /** Neighbouring buckets share a block until it has about so many raw bytes. */
   val BlockBytes: Int = 64 * 1024
@@ -66,8 +76,15 @@ private[checkpoint] object ChangelogFormat {
   val MaxBlockLength: Int = MaxRecordLength + SplitBytes + 16
 }
 
-/** @param keyCount keys the family holds at the changelog's version, counted exactly */
-final case class ChangelogFamily(descriptor: FamilyDescriptor, keyCount: Long)
+/**
+ * @param keyCount keys the family holds at the changelog's version, counted exactly
+ * @param times    the same by time bucket, where it is timed
+ */
+final case class ChangelogFamily(
+    descriptor: FamilyDescriptor,
+    keyCount: Long,
+    times: Option[TimeBuckets] = None
+)
 
 /** Where the changes of some neighbouring buckets of one family are. */
 final case class ChangelogBlock(

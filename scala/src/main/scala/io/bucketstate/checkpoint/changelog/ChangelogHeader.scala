@@ -32,8 +32,16 @@ object ChangelogHeader {
   /** The bytes before the header's length is known: magic, format version and that length. */
   private val StartLength = 12
 
-  /** Writes the header to the empty `out`; returns its checksum. */
-  private[checkpoint] def encode(header: ChangelogHeader, out: LittleEndian.Writer): Int = {
+  /**
+   * Writes the header to the empty `out`; returns its checksum.
+   *
+   * @param format version of the file's format
+   */
+  private[checkpoint] def encode(
+      header: ChangelogHeader,
+      format: Int,
+      out: LittleEndian.Writer
+  ): Int = {
     val ids = Seq(header.checkpointId, header.baseId).map(_.getOrElse(""))
     val strings = ids :+ header.hashFunction
     val length = StartLength + 32 + strings.map(2 + _.getBytes("UTF-8").length).sum + 4
@@ -44,7 +52,7 @@ object ChangelogHeader {
         "Use shorter checkpoint ids and a shorter name of the hash function."
       )
     }
-    out.bytes(Magic).u16(Version).u16(length)
+    out.bytes(Magic).u16(format).u16(length)
     out.u8(header.codec.id.toInt).u8(0).u16(0)
     out.uuid(header.commitId).u64(header.version).u32(header.numBuckets)
     strings.foreach(out.string)
@@ -54,7 +62,12 @@ object ChangelogHeader {
   }
 
   /** A header with what only its file needs to know. */
-  private[checkpoint] final case class Decoded(header: ChangelogHeader, length: Int, crc: Int)
+  private[checkpoint] final case class Decoded(
+      header: ChangelogHeader,
+      format: Int,
+      length: Int,
+      crc: Int
+  )
 
   /** @param start the file's first bytes, [[ChangelogFormat.MaxHeaderLength]] of them if it has so many */
   private[checkpoint] def decode(start: ByteSlice, damage: Damage): Decoded = {
@@ -69,8 +82,8 @@ object ChangelogHeader {
     }
     // Before the checksum: a newer format may have another header altogether.
     val format = in.u16()
-    if (format > Version) throw damage.newer(Version, format)
-    if (format < 1) throw damage.mismatch("format version", s"1 to $Version", format)
+    if (format > Timed) throw damage.newer(Timed, format)
+    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Timed", format)
     val length = in.u16()
     if (length < StartLength + 4 || length > start.length) {
       throw damage(s"expected a header of $length bytes, found ${start.length} to read it from")
@@ -82,7 +95,7 @@ object ChangelogHeader {
     }
     damage.guard("header") {
       val fields = start.slice(StartLength, length - 4 - StartLength)
-      Decoded(fieldsOf(new LittleEndian.Reader(fields), damage), length, found)
+      Decoded(fieldsOf(new LittleEndian.Reader(fields), damage), format, length, found)
     }
   }
 

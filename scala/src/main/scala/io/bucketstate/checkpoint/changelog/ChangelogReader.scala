@@ -163,7 +163,7 @@ object ChangelogReader {
       val (expected, found) = (trailer.footerCrc.toHexString, index.crc.toHexString)
       throw damage.mismatch("footer checksum", expected, found)
     }
-    val footer = ChangelogFooter.decode(index, damage)
+    val footer = ChangelogFooter.decode(index, header.format, damage)
     footer.check(header.length.toLong, trailer.footerOffset, header.header.numBuckets, damage)
     new ChangelogReader(source, damage, header.header, footer)
   }

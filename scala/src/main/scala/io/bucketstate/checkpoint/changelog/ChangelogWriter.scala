@@ -55,14 +55,18 @@ final class ChangelogWriter(
    */
   def encode(header: ChangelogHeader, changes: ChangeSet): ChangelogBytes = {
     reset(header.codec)
-    val headerCrc = ChangelogHeader.encode(header, small)
+    val isTimed = changes.families.exists(_.times.isDefined)
+    val headerCrc =
+      ChangelogHeader.encode(header, if (isTimed) Timed else Plain, small)
     out.put(small.array, small.length)
     changes.families.foreach { family =>
       check(header, family)
       encodeFamily(family)
     }
     val footer = ChangelogFooter(
-      changes.families.map(family => ChangelogFamily(family.descriptor, family.keyCount)),
+      changes.families.map(family =>
+        ChangelogFamily(family.descriptor, family.keyCount, family.times)
+      ),
       changes.nextFamily,
       blocks.toIndexedSeq
     )

@@ -3,13 +3,15 @@ import java.util.UUID
 
 import io.bucketstate.checkpoint.changelog.ChangelogHeader
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
+import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.Run
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 
 /**
  * A column family at a manifest's version.
  *
  * @param keyCount    keys it holds, counted exactly
+ * @param times       the same by time bucket, where records have times
  * @param keySchema   Spark's JSON of the key's schema, for who reads the checkpoint without the query
  * @param valueSchema the same of the value's
  */
@@ -17,7 +19,8 @@ final case class ManifestFamily(
     descriptor: FamilyDescriptor,
     keyCount: Long,
     keySchema: Option[String] = None,
-    valueSchema: Option[String] = None
+    valueSchema: Option[String] = None,
+    times: Option[TimeBuckets] = None
 )
 
 /**
@@ -68,6 +71,12 @@ final case class Manifest(
   def fileNames: Set[String] = runs.iterator.flatMap(_.files).map(_.name).toSet
 
   def bytes: Long = runs.iterator.map(_.bytes).sum
+
+  /** Whether records of any family have times. */
+  def isTimed: Boolean = families.exists(_.times.isDefined)
+
+  /** What its runs hold that has expired. */
+  def expired: ExpiredRecords = ExpiredRecords(families.map(f => f.descriptor.id -> f.times))
 
   def keys: Long = families.iterator.map(_.keyCount).sum
 }

@@ -22,7 +22,12 @@ import io.bucketstate.error.InvalidException
  */
 private[checkpoint] object ManifestFormat {
   val Name = "bucketstate-manifest"
-  val Version = 1
+
+  /** Of a store none of whose families is timed. */
+  val Plain = 1
+
+  /** Of a store that has a timed family; the newest there is. */
+  val Timed = 2
 
   private val TailStart = ",\n  \"checksum\" : \"crc32c:"
   private val TailEnd = "\"\n}\n"
@@ -48,7 +53,7 @@ private[checkpoint] object ManifestFormat {
       )
     }
     val root = mapper.createObjectNode()
-    root.put("format", Name).put("formatVersion", Version)
+    root.put("format", Name).put("formatVersion", if (manifest.isTimed) Timed else Plain)
     ManifestJson.write(manifest, root)
     seal(root)
   }
@@ -69,8 +74,8 @@ private[checkpoint] object ManifestFormat {
     if (json.text("format") != Name) throw damage.mismatch("format", Name, json.text("format"))
     // Before the checksum: a newer format may have it elsewhere.
     val format = json.int("formatVersion")
-    if (format > Version) throw damage.newer(Version, format)
-    if (format < 1) throw damage.mismatch("format version", Version, format)
+    if (format > Timed) throw damage.newer(Timed, format)
+    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Timed", format)
     verify(bytes, damage)
     val manifest = ManifestJson.manifest(json)
     val broken = ManifestInvariants.broken(manifest)

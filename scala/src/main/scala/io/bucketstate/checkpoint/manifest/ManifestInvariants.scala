@@ -54,7 +54,7 @@ object ManifestInvariants {
         files.forall(f => f.buckets.nonEmpty && distinct(f.buckets.map(_.family)))
       ),
       ManifestInvariant(
-        "the files of a run share no bucket of a family",
+        "the files of a run share no bucket of a family but by slices of time",
         m.runs.forall(isDisjoint)
       ),
       ManifestInvariant(
@@ -78,6 +78,10 @@ object ManifestInvariants {
         m.families.forall(_.keyCount >= 0) &&
           m.keys <= files.iterator.map(f => f.entries - f.tombstones).sum
       ),
+      ManifestInvariant(
+        "a family's time buckets hold as many keys as it has",
+        m.families.forall(f => f.times.forall(_.keyCount == f.keyCount))
+      ),
       ManifestInvariant("no file is named twice", distinct(files.map(_.name))),
       ManifestInvariant(
         "every file has the name of a run's file of a version up to this one",
@@ -90,8 +94,16 @@ object ManifestInvariants {
   def broken(manifest: Manifest): Seq[String] = of(manifest).filterNot(_.holds).map(_.name)
 
   private def isDisjoint(run: Run): Boolean = {
-    val spans = run.files.flatMap(_.buckets).sortBy(b => (b.family, b.first))
-    spans.zip(spans.drop(1)).forall { case (a, b) => !a.overlaps(b) }
+    val spans = run.files
+      .flatMap(file => file.buckets.map(_ -> file))
+      .sortBy { case (b, _) =>
+        (b.family, b.first)
+      }
+      .toIndexedSeq
+    spans.indices.forall { i =>
+      val (span, file) = spans(i)
+      spans.iterator.drop(i + 1).takeWhile(_._1.overlaps(span)).forall(_._2.isApartInTime(file))
+    }
   }
 
   private def isNamed(file: RunFile, latest: Long): Boolean =

@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.manifest
 
 import java.util.UUID
 
+import scala.collection.immutable.SortedMap
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -10,7 +11,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
 
 /** The members of a manifest's JSON, written and read side by side. */
 private[checkpoint] object ManifestJson {
@@ -50,7 +51,7 @@ private[checkpoint] object ManifestJson {
     f.keySchema.foreach(to.put("keySchema", _))
     f.valueSchema.foreach(to.put("valueSchema", _))
     to.put("keyCount", f.keyCount)
-    ()
+    f.times.foreach(write(_, to.putObject("timeBuckets")))
   }
 
   private def family(json: Reader): ManifestFamily = ManifestFamily(
@@ -63,7 +64,25 @@ private[checkpoint] object ManifestJson {
     ),
     json.long("keyCount"),
     json.optional("keySchema")(_.text(_)),
-    json.optional("valueSchema")(_.text(_))
+    json.optional("valueSchema")(_.text(_)),
+    json.optional("timeBuckets")(_.nested(_)).map(times)
+  )
+
+  private def write(times: TimeBuckets, to: ObjectNode): Unit = {
+    if (times.newest != TimeBuckets.NoTime) to.put("newest", times.newest)
+    to.put("horizon", times.horizon)
+    if (times.untimed != TimedValue.Never) to.put("untimed", times.untimed)
+    to.put("untimedKeys", times.untimedKeys)
+    val keys = to.putArray("keys")
+    times.keys.foreachEntry((start, n) => keys.addObject().put("start", start).put("keys", n))
+  }
+
+  private def times(json: Reader): TimeBuckets = TimeBuckets(
+    json.optional("newest")(_.long(_)).getOrElse(TimeBuckets.NoTime),
+    json.long("horizon"),
+    json.optional("untimed")(_.long(_)).getOrElse(TimedValue.Never),
+    json.long("untimedKeys"),
+    json.objects("keys").map(b => b.long("start") -> b.long("keys")).to(SortedMap)
   )
 
   private def write(run: Run, to: ObjectNode): Unit = {
@@ -129,6 +148,9 @@ private[checkpoint] object ManifestJson {
     def objects(name: String): Seq[Reader] =
       if (!member(name).isArray) throw bad(name, "an array")
       else member(name).elements.asScala.map(new Reader(_, damage)).toVector
+
+    def nested(name: String): Reader =
+      if (member(name).isObject) new Reader(member(name), damage) else throw bad(name, "an object")
 
     def optional[A](name: String)(read: (Reader, String) => A): Option[A] =
       if (node.has(name)) Some(read(this, name)) else None

@@ -21,6 +21,7 @@ final class ManifestState(
 ) extends ColdState {
   private[this] val counts =
     manifest.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
+  private[this] val expired = manifest.expired
   private[this] val files = new FilesByBucket(manifest.runs)
 
   override val version: Long = manifest.version
@@ -31,8 +32,8 @@ final class ManifestState(
   override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = lookUp(family, key) match {
-    case Lookup.Found(found) => found
-    case _                   => null
+    case Lookup.Found(found) if !expired.holds(family, found) => found
+    case _                                                    => null
   }
 
   /** What all runs together say of a key. */
@@ -47,7 +48,8 @@ final class ManifestState(
   override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
     val span = BucketSpan(family, bucket, bucket)
     if (manifest.runs.exists(_.files.exists(_.overlaps(span)))) noting {
-      val cursor = readers().scan(manifest.runs, span, dropRemovals = true)
+      val cursor =
+        expired.dropped(readers().scan(manifest.runs, span, dropRemovals = true))
       try while (cursor.advance()) sink(cursor.record, cursor.op)
       finally cursor.close()
     }

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import io.bucketstate.bucket.BucketKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{FamilyDescriptor, FamilySpec, Scans}
+import io.bucketstate.table.{Expiry, FamilyDescriptor, FamilySpec, Scans}
 
 /**
  * The names of encodings as files hold them, and what they mean for where a family's keys lie: so that a
@@ -16,6 +16,9 @@ object FamilyEncodings {
   /** Values that are lists. */
   val CompactRows = "compact-rows/1"
 
+  /** Values with the time that they age from, or without; see [[io.bucketstate.table.TimedValue]]. */
+  val TimedRow = "timed-row/1"
+
   val TimestampPrefix = "spark-timestamp-prefix"
   val TimestampPostfix = "spark-timestamp-postfix"
 
@@ -28,12 +31,22 @@ object FamilyEncodings {
   /** Keys in the order of these columns. */
   def rangeScan(columns: Seq[Int]): String = columns.mkString(Range, ",", "")
 
+  /** A family whose single values have times, or the same. */
+  def timed(descriptor: FamilyDescriptor): FamilyDescriptor =
+    if (descriptor.valueEncoding == CompactRow) descriptor.copy(valueEncoding = TimedRow)
+    else descriptor
+
+  /** The same without times. */
+  def untimed(descriptor: FamilyDescriptor): FamilyDescriptor =
+    if (descriptor.valueEncoding == TimedRow) descriptor.copy(valueEncoding = CompactRow)
+    else descriptor
+
   /** @param file where it was found, as users know it */
   def specOf(file: String, descriptor: FamilyDescriptor): FamilySpec = {
     val multiValued = descriptor.valueEncoding match {
-      case CompactRow  => false
-      case CompactRows => true
-      case other       => throw unknown(file, descriptor, s"values encoded as '$other'")
+      case CompactRow | TimedRow => false
+      case CompactRows           => true
+      case other                 => throw unknown(file, descriptor, s"values encoded as '$other'")
     }
     val (bucketKey, scans) = descriptor.keyEncoding match {
       case CompactRow                    => (BucketKey.Whole, Scans.Nothing)
@@ -43,7 +56,11 @@ object FamilyEncodings {
       case TimestampPostfix              => (BucketKey.BeforeTimestamp, Scans.Ranges)
       case other => throw unknown(file, descriptor, s"keys encoded as '$other'")
     }
-    FamilySpec(descriptor, bucketKey, scans, multiValued)
+    val isTimed = descriptor.valueEncoding == TimedRow
+    if (isTimed && scans != Scans.Nothing) {
+      throw unknown(file, descriptor, s"times and keys encoded as '${descriptor.keyEncoding}'")
+    }
+    FamilySpec(descriptor, bucketKey, scans, multiValued, Option.when(isTimed)(Expiry.None))
   }
 
   private def unknown(file: String, descriptor: FamilyDescriptor, what: String) =

@@ -2,24 +2,24 @@ package io.bucketstate.checkpoint.recovery
 
 import java.util.concurrent.atomic.AtomicInteger
 
-import io.bucketstate.checkpoint.changelog.ChangelogTail
+import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogTail}
 import io.bucketstate.checkpoint.manifest.ManifestState
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{BucketLoader, ColdState, RecordBuffer, RecordSink}
+import io.bucketstate.table.{BucketLoader, ColdState, RecordBuffer, RecordSink, TimeBuckets}
 
 /**
  * A version's buckets as the files have them: the runs of a manifest, and the changelogs after it. A
  * bucket costs its span of the runs and its blocks of the changelogs, however large the rest is.
  *
- * @param counts     keys of each family at the version
+ * @param counts     of each family at the version
  * @param base       the state that the manifest's runs hold
  * @param tail       the changelogs after it
  * @param onDamage   is told when what runs and changelogs come to turns out to be wrong
  * @param miscounted the error for a family whose buckets hold another number of keys than `counts` says
  */
 private[checkpoint] final class BucketFiles(
-    counts: Map[Int, Long],
+    counts: Map[Int, ChangelogFamily],
     base: Option[ManifestState],
     tail: ChangelogTail,
     onDamage: () => Unit,
@@ -28,10 +28,14 @@ private[checkpoint] final class BucketFiles(
   @volatile private[this] var changelogs = tail
   @volatile private[this] var check = TailCheck.of(tail)
   private[this] val unfinished = new AtomicInteger(
-    counts.count { case (family, keys) => keys > 0 || base.exists(_.keyCount(family) > 0) }
+    counts.count { case (family, count) =>
+      count.keyCount > 0 || base.exists(_.keyCount(family) > 0)
+    }
   )
 
-  override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
+  override def keyCount(family: Int): Long = counts.get(family).fold(0L)(_.keyCount)
+
+  override def times(family: Int): Option[TimeBuckets] = counts.get(family).flatMap(_.times)
 
   override def cold: Option[ColdState] = base
 

@@ -5,6 +5,7 @@ import java.util.UUID
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.changelog.{
+  ChangelogFamily,
   ChangelogHeader,
   ChangelogReader,
   ChangelogTail,
@@ -54,24 +55,27 @@ private[checkpoint] final class VersionFiles(
     val opened = tail.oldestFirst
     val replaced = checkChain(manifest, opened)
     val counts = opened.lastOption.fold(
-      manifest.iterator.flatMap(_.families).map(f => f.descriptor -> f.keyCount).toSeq
-    )(_.opened.families.map(f => f.descriptor -> f.keyCount))
-    val names = counts.map { case (descriptor, _) => descriptor.id -> descriptor.name }.toMap
+      manifest.iterator
+        .flatMap(_.families)
+        .map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times))
+        .toSeq
+    )(_.opened.families)
+    val byNumber = counts.map(f => f.descriptor.id -> f).toMap
     val loader = new BucketFiles(
-      counts.map { case (descriptor, keys) => descriptor.id -> keys }.toMap,
+      byNumber,
       manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
       tail,
       onDamage,
       (family, found) => {
-        val expected =
-          counts.collectFirst { case (d, keys) if d.id == family => keys }.getOrElse(0L)
-        StoredChecks.miscounted(path(target), target.version, names(family), expected, found)
+        val stored = byNumber(family)
+        val name = stored.descriptor.name
+        StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
       }
     )
     val table = StateTables.heap(
       assigner,
       target.version,
-      counts.map { case (descriptor, _) => families.matching(path(target), descriptor) },
+      counts.map(f => families.matching(path(target), f.descriptor)),
       opened.lastOption
         .map(_.opened.nextFamily)
         .orElse(manifest.map(_.firstFreeFamily))

@@ -15,8 +15,10 @@ final case class BucketSpan(family: Int, first: Int, last: Int) {
   override def toString: String = s"$first to $last of column family $family"
 }
 
-/** Event-time buckets from `first` to `last`, both included. */
-final case class TimeSpan(first: Long, last: Long)
+/** Time buckets, by their starts, from `first` to `last`, both included. */
+final case class TimeSpan(first: Long, last: Long) {
+  def overlaps(other: TimeSpan): Boolean = first <= other.last && other.first <= last
+}
 
 /**
  * One data file as the manifest knows it.
@@ -27,7 +29,7 @@ final case class TimeSpan(first: Long, last: Long)
  * @param tombstones keys in it that were removed
  * @param buckets    what it may hold: for each family in it the first and last bucket it has keys of
  * @param checksum   CRC32C of the whole file
- * @param times      event-time buckets of its entries, where data is split by event time
+ * @param times      of its entries but removals, where all have times
  */
 final case class RunFile(
     name: String,
@@ -40,14 +42,22 @@ final case class RunFile(
 ) {
   def overlaps(span: BucketSpan): Boolean = buckets.exists(_.overlaps(span))
 
+  def overlaps(other: RunFile): Boolean = buckets.exists(other.overlaps)
+
+  /** Whether no record can be in both because of the time it has. */
+  def isApartInTime(other: RunFile): Boolean = (times, other.times) match {
+    case (Some(own), Some(its)) => !own.overlaps(its)
+    case (own, its)             => own.isDefined != its.isDefined
+  }
+
   /** Whether it may hold keys of that bucket. */
   def holds(family: Int, bucket: Int): Boolean =
     buckets.exists(b => b.family == family && b.holds(bucket))
 }
 
 /**
- * The merged changes of a span of versions, in files that share no bucket of a family. A run without
- * files is one of versions that changed nothing.
+ * The merged changes of a span of versions, in files that share no bucket of a family but by slices of time; no key is
+ * in two of them. A run without files is one of versions that changed nothing, or all of which has expired.
  */
 final case class Run(versions: VersionSpan, files: Seq[RunFile]) {
   def bytes: Long = files.iterator.map(_.bytes).sum

@@ -66,12 +66,13 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
     val cursors = ArrayBuffer.empty[RecordCursor]
     try {
       newestFirst.foreach { run =>
-        val begun = cursors.size
-        val files = run.files.filter(wanted)
-        files.foreach(file => cursors += opened(file, scan))
-        if (RunReaders.areInOrder(files)) {
-          val chained = new ChainedCursor(cursors.drop(begun).toSeq)
-          cursors.takeInPlace(begun) += chained
+        RunReaders.chains(run.files.filter(wanted)).foreach { files =>
+          val begun = cursors.size
+          files.foreach(file => cursors += opened(file, scan))
+          if (files.size > 1) {
+            val chained = new ChainedCursor(cursors.drop(begun).toSeq)
+            cursors.takeInPlace(begun) += chained
+          }
         }
       }
       new RunMerge(cursors.toSeq, dropRemovals)
@@ -91,14 +92,23 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
 private object RunReaders {
 
   /**
-   * Whether there are several files, and each has only what comes before all of the next one, as this project's
-   * writer makes them. All that is said of a run's files is that they share no bucket.
+   * The files of a run as a few chains, in each of which every file has only what comes before all of the next one: this
+   * project's writer makes one for each slice of time. Nothing is said of how other writers order them.
    */
-  private def areInOrder(files: Seq[RunFile]): Boolean =
-    files.size > 1 && files.zip(files.drop(1)).forall { case (before, after) =>
-      before.buckets.nonEmpty && after.buckets.nonEmpty &&
+  private def chains(files: Seq[RunFile]): Seq[Seq[RunFile]] = {
+    val chains = ArrayBuffer.empty[ArrayBuffer[RunFile]]
+    files.foreach { file =>
+      chains.find(chain => isBefore(chain.last, file)) match {
+        case Some(chain) => chain += file
+        case None        => chains += ArrayBuffer(file)
+      }
+    }
+    chains.map(_.toSeq).toSeq
+  }
+
+  private def isBefore(before: RunFile, after: RunFile): Boolean =
+    before.buckets.nonEmpty && after.buckets.nonEmpty &&
       before.buckets.map(b => (b.family, b.last)).max < after.buckets
         .map(b => (b.family, b.first))
         .min
-    }
 }

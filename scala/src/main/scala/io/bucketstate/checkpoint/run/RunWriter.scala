@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.io.{FileStore, RunName, StorageErrors}
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.table.RecordOp
+import io.bucketstate.table.{RecordOp, TimedValue}
 
 /**
  * Writes runs: each file first to the local disk, then, whole, to the checkpoint. A run is visible to
@@ -32,38 +32,25 @@ final class RunWriter(
    * Writes all that `records` still has and closes it.
    *
    * @param oldest nothing lies below this run, so its removals have nothing to hide and are left out
+   * @param slices by which it is cut
    * @param naming told of each file's name before there is a file of that name
    */
   def write(
       versions: VersionSpan,
       records: RecordCursor,
       oldest: Boolean,
+      slices: TimeSlices = TimeSlices.None,
       naming: String => Unit = _ => ()
   ): Run =
     Using.resource(records) { _ =>
-      val done = ArrayBuffer.empty[RunFile]
+      val files = new SlicedFiles(versions, slices, naming)
       try {
         var more = next(records, oldest)
-        while (more) {
-          val id = newId()
-          val name = RunName(versions.last, done.size, id).name
-          naming(name)
-          val work = local.workFile(name)
-          try {
-            val filling = new RunFileWriter(work, options, id)
-            try more = fill(filling, records, oldest)
-            finally filling.close()
-            done += upload(name, work, filling)
-          } catch {
-            case failure: Throwable =>
-              LocalRuns.discard(work, failure)
-              throw failure
-          }
-        }
-        Run(versions, done.toSeq)
+        while (more) more = fill(files, records, oldest)
+        Run(versions, files.finish())
       } catch {
         case failure: Throwable =>
-          discard(done.toSeq).foreach(failure.addSuppressed)
+          files.giveUp(failure)
           throw failure
       }
     }
@@ -74,21 +61,17 @@ final class RunWriter(
    */
   def discard(files: Seq[RunFile]): Seq[Throwable] = files.flatMap(file => notDeleted(file.name))
 
-  /** Puts the record the cursor stands on and those behind it in one file; true if some are left. */
-  private def fill(file: RunFileWriter, records: RecordCursor, oldest: Boolean): Boolean = {
+  /** Puts in the record the cursor stands on and those behind it of the same bucket; true if some are left. */
+  private def fill(files: SlicedFiles, records: RecordCursor, oldest: Boolean): Boolean = {
+    val (family, bucket) = (records.family, records.bucket)
     var more = true
-    var full = false
-    while (more && !full) {
-      val (family, bucket) = (records.family, records.bucket)
-      while (more && records.family == family && records.bucket == bucket) {
-        // Below the oldest run there is nothing that a value could be appended to.
-        val op = if (oldest) RecordOp.Put else records.op
-        file.put(family, bucket, records.record, op)
-        more = next(records, oldest)
-      }
-      full = file.length >= maxFileBytes
+    while (more && records.family == family && records.bucket == bucket) {
+      // Below the oldest run there is nothing that a value could be appended to.
+      val op = if (oldest) RecordOp.Put else records.op
+      files.put(family, bucket, records.record, op)
+      more = next(records, oldest)
     }
-    file.finish()
+    files.bucketDone()
     more
   }
 
@@ -107,7 +90,15 @@ final class RunWriter(
         throw failure
     }
     StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
-    RunFile(name, file.length, file.entries, file.tombstones, file.spans, file.checksum)
+    RunFile(
+      name,
+      file.length,
+      file.entries,
+      file.tombstones,
+      file.spans,
+      file.checksum,
+      file.times
+    )
   }
 
   /** What the file's length and checksum are is known since it was written: nothing is read to be moved. */
@@ -118,6 +109,67 @@ final class RunWriter(
         ()
       }
     }
+
+  /** The files of one run while it is written: of each slice one is open at most. */
+  private final class SlicedFiles(
+      versions: VersionSpan,
+      slices: TimeSlices,
+      naming: String => Unit
+  ) {
+    private[this] val open = new Array[OpenFile](slices.count)
+    private[this] val done = Array.fill(slices.count)(ArrayBuffer.empty[RunFile])
+    private[this] var begun = 0
+
+    def put(family: Int, bucket: Int, record: Array[Byte], op: Byte): Unit = {
+      val slice =
+        if (op == RecordOp.Remove || !slices.isTimed(family)) 0
+        else slices.of(TimedValue.startOf(record))
+      if (open(slice) == null) open(slice) = begin()
+      open(slice).writer.put(family, bucket, record, op)
+    }
+
+    /** No file is cut within a bucket. */
+    def bucketDone(): Unit = open.indices.foreach { slice =>
+      if (open(slice) != null && open(slice).writer.length >= maxFileBytes) end(slice)
+    }
+
+    /** All of them, slice by slice. */
+    def finish(): Seq[RunFile] = {
+      open.indices.foreach(slice => if (open(slice) != null) end(slice))
+      done.iterator.flatten.toSeq
+    }
+
+    /** Deletes what there is of them. */
+    def giveUp(failure: Throwable): Unit = {
+      open.foreach { file =>
+        if (file != null) {
+          try file.writer.close()
+          catch { case NonFatal(e) => failure.addSuppressed(e) }
+          LocalRuns.discard(file.work, failure)
+        }
+      }
+      discard(done.iterator.flatten.toSeq).foreach(failure.addSuppressed)
+    }
+
+    private def begin(): OpenFile = {
+      val id = newId()
+      val name = RunName(versions.last, begun, id).name
+      begun += 1
+      naming(name)
+      val work = local.workFile(name)
+      new OpenFile(name, work, new RunFileWriter(work, options, id, slices.isTimed))
+    }
+
+    private def end(slice: Int): Unit = {
+      val file = open(slice)
+      file.writer.finish()
+      file.writer.close()
+      done(slice) += upload(file.name, file.work, file.writer)
+      open(slice) = null
+    }
+  }
+
+  private final class OpenFile(val name: String, val work: Path, val writer: RunFileWriter)
 
   private def notDeleted(name: String): Option[Throwable] =
     try {

@@ -4,7 +4,7 @@ import java.util.concurrent.CancellationException
 
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{FamilyFilter, RecordCursor}
-import io.bucketstate.checkpoint.run.{Run, VersionSpan}
+import io.bucketstate.checkpoint.run.{Run, TimeSlices, VersionSpan}
 import io.bucketstate.error.{CorruptException, MissingException}
 
 /**
@@ -62,7 +62,9 @@ final class Compaction private[snapshot] (
     try {
       gate.begin(merged.iterator.map(_.entries).sum)
       val span = VersionSpan(merged.last.versions.first, merged.head.versions.last)
-      val run = runs.writer.write(span, records(gate), isWhole, name => files += name)
+      val times = manifest.families.map(f => f.descriptor.id -> f.times)
+      val slices = TimeSlices.of(times, isCut = isWhole)
+      val run = runs.writer.write(span, records(gate), isWhole, slices, name => files += name)
       end(run)
       run.bytes
     } catch {
@@ -107,7 +109,8 @@ final class Compaction private[snapshot] (
   /** A manifest that names these runs is about to be written. */
   private[snapshot] def offer(all: Seq[Run]): Unit = synchronized {
     state match {
-      case Done(run) => isOffered ||= all.contains(run)
+      // Some of its files may be left out of it.
+      case Done(run) => isOffered ||= all.exists(_.files.exists(run.files.contains))
       case _         => ()
     }
   }
@@ -135,7 +138,7 @@ final class Compaction private[snapshot] (
   private def records(gate: SnapshotGate): RecordCursor = {
     val living = manifest.families.iterator.map(_.descriptor.id).toSet
     val all = new FamilyFilter(runs.readers.scanAll(merged, dropRemovals = isWhole), living)
-    new GatedCursor(all, gate, () => cancelled)
+    new GatedCursor(manifest.expired.removed(all), gate, () => cancelled)
   }
 
   private def miscounted(run: Run) = new CorruptException(

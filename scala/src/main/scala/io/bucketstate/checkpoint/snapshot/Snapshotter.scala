@@ -11,12 +11,13 @@ import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily,
 import io.bucketstate.checkpoint.records.{
   BucketSource,
   ChangeMerger,
+  ExpiredRecords,
   FamilyFilter,
   RecordCursor,
   RecordPlaces,
   RunMerge
 }
-import io.bucketstate.checkpoint.run.Run
+import io.bucketstate.checkpoint.run.{Run, TimeSlices}
 import io.bucketstate.error.{
   BucketstateException,
   ConflictException,
@@ -221,7 +222,9 @@ final class Snapshotter(
           new RunMerge(Seq(incoming, older), dropRemovals = recipe.isWhole)
         }
     }
-    new GatedCursor(all, gate, () => cancelled)
+    val expired =
+      ExpiredRecords(newestFirst.head.families.map(f => f.descriptor.id -> f.times))
+    new GatedCursor(expired.removed(all), gate, () => cancelled)
   }
 
   /** Writes the new run, and a manifest that names it. */
@@ -232,11 +235,14 @@ final class Snapshotter(
       records: RecordCursor
   ): SnapshotReport = {
     // Retention asks for the names before it lists the files: so a name must be known before its file is.
-    val run = runs.writer.write(recipe.span, records, recipe.isWhole, name => used += name)
+    val times = newestLog.families.map(f => f.descriptor.id -> f.times)
+    val slices = TimeSlices.of(times, isCut = recipe.isWhole)
+    val run =
+      runs.writer.write(recipe.span, records, recipe.isWhole, slices, name => used += name)
     try {
       val keys = keysOf(newestLog)
       if (recipe.isWhole && run.entries != keys) throw miscounted(target, keys, run.entries)
-      val manifest = manifestOf(target, newestLog, run +: recipe.kept)
+      val manifest = manifestOf(target, newestLog, run +: living(recipe.kept, newestLog))
       requireThere(manifest)
       compaction.foreach(_.offer(manifest.runs))
       manifests.write(manifest)
@@ -248,6 +254,12 @@ final class Snapshotter(
         throw failure
     }
   }
+
+  /** The runs without files all of which has expired; a compaction needs those that it merges as they were. */
+  private def living(kept: Seq[Run], log: ChangelogReader): Seq[Run] =
+    if (compaction.exists(_.isWanted(kept))) kept
+    else
+      ExpiredFiles.leftOut(kept, log.families.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap)
 
   private def keysOf(log: ChangelogReader): Long = log.families.iterator.map(_.keyCount).sum
 
@@ -269,7 +281,13 @@ final class Snapshotter(
       BucketAssigner.HashName,
       log.families.map { f =>
         val schema = schemas(f.descriptor.name)
-        ManifestFamily(f.descriptor, f.keyCount, schema.map(_.key), schema.map(_.value))
+        ManifestFamily(
+          f.descriptor,
+          f.keyCount,
+          schema.map(_.key),
+          schema.map(_.value),
+          f.times
+        )
       },
       all,
       Some(log.header.commitId),

@@ -100,9 +100,9 @@ class ChangelogDamageSuite extends AnyFunSuite {
 
   test("a newer format says so, and that an upgrade helps") {
     val bytes = encode(BlockCodec.Lz4, 12)
-    bytes(8) = 2
-    val e = corrupt(bytes, "format 2")
-    assert(e.getMessage.contains("expected format version 1 or older, found 2"))
+    bytes(8) = 3
+    val e = corrupt(bytes, "format 3")
+    assert(e.getMessage.contains("expected format version 2 or older, found 3"))
     assert(e.getMessage.contains("written by a newer bucketstate"))
     assert(e.remedy.startsWith("Upgrade bucketstate"))
   }

@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.io.{Attempt, Damage, ManifestName, RunName}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore}
 
 class ManifestSuite extends AnyFunSuite {
@@ -118,8 +118,8 @@ class ManifestSuite extends AnyFunSuite {
         .put("x", 1)
     }
     assert(ManifestFormat.decode(more, damage) == ManifestFormat.decode(golden, damage))
-    val newer = message(edited(_.put("formatVersion", 2)))
-    assert(newer.contains("found 2") && newer.contains("Upgrade bucketstate"))
+    val newer = message(edited(_.put("formatVersion", 3)))
+    assert(newer.contains("found 3") && newer.contains("Upgrade bucketstate"))
     assert(message(edited(_.put("formatVersion", 0))).contains("format version"))
     assert(message(edited(_.put("format", "something"))).contains("bucketstate-manifest"))
   }
@@ -157,6 +157,9 @@ class ManifestSuite extends AnyFunSuite {
       "is or was one of" -> good.copy(families = good.families.take(1), nextFamily = None),
       "was given out" -> good.copy(nextFamily = Some(2)),
       "described once" -> good.copy(families = good.families ++ good.families),
+      "as many keys as it has" -> good.copy(families =
+        good.families.map(_.copy(times = Some(TimeBuckets.ofUntimed(1000))))
+      ),
       "fewer entries" -> withFile(f => f.copy(tombstones = f.entries + 1)),
       "key count" -> good.copy(families = good.families.map(_.copy(keyCount = 1000))),
       "named twice" -> withFile(_.copy(name = old.files.head.name)),

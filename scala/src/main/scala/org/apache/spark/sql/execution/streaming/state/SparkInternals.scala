@@ -13,10 +13,11 @@ import org.apache.spark.memory.{
   UnmanagedMemoryConsumerId
 }
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
 import org.apache.spark.util.{NextIterator, Utils}
-import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
+import org.apache.spark.{SparkConf, SparkContext, SparkEnv, TaskContext}
 
 /**
  * The few members private to Spark that a state store provider needs. Everything else of this project
@@ -67,6 +68,15 @@ object SparkInternals {
   /** The query's run, by which the coordinator knows a provider; None outside of a query. */
   def runId(hadoopConf: Configuration): Option[UUID] =
     Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
+
+  /** What the job is described as that the running task is part of. */
+  def jobDescription: Option[String] =
+    Option(TaskContext.get()).flatMap(task =>
+      Option(task.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION))
+    )
+
+  /** The key that Spark gives the metadata of columns that a watermark is of. */
+  val WatermarkKey: String = EventTimeWatermark.delayKey
 
   /** The driver's, if this is its process. */
   def activeContext: Option[SparkContext] = SparkContext.getActive

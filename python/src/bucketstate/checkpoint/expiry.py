@@ -1,0 +1,81 @@
+"""When the keys of a store expire, in times that people read: UTC, to the second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.timed_values import NEVER
+
+TIME = pa.timestamp("s", tz="UTC")
+SCHEMA = pa.schema([("partition_id", pa.int32()), ("time_bucket", TIME), ("keys", pa.int64())])
+
+
+@dataclass(frozen=True)
+class TimeBucket:
+    """Keys that expire together. `start` is None for those that never do."""
+
+    start: datetime | None
+    keys: int
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """How the keys of a family age, at one version.
+
+    What lies in time buckets that start before `horizon` has expired; None while nothing has.
+    `newest` is the start of the newest time bucket that was seen, None before the first. In
+    `time_buckets` are all keys, `untimed_keys` of them without a time of their own.
+    """
+
+    horizon: datetime | None
+    newest: datetime | None
+    untimed_keys: int
+    time_buckets: tuple[TimeBucket, ...]
+
+    @classmethod
+    def of(cls, family: Family) -> Expiry | None:
+        """None for a family whose records have no times."""
+        times = family.times
+        if times is None:
+            return None
+        return cls(
+            horizon=_moment(times.horizon) if times.horizon else None,
+            newest=None if times.newest is None else _moment(times.newest),
+            untimed_keys=times.untimed_keys,
+            time_buckets=tuple(
+                TimeBucket(None if start == NEVER else _moment(start), keys)
+                for start, keys in times.by_start().items()
+                if keys
+            ),
+        )
+
+
+def keys_per_time_bucket(partition: int, family: Family) -> pa.Table:
+    """How many keys expire together, by the start of their time bucket; null if they never do."""
+    expiry = Expiry.of(family)
+    buckets = [TimeBucket(None, family.keys)] if expiry is None else expiry.time_buckets
+    return pa.table(
+        [
+            pa.array([partition] * len(buckets), pa.int32()),
+            pa.array([b.start for b in buckets], TIME),
+            pa.array([b.keys for b in buckets], pa.int64()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def time_buckets_of(values: Slices, family: Family) -> pa.TimestampArray:
+    """Of each value the start of its time bucket; null where it never expires."""
+    if family.times is None:
+        return pa.nulls(len(values), TIME)
+    starts = family.times.starts(values)
+    return pa.array(starts, pa.int64(), mask=starts == NEVER).cast(TIME)
+
+
+def _moment(start: int) -> datetime:
+    return datetime.fromtimestamp(start, UTC)

@@ -1,0 +1,69 @@
+package io.bucketstate.checkpoint.records
+
+import java.util.Arrays
+
+import io.bucketstate.table.{Record, RecordOp, TimeBuckets}
+
+/**
+ * What records at one version have expired: in files they are still there, and mean what a removal means.
+ * Thread-safe.
+ */
+final class ExpiredRecords private (times: Map[Int, TimeBuckets]) {
+
+  /** Whether a record that is no removal has expired. */
+  def holds(family: Int, record: Array[Byte]): Boolean =
+    times.nonEmpty && times.get(family).exists(!_.shows(record))
+
+  /** With removals in place of what has expired. */
+  def removed(records: RecordCursor): RecordCursor =
+    if (times.isEmpty) records else new Removing(records)
+
+  /** Without what has expired, of records that nothing older lies behind. */
+  def dropped(records: RecordCursor): RecordCursor =
+    if (times.isEmpty) records else new Dropping(records)
+
+  private def hasExpired(at: RecordCursor): Boolean = !at.isRemoval && holds(at.family, at.record)
+
+  private final class Removing(records: RecordCursor) extends RecordCursor {
+    private[this] var recordNow: Array[Byte] = _
+    private[this] var opNow: Byte = 0
+
+    override def advance(): Boolean = {
+      val more = records.advance()
+      if (more) {
+        val isOver = hasExpired(records)
+        val record = records.record
+        opNow = if (isOver) RecordOp.Remove else records.op
+        recordNow = if (isOver) Arrays.copyOf(record, Record.keyEnd(record)) else record
+      }
+      more
+    }
+
+    override def family: Int = records.family
+    override def bucket: Int = records.bucket
+    override def record: Array[Byte] = recordNow
+    override def op: Byte = opNow
+    override def close(): Unit = records.close()
+  }
+
+  private final class Dropping(records: RecordCursor) extends RecordCursor {
+    override def advance(): Boolean = {
+      var more = records.advance()
+      while (more && hasExpired(records)) more = records.advance()
+      more
+    }
+
+    override def family: Int = records.family
+    override def bucket: Int = records.bucket
+    override def record: Array[Byte] = records.record
+    override def op: Byte = records.op
+    override def close(): Unit = records.close()
+  }
+}
+
+object ExpiredRecords {
+
+  /** @param times of families, by number */
+  def apply(times: Iterable[(Int, Option[TimeBuckets])]): ExpiredRecords =
+    new ExpiredRecords(times.iterator.collect { case (family, Some(t)) => family -> t }.toMap)
+}

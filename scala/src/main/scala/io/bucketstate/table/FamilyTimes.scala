@@ -1,0 +1,213 @@
+package io.bucketstate.table
+
+import java.util.Arrays
+
+import scala.collection.immutable.SortedMap
+
+/**
+ * The time buckets of a family at every version that can be read, and at the open one, whose keys are counted while
+ * it is written. The horizon of a version is that of the times seen before it: so it stands still while the version is
+ * written, and two attempts at it see the same.
+ *
+ * Threads: `at` by any, all else by the writer.
+ *
+ * @param base at the version that the table began with
+ */
+private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base: TimeBuckets) {
+  import FamilyTimes._
+
+  @volatile private[this] var known = new Known(versions.newest, Array(base))
+  // Of the open version, and else of the newest.
+  private[this] var open = base
+  private[this] var newest = base.newest
+  private[this] var untimedKeys = base.untimedKeys
+  private[this] var starts = new Array[Long](8) // ascending
+  private[this] var keys = new Array[Long](8)
+  private[this] var count = 0
+  private[this] var total = 0L
+  private[this] var expiredKeys = 0L
+  private[this] var lateWrites = 0L
+
+  restore(base)
+
+  /** At a version that can be read, or the open one. */
+  def at(version: Long): TimeBuckets = known.at(version)
+
+  /** Whether the open version, or else the newest, has a record that is no removal. */
+  def shows(record: Array[Byte]): Boolean = open.shows(record)
+
+  /** Keys at the newest version, the open one's changes included. */
+  def keyCount: Long = total
+
+  /** Start of the time bucket that what is written now lies in, by processing time. */
+  def writeTime: Long = newest
+
+  /** Of the open version, and else of the newest. */
+  def figures: ExpiryFigures = ExpiryFigures(expiredKeys, lateWrites, count)
+
+  /**
+   * The next version is open for writing.
+   *
+   * @param now seconds since 1970
+   */
+  def begin(now: Long): Unit = {
+    expiredKeys = 0L
+    lateWrites = 0L
+    if (expiry.byProcessingTime) newest = Math.max(newest, expiry.startOf(now))
+    val horizon = expiry.after match {
+      case Some(after) if newest != TimeBuckets.NoTime =>
+        Math.max(open.horizon, expiry.startOf(newest - after))
+      case _ => open.horizon
+    }
+    if (horizon > open.horizon) expire(horizon)
+    // From now on what had no time ages, too.
+    val untimed =
+      if (open.untimed == TimedValue.Never && expiry.after.isDefined && newest >= 0) newest
+      else open.untimed
+    open = frozen(open.copy(horizon = horizon, untimed = untimed))
+    known = known.keepingFrom(versions.oldest).and(open)
+  }
+
+  /** The open version as it is now. */
+  def current: TimeBuckets = frozen(open)
+
+  /** The open version is complete. */
+  def commit(): Unit = {
+    open = current
+    known = known.butLast.and(open)
+  }
+
+  /** Versions above the newest, after some were undone. */
+  def undone(): Unit = {
+    known = known.upTo(versions.newest)
+    restore(known.last)
+  }
+
+  /**
+   * The time of a record that is about to be written, and whether it may be: a key ages from the newest time that it
+   * was ever written with, and what is behind the horizon at once is not written.
+   *
+   * @param replaced what the key has now, null if it is not there, or has expired
+   */
+  def take(record: Array[Byte], replaced: Array[Byte]): Boolean = {
+    val start = TimedValue.startOf(record)
+    if (start != TimedValue.Never && start > newest) newest = start
+    if (replaced != null && start != TimedValue.Never) {
+      val least = floorOf(replaced)
+      if (start < least) TimedValue.setStart(record, least)
+    }
+    val taken = replaced != null || start >= open.horizon
+    if (!taken) lateWrites += 1
+    taken
+  }
+
+  /** A key has another record; either may be null for none. */
+  def replaced(before: Array[Byte], after: Array[Byte]): Unit = {
+    if (before != null) add(TimedValue.startOf(before), -1L)
+    if (after != null) add(TimedValue.startOf(after), 1L)
+  }
+
+  private def floorOf(record: Array[Byte]): Long = {
+    val start = TimedValue.startOf(record)
+    val own = if (start == TimedValue.Untimed) open.untimed else start
+    if (own == TimedValue.Never) open.horizon else own
+  }
+
+  private def add(start: Long, n: Long): Unit = {
+    total += n
+    if (start == TimedValue.Untimed) untimedKeys += n
+    else {
+      var i = Arrays.binarySearch(starts, 0, count, start)
+      if (i < 0) {
+        i = -i - 1
+        insert(i, start)
+      }
+      keys(i) += n
+    }
+  }
+
+  private def insert(at: Int, start: Long): Unit = {
+    if (count == starts.length) {
+      starts = Arrays.copyOf(starts, count * 2)
+      keys = Arrays.copyOf(keys, count * 2)
+    }
+    System.arraycopy(starts, at, starts, at + 1, count - at)
+    System.arraycopy(keys, at, keys, at + 1, count - at)
+    starts(at) = start
+    keys(at) = 0L
+    count += 1
+  }
+
+  /** O(time buckets). */
+  private def expire(horizon: Long): Unit = {
+    var gone = 0
+    var lost = 0L
+    while (gone < count && starts(gone) < horizon) {
+      lost += keys(gone)
+      gone += 1
+    }
+    System.arraycopy(starts, gone, starts, 0, count - gone)
+    System.arraycopy(keys, gone, keys, 0, count - gone)
+    count -= gone
+    if (open.untimed < horizon) {
+      lost += untimedKeys
+      untimedKeys = 0L
+    }
+    total -= lost
+    expiredKeys += lost
+  }
+
+  private def restore(to: TimeBuckets): Unit = {
+    open = to
+    newest = to.newest
+    untimedKeys = to.untimedKeys
+    total = to.keyCount
+    count = 0
+    to.keys.foreachEntry { (start, n) =>
+      insert(count, start)
+      keys(count - 1) = n
+    }
+  }
+
+  private def frozen(of: TimeBuckets): TimeBuckets = {
+    val counted = SortedMap.newBuilder[Long, Long]
+    var i = 0
+    while (i < count) {
+      if (keys(i) > 0) counted += starts(i) -> keys(i)
+      i += 1
+    }
+    of.copy(newest = newest, untimedKeys = untimedKeys, keys = counted.result())
+  }
+}
+
+private object FamilyTimes {
+
+  /**
+   * Some versions one after another. Immutable.
+   *
+   * @param first version of the first of `buckets`
+   */
+  private final class Known(first: Long, buckets: Array[TimeBuckets]) {
+    def last: TimeBuckets = buckets(buckets.length - 1)
+
+    /** Below the first and above the last it is those: there the family was, or will be, the same. */
+    def at(version: Long): TimeBuckets = {
+      val i = version - first
+      if (i <= 0) buckets(0)
+      else if (i >= buckets.length) last
+      else buckets(i.toInt)
+    }
+
+    def and(next: TimeBuckets): Known = new Known(first, buckets :+ next)
+
+    def butLast: Known = new Known(first, buckets.dropRight(1))
+
+    def keepingFrom(version: Long): Known = {
+      val gone = Math.max(0L, Math.min(version - first, buckets.length - 1L)).toInt
+      if (gone == 0) this else new Known(first + gone, buckets.drop(gone))
+    }
+
+    def upTo(version: Long): Known =
+      new Known(first, buckets.take(Math.max(1L, version - first + 1).toInt))
+  }
+}

@@ -1,0 +1,355 @@
+package io.bucketstate.table
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.collection.mutable
+import scala.util.Random
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.testkit.ExpiryModel.Item
+import io.bucketstate.testkit.TextRecords.keyOf
+import io.bucketstate.testkit.{Changes, ExpiryModel, TextRecords}
+
+/**
+ * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,
+ * announced, evicted and swept in whatever order, no answer and no count differs from the map's.
+ */
+class ExpiryHistorySuite extends AnyFunSuite {
+  import ExpiryHistorySuite._
+
+  for {
+    (name, evicting) <- Seq("never evicting" -> 0, "evicting now and then" -> 8)
+    byProcessingTime <- Seq(false, true)
+    keys <- Seq(8, 300)
+    seed <- 1 to 5
+  }
+    test(s"random histories, $name: by processing time $byProcessingTime, $keys keys, $seed") {
+      new History(keys, evicting, byProcessingTime, new Random(seed.toLong)).run(4000)
+    }
+
+  for {
+    byProcessingTime <- Seq(false, true)
+    keys <- Seq(8, 300)
+    seed <- 1 to 6
+  }
+    test(s"random histories after a restart: by processing time $byProcessingTime, $keys, $seed") {
+      val random = new Random(seed.toLong)
+      new History(keys, evicting = 4, byProcessingTime, random, isRestarted = true).run(2000)
+    }
+
+  test("what has expired gives its memory back beside writes, without being asked for") {
+    val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(specOf(expiry))
+    var most = 0L
+    for (batch <- 1 to 200) {
+      table.begin(table.newest)
+      (0 until 500).foreach(n => family.put(record(s"$batch-$n", Item(batch * 10L, "v" * 50))))
+      table.commit()
+      assert(family.keyCount == 500L * math.min(batch, 12))
+      if (batch > 100) most = math.max(most, table.memoryBytes)
+    }
+    // Twelve spans of 500 keys are there; what is written for a batch and not yet settled comes on top.
+    val perKey = most / (12 * 500)
+    assert(perKey < 300, s"$perKey bytes per key that is there")
+  }
+
+  test("a key ages from the newest time that it was written with") {
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(specOf(Expiry(10L, Some(100L), byProcessingTime = false)))
+    def batch(writes: (String, Long)*): Unit = {
+      table.begin(table.newest)
+      writes.foreach { case (key, start) => family.put(record(key, Item(start, s"at $start"))) }
+      table.commit()
+    }
+    def textOf(key: String) = Option(
+      family.get(TextRecords.key(key, assigner), table.newest)
+    ).map(itemOf(_).value)
+    batch("a" -> 200L, "b" -> 200L)
+    batch("a" -> 110L)
+    batch("c" -> 300L)
+    assert(textOf("a").contains("at 110"), "an older time does not let it expire")
+    batch("d" -> 190L, "b" -> 190L)
+    assert(
+      textOf("d").isEmpty && family.expiry.late == 1,
+      "what is not there is not written too late"
+    )
+    assert(textOf("b").contains("at 190"), "what is there is, and stays as young as it was")
+    batch("c" -> 310L)
+    batch()
+    assert(textOf("a").isEmpty && family.keyCount == 1 && family.expiry.expired == 2)
+  }
+}
+
+private object ExpiryHistorySuite {
+  private type Model = ExpiryModel[String, String]
+  private val assigner = new BucketAssigner(4)
+  private val Never = TimedValue.Never
+  private val Untimed = TimedValue.Untimed
+
+  private def specOf(expiry: Expiry): FamilySpec =
+    FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, expiry = Some(expiry))
+
+  private def valueOf(item: Item[String]): Array[Byte] = {
+    val text = "\u0001".getBytes(UTF_8) ++ item.value.getBytes(UTF_8)
+    if (item.start == Untimed) text
+    else {
+      val bytes = new Array[Byte](TimedValue.Length + text.length)
+      System.arraycopy(text, 0, bytes, TimedValue.put(bytes, 0, item.start), text.length)
+      bytes
+    }
+  }
+
+  private def record(key: String, item: Item[String]): RecordBuffer = {
+    val buffer = TextRecords.key(key, assigner)
+    val bytes = valueOf(item)
+    System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
+    buffer.valueDone(buffer.keyEnd + bytes.length)
+    buffer
+  }
+
+  private def itemOf(record: Array[Byte]): Item[String] = {
+    val from = TimedValue.rowAt(record, Record.keyEnd(record)) + 1
+    Item(TimedValue.startOf(record), new String(record, from, record.length - from, UTF_8))
+  }
+
+  private final class ModelCold(override val version: Long, model: Model) extends ColdState {
+    @volatile var isClosed = false
+
+    override def keyCount(family: Int): Long = model.items.size.toLong
+
+    override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+      assert(!isClosed)
+      val name = keyOf(key.toKeyRecord)
+      model.items.get(name).map(record(name, _).toRecord).orNull
+    }
+
+    override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
+      assert(!isClosed)
+      model.items.foreach { case (key, item) =>
+        val buffer = record(key, item)
+        if (buffer.bucket == bucket) sink(buffer.toRecord, RecordOp.Put)
+      }
+    }
+  }
+
+  /** The changes since a cold part, as changelogs have them: also such as have expired since. */
+  private final class Tail(
+      base: ModelCold,
+      changes: Seq[(String, Option[Item[String]])],
+      model: Model
+  ) extends BucketLoader {
+    override def keyCount(family: Int): Long = model.items.size.toLong
+    override def times(family: Int): Option[TimeBuckets] = Some(model.times)
+    override def cold: Option[ColdState] = Some(base)
+
+    override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
+      changes.foreach { case (key, item) =>
+        val buffer = record(key, item.getOrElse(Item(0L, "")))
+        if (buffer.bucket == bucket)
+          sink(buffer.toRecord, if (item.isEmpty) RecordOp.Remove else RecordOp.Put)
+      }
+
+    /** As files have it, which do not look at times. */
+    override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+      val name = keyOf(key.toKeyRecord)
+      changes.findLast(_._1 == name) match {
+        case Some((_, item)) => item.map(record(name, _).toRecord).orNull
+        case None            => base.find(family, key)
+      }
+    }
+
+    override def verifyRest(): Unit = ()
+    override def wholeBytes: Long = 0L
+    override def heldBytes: Long = 0L
+    override def verify(family: Int, found: Long): Unit = assert(found == model.items.size)
+    override def loaded(family: Int): Unit = ()
+  }
+
+  /** @param evicting how many of a hundred steps evict */
+  private final class History(
+      keys: Int,
+      evicting: Int,
+      byProcessingTime: Boolean,
+      random: Random,
+      isRestarted: Boolean = false
+  ) {
+    private val expiry = Expiry(10L, Some(100L + random.nextInt(3) * 5), byProcessingTime)
+    private val base = 5L
+    private var now = 1000L
+    private var open: Option[Model] = None
+    private val host = new LoadHost {
+      override def failureOf(cause: Throwable): Throwable = cause
+      override def inUse(table: StateTable): Unit = ()
+      override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0
+      override def requireRoom(bytes: Long): Unit = ()
+      override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
+    }
+    private val (loader, first) = if (isRestarted) restarted() else (BucketLoader.Empty, Empty)
+    private val table = new VersionedTable(assigner, base, loader, host)
+    private val family = table.family(specOf(expiry))
+    private val models = mutable.Map[Long, Model](base -> first)
+    private val announced = mutable.ArrayBuffer.empty[ModelCold]
+    private val scans = mutable.ArrayBuffer.empty[HalfWay]
+
+    private def Empty: Model = ExpiryModel(Some(expiry))
+
+    /** Half of it has no times yet, as when a checkpoint's query lets state expire from now on. */
+    private def restarted(): (BucketLoader, Model) = {
+      def items() = Seq.fill(random.nextInt(keys * 2))(someKey() -> someItem()).toMap
+      val untimed = if (random.nextBoolean()) Never else now - random.nextInt(150)
+      val before = ExpiryModel(Some(expiry), now, now - 200, untimed, items()).shown
+      val later = before.copy(horizon = now - random.nextInt(150))
+      val changes = items().toSeq.map { case (k, i) =>
+        k -> Option.when(random.nextInt(3) > 0)(i)
+      }
+      val model = changes
+        .foldLeft(later.items) {
+          case (all, (key, Some(item))) => all.updated(key, item)
+          case (all, (key, None))       => all.removed(key)
+        }
+      val now0 = later.copy(items = model).shown
+      (new Tail(new ModelCold(base - 2, before), changes, now0), now0)
+    }
+
+    private def someItem(): Item[String] = {
+      val text = "x" * random.nextInt(30)
+      random.nextInt(10) match {
+        case 0                 => Item(Never, text)
+        case 1 if open.isEmpty => Item(Untimed, text)
+        case _                 => Item(expiry.startOf(now - random.nextInt(200)), text)
+      }
+    }
+
+    def run(steps: Int): Unit = {
+      for (_ <- 1 to steps) {
+        step()
+        announced.filterInPlace { cold =>
+          cold.isClosed = !table.coldParts.contains(cold)
+          !cold.isClosed
+        }
+      }
+      scans.foreach(_.finish())
+      (table.oldest to table.newest).foreach(checkAll)
+      assert(models.values.exists(_.horizon > first.horizon), "something expired")
+    }
+
+    private def step(): Unit = {
+      if (open.isEmpty) begin()
+      random.nextInt(100) match {
+        case n if n < 35            => put(someKey())
+        case n if n < 45            => remove(someKey())
+        case n if n < 62            => look(someKey())
+        case n if n < 72            => commit()
+        case n if n < 74            => abort()
+        case n if n < 76            => rollBack()
+        case n if n < 78            => checkAll(table.oldest + random.nextInt(kept))
+        case n if n < 80            => check(family.records(table.newest + 1), open.get)
+        case n if n < 82            => beginScan()
+        case n if n < 86            => scans.filterInPlace(!_.goOn())
+        case n if n < 90            => announce()
+        case n if n < 90 + evicting => family.evict(random.nextInt(4))
+        case _                      => now += random.nextInt(8)
+      }
+    }
+
+    private def kept: Int = (table.newest - table.oldest).toInt + 1
+
+    private def someKey(): String = "key-" + random.nextInt(keys)
+
+    private def begin(): Unit = {
+      val wanted = table.newest - random.nextInt(4)
+      table.begin(scans.map(_.version).foldLeft(wanted)(Math.min), now)
+      open = Some(models(table.newest).begun(now))
+      val gone = models(table.newest).items.size - open.get.items.size
+      assert(family.expiry.expired == gone && family.keyCount == open.get.items.size)
+    }
+
+    private def put(key: String): Unit = {
+      val item =
+        if (byProcessingTime) Item(family.writeTime, "p" * random.nextInt(30)) else someItem()
+      family.put(record(key, item))
+      changed(open.get.put(key, item.value, item.start))
+    }
+
+    private def remove(key: String): Unit = {
+      family.remove(TextRecords.key(key, assigner))
+      changed(open.get.removed(key))
+    }
+
+    private def changed(model: Model): Unit = {
+      open = Some(model)
+      assert(family.keyCount == model.items.size)
+    }
+
+    private def look(key: String): Unit = {
+      val at = table.oldest + random.nextInt(kept + 1)
+      val model = if (at > table.newest) open.get else models(at)
+      val buffer = TextRecords.key(key, assigner)
+      assert(Option(family.get(buffer, at)).map(itemOf) == model.items.get(key), s"at $at")
+      assert(family.contains(buffer, at) == model.items.contains(key))
+    }
+
+    private def commit(): Unit = {
+      val changes = table.openChanges.families.head
+      assert(changes.times.contains(open.get.times))
+      assert(changes.keyCount == open.get.items.size)
+      table.commit()
+      models(table.newest) = open.get
+      open = None
+    }
+
+    private def abort(): Unit = {
+      table.abort()
+      open = None
+      assert(family.keyCount == models(table.newest).items.size)
+    }
+
+    private def rollBack(): Unit = {
+      abort()
+      val lowest = scans.map(_.version).foldLeft(table.oldest)(Math.max)
+      table.rollBackTo(lowest + random.nextInt((table.newest - lowest).toInt + 1))
+      models.keys.filter(_ > table.newest).foreach(models.remove)
+      assert(family.keyCount == models(table.newest).items.size)
+    }
+
+    private def announce(): Unit = {
+      val version = Math.max(base, table.newest - random.nextInt(6))
+      val cold = new ModelCold(version, models(version))
+      if (table.advance(cold)) announced += cold
+    }
+
+    private def checkAll(version: Long): Unit = check(family.records(version), models(version))
+
+    private def check(records: Iterator[Array[Byte]], model: Model): Unit =
+      assert(records.map(r => keyOf(r) -> itemOf(r)).toSeq.sortBy(_._1) == sorted(model))
+
+    private def sorted(model: Model) = model.items.toSeq.sortBy(_._1)
+
+    private def beginScan(): Unit = if (scans.size < 3) {
+      val version = table.oldest + random.nextInt(kept)
+      scans += new HalfWay(version)
+    }
+
+    /** A scan at a version that stays readable, and goes on while the writer does. */
+    private final class HalfWay(val version: Long) {
+      private val model = models(version)
+      private val records = family.records(version)
+      private val found = mutable.ArrayBuffer.empty[(String, Item[String])]
+
+      /** Whether it has come to its end. */
+      def goOn(): Boolean = {
+        for (_ <- 1 to 1 + random.nextInt(keys / 2) if records.hasNext) {
+          val record = records.next()
+          found += keyOf(record) -> itemOf(record)
+        }
+        if (!records.hasNext) assert(found.toSeq.sortBy(_._1) == sorted(model), s"at $version")
+        !records.hasNext
+      }
+
+      def finish(): Unit = while (!goOn()) ()
+    }
+  }
+}
