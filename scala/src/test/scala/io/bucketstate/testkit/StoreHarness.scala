@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
 import io.bucketstate.store._
-import io.bucketstate.table.StateTable
+import io.bucketstate.table.{Expiry, Record, RecordBuffer, StateTable, TimedValue}
 
 /** What a [[StoreHarness]] says when something is refused. */
 sealed abstract class Refusal(text: String, cause: Throwable = null)
@@ -30,8 +30,15 @@ object Refusal {
 /**
  * A store without Spark: opens stores on one folder of files, as the executors of a query would, and
  * writes down what they tell their host. Keys and values are strings.
+ *
+ * @param expiry how records age, where they do
  */
-final class StoreHarness(val files: FileStore, folder: Path) extends StoreHost {
+final class StoreHarness(
+    val files: FileStore,
+    folder: Path,
+    expiry: Option[Expiry] = None,
+    clock: Clock = Clock.systemUTC()
+) extends StoreHost {
 
   /** What the stores told, such as `committed 2`, in order. */
   def told: Seq[String] = events.asScala.toSeq
@@ -47,13 +54,13 @@ final class StoreHarness(val files: FileStore, folder: Path) extends StoreHost {
     val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
     val all = Map("numBuckets" -> "4", "snapshot.maxVersions" -> "1000") ++ settings
     val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
-    val families = new KnownFamilies(Changes.descriptor(0), others = false)
+    val families = new KnownFamilies(Changes.descriptor(0), others = false, expiry)
     val newId = () => new UUID(0L, ids.incrementAndGet())
     new OpenStore(
       files,
       families,
       config,
-      ClocksAndIds(Clock.systemUTC(), Ticker.System, newId),
+      ClocksAndIds(clock, Ticker.System, newId),
       this
     )
   }
@@ -95,10 +102,24 @@ object StoreHarness {
   def change(session: WriteSession, changes: (String, Option[String])*): Unit = {
     val family = session.table.family(session.table.families.head.spec)
     changes.foreach {
-      case (key, Some(value)) => family.put(TextRecords.record(key, value, assigner))
+      case (key, Some(value)) =>
+        val record = TextRecords.record(key, value, assigner)
+        if (family.spec.expiry.isDefined) stamp(record, family.writeTime)
+        family.put(record)
       case (key, None)        => family.remove(TextRecords.key(key, assigner))
     }
   }
+
+  /** Puts a time in front of the value. */
+  private def stamp(record: RecordBuffer, start: Long): Unit = {
+    val value = valueOf(record.toRecord)
+    val space = record.valueSpace(TimedValue.Length + value.length)
+    val at = TimedValue.put(space, record.keyEnd, start)
+    System.arraycopy(value, 0, space, at, value.length)
+    record.valueDone(at + value.length)
+  }
+
+  private def valueOf(record: Array[Byte]): Array[Byte] = record.drop(Record.keyEnd(record))
 
   /** Opens a version, changes it and commits, as a task does; the session has ended. */
   def batch(store: OpenStore, version: Long, id: Option[String] = None)(
@@ -118,7 +139,11 @@ object StoreHarness {
     for {
       family <- table.familiesAt(version)
       record <- family.records(version)
-    } out += TextRecords.keyOf(record) -> TextRecords.valueOf(record)
+    } {
+      val value = TextRecords.valueOf(record)
+      val isTimed = family.spec.expiry.isDefined
+      out += TextRecords.keyOf(record) -> (if (isTimed) value.drop(TimedValue.Length) else value)
+    }
     out.result()
   }
 

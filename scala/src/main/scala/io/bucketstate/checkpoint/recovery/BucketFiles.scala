@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.AtomicInteger
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogTail}
 import io.bucketstate.checkpoint.manifest.ManifestState
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.error.CorruptException
 import io.bucketstate.table.{BucketLoader, ColdState, RecordBuffer, RecordSink, TimeBuckets}
 
 /**
@@ -15,15 +14,13 @@ import io.bucketstate.table.{BucketLoader, ColdState, RecordBuffer, RecordSink, 
  * @param counts     of each family at the version
  * @param base       the state that the manifest's runs hold
  * @param tail       the changelogs after it
- * @param onDamage   is told when what runs and changelogs come to turns out to be wrong
- * @param miscounted the error for a family whose buckets hold another number of keys than `counts` says
+ * @param miscounted is told of a family whose buckets hold another number of keys than `counts` says
  */
 private[checkpoint] final class BucketFiles(
     counts: Map[Int, ChangelogFamily],
     base: Option[ManifestState],
     tail: ChangelogTail,
-    onDamage: () => Unit,
-    miscounted: (Int, Long) => CorruptException
+    miscounted: (Int, Long) => Unit
 ) extends BucketLoader {
   @volatile private[this] var changelogs = tail
   @volatile private[this] var check = TailCheck.of(tail)
@@ -52,10 +49,8 @@ private[checkpoint] final class BucketFiles(
       case _                    => null
     }
 
-  override def verify(family: Int, keys: Long): Unit = if (keys != keyCount(family)) {
-    onDamage()
-    throw miscounted(family, keys)
-  }
+  override def verify(family: Int, keys: Long): Unit =
+    if (keys != keyCount(family)) miscounted(family, keys)
 
   /** With the last family the changelogs are let go. */
   override def loaded(family: Int): Unit = if (unfinished.decrementAndGet() == 0) {

@@ -45,50 +45,71 @@ private[checkpoint] final class VersionFiles(
       onDamage: () => Unit
   ): Recovered = {
     manifest.foreach(checkManifest)
-    var held = 0L
-    val tail = new ChangelogTail(lineage.inOrder.toIndexedSeq.map { case (file, base) =>
-      val short = lengths.get(file.changelog).exists(_ <= math.min(HeldFileBytes, heldBytes - held))
-      val changelog = openChangelog(file, base, hold = short)
-      if (changelog.isVerified) held += changelog.opened.length
-      changelog
-    })
+    val tail = tailOf(lineage, lengths)
     val opened = tail.oldestFirst
     val replaced = checkChain(manifest, opened)
-    val counts = opened.lastOption.fold(
+    val said = opened.lastOption.fold(
       manifest.iterator
         .flatMap(_.families)
         .map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times))
         .toSeq
     )(_.opened.families)
-    val byNumber = counts.map(f => f.descriptor.id -> f).toMap
-    val loader = new BucketFiles(
-      byNumber,
-      manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
-      tail,
-      onDamage,
-      (family, found) => {
-        val stored = byNumber(family)
-        val name = stored.descriptor.name
-        StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
-      }
-    )
-    val table = StateTables.heap(
-      assigner,
-      target.version,
-      counts.map(f => families.matching(path(target), f.descriptor)),
-      opened.lastOption
-        .map(_.opened.nextFamily)
-        .orElse(manifest.map(_.firstFreeFamily))
-        .getOrElse(0),
-      loader,
-      host
-    )
+    val nextFamily =
+      opened.lastOption.map(_.opened.nextFamily).orElse(manifest.map(_.firstFreeFamily))
+    def tableOf(counts: Seq[ChangelogFamily], tail: ChangelogTail, isCertain: Boolean) =
+      StateTables.heap(
+        assigner,
+        target.version,
+        counts.map(f => families.matching(path(target), f.descriptor)),
+        nextFamily.getOrElse(0),
+        loaderOf(target, counts, manifest, tail, onDamage, isCertain),
+        host
+      )
+    val isCertain = replaced.isEmpty || said.forall(_.times.isEmpty)
+    val counted =
+      if (isCertain) said
+      else Recount.of(said, tableOf(said, tailOf(lineage, lengths), isCertain = false))
+    val table = tableOf(counted, tail, isCertain = true)
     Recovered(
       table,
       opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
       opened.map(o => o.file.version -> o.opened.length),
       replaced = replaced
+    )
+  }
+
+  private def tailOf(lineage: Lineage, lengths: Map[String, Long]): ChangelogTail = {
+    var held = 0L
+    new ChangelogTail(lineage.inOrder.toIndexedSeq.map { case (file, base) =>
+      val short = lengths.get(file.changelog).exists(_ <= math.min(HeldFileBytes, heldBytes - held))
+      val changelog = openChangelog(file, base, hold = short)
+      if (changelog.isVerified) held += changelog.opened.length
+      changelog
+    })
+  }
+
+  /** @param isCertain whether what the families are said to hold is held against what they do */
+  private def loaderOf(
+      target: Attempt,
+      counts: Seq[ChangelogFamily],
+      manifest: Option[Manifest],
+      tail: ChangelogTail,
+      onDamage: () => Unit,
+      isCertain: Boolean
+  ): BucketFiles = {
+    val byNumber = counts.map(f => f.descriptor.id -> f).toMap
+    new BucketFiles(
+      byNumber,
+      manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
+      tail,
+      (family, found) =>
+        if (isCertain) {
+          onDamage()
+          val stored = byNumber(family)
+          val name = stored.descriptor.name
+          throw StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
+        }
     )
   }
 

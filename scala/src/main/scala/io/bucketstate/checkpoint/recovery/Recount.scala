@@ -1,0 +1,43 @@
+package io.bucketstate.checkpoint.recovery
+
+import scala.collection.immutable.SortedMap
+import scala.collection.mutable
+
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
+import io.bucketstate.table.{StateTable, TimeBuckets, TimedValue}
+
+/**
+ * Counts the keys of families by time bucket where the files cannot be right about them: without checkpoint ids another
+ * attempt may have replaced a version after the next one counted on it, and by processing time its records have
+ * other times.
+ */
+private[recovery] object Recount {
+
+  /**
+   * The families with what they really hold. Reads all of those whose records have times.
+   *
+   * @param said  what the newest file says of them
+   * @param table of that version, which takes no count for wrong
+   */
+  def of(said: Seq[ChangelogFamily], table: StateTable): Seq[ChangelogFamily] =
+    said.map { family =>
+      family.times.fold(family) { times =>
+        val counted = timesIn(table, family.descriptor.id, times)
+        family.copy(keyCount = counted.keyCount, times = Some(counted))
+      }
+    }
+
+  private def timesIn(table: StateTable, family: Int, times: TimeBuckets): TimeBuckets = {
+    val keys = mutable.Map.empty[Long, Long]
+    table.families
+      .find(_.spec.id == family)
+      .foreach(_.records(table.newest).foreach { record =>
+        keys.updateWith(TimedValue.startOf(record))(n => Some(n.getOrElse(0L) + 1))
+        ()
+      })
+    times.copy(
+      untimedKeys = keys.remove(TimedValue.Untimed).getOrElse(0L),
+      keys = keys.to(SortedMap)
+    )
+  }
+}
