@@ -111,6 +111,36 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
     }
   }
 
+  test(
+    "windows behind a watermark are given out as ever, and leave without a trace in the changelog"
+  ) {
+    withSession(TimeBucketColumn.key -> "window.end", "spark.sql.shuffle.partitions" -> "1") {
+      (spark, folder) =>
+        import spark.implicits._
+        implicit val sql = spark.sqlContext
+        val input = MemoryStream[Event]
+        val windows = input
+          .toDF()
+          .withWatermark("at", "60 seconds")
+          .groupBy(window($"at", "60 seconds"), $"key")
+          .count()
+          .select($"window.end".cast("long").as("end"), $"key", $"count")
+        val query = start(windows, "windows", folder, "append")
+        (0 until 10).foreach { n =>
+          addAndWait(input, query, Seq("a", "b", "c").map(Event(_, n * 60L)) :+ Event("a", n * 60L))
+        }
+        val expected = (1 to 8).flatMap(n =>
+          Seq("a" -> 2L, "b" -> 1L, "c" -> 1L).map { case (k, c) =>
+            (n * 60L, k, c)
+          }
+        )
+        assert(spark.table("windows").as[(Long, String, Long)].collect().toSet == expected.toSet)
+        // A batch after the last that brought rows, which only removes a window.
+        assert(metric(query, "bucketedChangedKeys") == 0 && rows(query) == 6)
+        query.stop()
+    }
+  }
+
   private def rows(query: org.apache.spark.sql.streaming.StreamingQuery): Long =
     query.lastProgress.stateOperators.head.numRowsTotal
 

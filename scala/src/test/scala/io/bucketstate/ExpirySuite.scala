@@ -37,8 +37,11 @@ class ExpirySuite extends AnyFunSuite {
   /** A value of a second. */
   private def at(second: Long, text: String = ""): (Long, String) = (second * 1000000L, text)
 
-  private def keysOf(provider: StateStoreProvider, version: Long): Set[String] =
-    contents(provider.getReadStore(version)).keySet.map(_._2)
+  private def keysOf(provider: StateStoreProvider, version: Long): Set[String] = {
+    val reader = provider.getReadStore(version)
+    try contents(reader).keySet.map(_._2)
+    finally reader.release()
+  }
 
   private def manifests(harness: ProviderHarness): Seq[Manifest] = {
     val store = FileStores.forFolder(
@@ -199,6 +202,51 @@ class ExpirySuite extends AnyFunSuite {
     }
   }
 
+  test(
+    "windows that their operator removes leave the files together, and nothing is written for it"
+  ) {
+    withTimes { harness =>
+      val settings = always ++ windowsBy("v1", spanSeconds = 10)
+      val provider = harness.provider(settings: _*)
+      val sizes = (1 to 150).map { n =>
+        val store = provider.getStore(n - 1L)
+        (0 until 40).foreach(i => store.put(key(i.toLong, s"$n"), value(n * 10000000L, "v" * 60)))
+        // Late, but not too late for its operator.
+        if (n > 5) store.put(key(99L, s"${n - 5}"), value((n - 5) * 10000000L, "late"))
+        if (n > 10) (0 until 100).foreach(i => store.remove(key(i.toLong, s"${n - 10}")))
+        store.commit()
+        provider.doMaintenance()
+        val there = if (n > 10) n - 9 to n else 1 to n
+        assert(keysOf(provider, n.toLong) == there.map(_.toString).toSet)
+        assert(store.metrics.numKeys == 40 * there.size + (if (n > 5) math.min(n - 5, 5) else 0))
+        assert(figures(store)("bucketedChangedKeys") == (if (n > 5) 41 else 40), "no removals")
+        assert(figures(store)("bucketedLateWrites") == 0)
+        bytesIn(harness.folder)
+      }
+      assert(sizes.drop(100).max <= sizes.slice(50, 100).max * 11 / 10)
+      assert(manifests(harness).flatMap(_.runs).map(_.tombstones).sum == 0)
+      provider.close()
+      val restarted = harness.provider(settings: _*)
+      assert(keysOf(restarted, 150) == (141 to 150).map(_.toString).toSet)
+      restarted.close()
+    }
+  }
+
+  test("a column alone is no reason to refuse operators that remove their state by themselves") {
+    withFolder { folder =>
+      val metadata = new MetadataBuilder().putLong(SparkInternals.WatermarkKey, 1000L).build()
+      val watermarked =
+        new StructType().add("k1", TimestampType, nullable = true, metadata).add("k2", StringType)
+      val provider = made(folder, watermarked, windowsBy("k1", spanSeconds = 60))
+      provider.getStore(0).abort()
+      provider.close()
+    }
+    assert(
+      refused(windowsBy("v1", spanSeconds = 60), storeName = "left-keyToNumValues")
+        .contains(TimeBucketColumn.key)
+    )
+  }
+
   private def made(
       folder: Path,
       keySchema: StructType,
@@ -267,7 +315,7 @@ class ExpirySuite extends AnyFunSuite {
       assert(
         wrong(TimeBucketExpireAfter.key -> "1h", TimeBucketSpan.key -> "2h").contains("longer than")
       )
-      assert(wrong(TimeBucketColumn.key -> "v1").contains("nothing expires without"))
+      assert(wrong(TimeBucketSpan.key -> "1h").contains("nothing has a time without"))
       for (bad <- Seq("1", "h", "0s", "1.5h", "-1h", "99999999999d", "1 week"))
         assert(wrong(TimeBucketExpireAfter.key -> bad).contains("must be a time such as 90s"))
       val scoped = wrong(s"${TimeBucketExpireAfter.key}.queri.q" -> "1h")

@@ -120,13 +120,33 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
     }
 
+  for {
+    (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
+    rivals <- Seq(false, true)
+    short <- Seq(false, true)
+    seed <- 1 to seeds
+  }
+    test(
+      s"random history of windows: $name, checkpoint ids: $rivals, short of memory: $short, $seed"
+    ) {
+      withFolder { folder =>
+        val all = conf ++ windowsBy("v1", spanSeconds = 10) ++ Option.when(rivals)(Format2)
+        val harness = new ProviderHarness(folder, valueSchema = TimedValueSchema)
+        val random = new Random(400L + seed)
+        ShortMemory.when(short) {
+          new History(harness, all, random, rivals = rivals, windows = true).run(1500)
+        }
+      }
+    }
+
   private final class History(
       harness: ProviderHarness,
       conf: Seq[(String, String)],
       random: Random,
       prefixScans: Boolean = false,
       rivals: Boolean = false,
-      expiry: Option[Expiry] = None
+      expiry: Option[Expiry] = None,
+      windows: Boolean = false
   ) {
     private val versions = mutable.ArrayBuffer[Model](ExpiryModel(expiry))
     private val ids = mutable.ArrayBuffer[Option[String]](None)
@@ -183,7 +203,7 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     /** Any, or the microseconds of a time that may be late. */
     private def someNumber(): Long =
-      if (expiry.isEmpty) random.nextLong()
+      if (expiry.isEmpty && !windows) random.nextLong()
       else {
         now += random.nextInt(3)
         (now - random.nextInt(random.nextInt(150) + 1)) * 1000000 + random.nextInt(1000000)
@@ -192,7 +212,17 @@ class ProviderHistorySuite extends AnyFunSuite {
     private def written(model: Model, k: (Long, String), v: (Long, String)): Model =
       model.put(k, v, expiry.fold(TimedValue.Never)(_.startOf(v._1 / 1000000)))
 
-    private def remove(): Unit = {
+    private def remove(): Unit = if (windows && random.nextInt(4) == 0) removeOld() else removeOne()
+
+    /** As an operator does behind a watermark, for which some that is not so old may still come. */
+    private def removeOld(): Unit = {
+      begin()
+      val old = open.plain.collect { case (k, v) if v._1 < (now - 60) * 1000000 => k }
+      old.foreach(k => store.remove(key(k._1, k._2)))
+      open = old.foldLeft(open)(_.removed(_))
+    }
+
+    private def removeOne(): Unit = {
       begin()
       val k = someKey()
       store.remove(key(k._1, k._2))

@@ -194,7 +194,8 @@ object ConfigKey {
     ConfigType.Text,
     "none",
     "The column of key or value that has the event time by which state ages, such as 'lastSeen' or " +
-      "'window.end'; 'none' lets it age by the time of the batch that last wrote it.",
+      "'window.end'; 'none' lets it age by the time of the batch that last wrote it. Where nothing expires, windows " +
+      "and other state of one time leave the files together once their operator has removed them.",
     perQuery = true
   )
 
@@ -203,7 +204,7 @@ object ConfigKey {
     ConfigType.Duration(1L, "auto"),
     "auto",
     "State expires together by spans of this length: what is expired is gone at the latest so long after " +
-      "timeBucket.expireAfter. 'auto' is a sixteenth of that, and at least a second.",
+      "timeBucket.expireAfter. 'auto' is a sixteenth of that, and at least a second; a minute where nothing expires.",
     perQuery = true
   )
 

@@ -46,9 +46,10 @@ final case class StoreConfig(
  *
  * @param column      that has its event time, None for the time of the batch that last wrote it
  * @param span        seconds that expire together; not more than `expireAfter`
- * @param expireAfter seconds
+ * @param expireAfter seconds; None where nothing expires by itself, and what lies together by its time leaves the files
+ *                    together when its operator has removed it
  */
-final case class TimeBucketConfig(column: Option[String], span: Long, expireAfter: Long)
+final case class TimeBucketConfig(column: Option[String], span: Long, expireAfter: Option[Long])
 
 /** How much heap the state may take. */
 sealed trait MemoryLimit
@@ -200,14 +201,16 @@ object StoreConfig {
             "State expires by whole spans: make the span a small part of the time after which it expires, or leave it out."
           )
         }
-        Some(TimeBucketConfig(column, span.getOrElse(math.max(1L, after / SpansToExpiry)), after))
+        val auto = math.max(1L, after / SpansToExpiry)
+        Some(TimeBucketConfig(column, span.getOrElse(auto), Some(after)))
+      case None if column.isDefined =>
+        Some(TimeBucketConfig(column, span.getOrElse(SpanOfWindows), None))
       case None =>
-        val others =
-          column.map(_ => ConfigKey.TimeBucketColumn) ++ span.map(_ => ConfigKey.TimeBucketSpan)
-        others.headOption.foreach { key =>
+        span.foreach { _ =>
           throw new InvalidException(
-            s"${key.key} is set, but nothing expires without ${ConfigKey.TimeBucketExpireAfter.key}",
-            s"Set ${ConfigKey.TimeBucketExpireAfter.key}, such as 7d, or remove ${key.key}."
+            s"${ConfigKey.TimeBucketSpan.key} is set, but nothing has a time without " +
+              s"${ConfigKey.TimeBucketExpireAfter.key} or ${ConfigKey.TimeBucketColumn.key}",
+            s"Set ${ConfigKey.TimeBucketExpireAfter.key}, such as 7d, or remove ${ConfigKey.TimeBucketSpan.key}."
           )
         }
         None
@@ -237,6 +240,7 @@ object StoreConfig {
   private val SecondsOf = Map("s" -> 1L, "min" -> 60L, "h" -> 3600L, "d" -> 86400L)
   private final val MostSeconds = 0xffffffffL
   private final val SpansToExpiry = 16L
+  private final val SpanOfWindows = 60L
 
   private val Percent = "([0-9]+) ?%".r
   private final val MostPercent = 90

@@ -24,12 +24,12 @@ private[spark] object Ageing {
 
   /** Throws where the operator relies on state to stay until it removes it, or there is no such column. */
   def of(store: StoreDefinition, wanted: TimeBucketConfig): Ageing = {
-    refusal(store).foreach(throw _)
+    refusal(store, wanted.expireAfter.isDefined).foreach(throw _)
     val column = wanted.column.map(TimeColumn.find(_, store)).orNull
-    new Ageing(Expiry(wanted.span, Some(wanted.expireAfter), column == null), column)
+    new Ageing(Expiry(wanted.span, wanted.expireAfter, column == null), column)
   }
 
-  private def refusal(store: StoreDefinition): Option[InvalidException] = {
+  private def refusal(store: StoreDefinition, expires: Boolean): Option[InvalidException] = {
     val values = store.valueSchema.fieldNames
     val watermarked =
       store.keySchema.fields.find(_.metadata.contains(SparkInternals.WatermarkKey)).map(_.name)
@@ -46,6 +46,7 @@ private[spark] object Ageing {
         Some(
           "its operator finds its state by a part of the key (session windows), and would miss what has expired"
         )
+      else if (!expires) None
       else if (values.contains("timeoutTimestamp"))
         Some("its groups have timeouts, and a group that has expired would never time out")
       else if (values.contains("expiresAtMicros"))
@@ -54,11 +55,13 @@ private[spark] object Ageing {
         watermarked.map(name =>
           s"its operator removes state by the watermark of '$name', and gives out rows of what it removes"
         )
+    val setting =
+      if (expires) ConfigKey.TimeBucketExpireAfter else ConfigKey.TimeBucketColumn
     why.map { reason =>
       new InvalidException(
-        s"${ConfigKey.TimeBucketExpireAfter.key} is set for store ${store.id}, but $reason",
-        s"Set it for other queries or operators alone: ${ConfigKey.TimeBucketExpireAfter.key}.operator.<number> or " +
-          s".query.<name>; 'never' with the suffix .operator.${store.id.operatorId} takes this operator out."
+        s"${setting.key} is set for store ${store.id}, but $reason",
+        s"Set it for other queries or operators alone: ${setting.key}.operator.<number> or .query.<name>; " +
+          s"'${setting.default}' with the suffix .operator.${store.id.operatorId} takes this operator out."
       )
     }
   }

@@ -122,11 +122,18 @@ private object ChangeList {
         touch(i, until)
         while (i < until) {
           val entry = entries(i)
-          if (entry.isVisibleChange) sink(entry.bucket, entry.op, entry.bytes)
+          if (entry.isVisibleChange && !isOfExpired(entry)) {
+            sink(entry.bucket, entry.op, entry.bytes)
+          }
           i += 1
         }
       }
     }
+
+    /** Whether it removes what the horizon hides from this version on anyway. */
+    private def isOfExpired(entry: Entry): Boolean =
+      entry.isRemoval && times.isDefined && Slots.exists(entry.older) &&
+        !times.get.shows(Slots.recordOf(entry.older))
 
     /** Brings both ends of records into the processor's cache: it waits for many at once. */
     private def touch(from: Int, until: Int): Unit = {

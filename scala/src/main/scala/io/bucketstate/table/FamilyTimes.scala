@@ -27,6 +27,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
   private[this] var total = 0L
   private[this] var expiredKeys = 0L
   private[this] var lateWrites = 0L
+  private[this] var removedUntil = 0L // end of the newest time bucket that a key was removed from
 
   restore(base)
 
@@ -68,8 +69,22 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
     known = known.keepingFrom(versions.oldest).and(open)
   }
 
-  /** The open version as it is now. */
-  def current: TimeBuckets = frozen(open)
+  /**
+   * The open version as it is now. Where nothing expires by itself the horizon comes after the time buckets that were
+   * emptied by removals: so no removal has to be remembered for what lies behind it. As in Apex's
+   * `ManagedTimeUnifiedStateImpl`, they go as a whole.
+   */
+  def current: TimeBuckets =
+    if (expiry.after.isDefined) frozen(open)
+    else frozen(open.copy(horizon = Math.max(open.horizon, Math.min(removedUntil, oldestStart))))
+
+  /** Start of the oldest time bucket with keys. */
+  private def oldestStart: Long = {
+    var i = 0
+    while (i < count && keys(i) <= 0) i += 1
+    val timed = if (i < count) starts(i) else TimedValue.Never - 1
+    if (untimedKeys > 0) Math.min(timed, open.untimed) else timed
+  }
 
   /** The open version is complete. */
   def commit(): Unit = {
@@ -85,25 +100,31 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
 
   /**
    * The time of a record that is about to be written, and whether it may be: a key ages from the newest time that it
-   * was ever written with, and what is behind the horizon at once is not written.
+   * was ever written with, and what has expired at once is not written. Where nothing expires it is as young as it
+   * must be.
    *
    * @param replaced what the key has now, null if it is not there, or has expired
    */
   def take(record: Array[Byte], replaced: Array[Byte]): Boolean = {
     val start = TimedValue.startOf(record)
     if (start != TimedValue.Never && start > newest) newest = start
-    if (replaced != null && start != TimedValue.Never) {
-      val least = floorOf(replaced)
+    if (start != TimedValue.Never && (replaced != null || expiry.after.isEmpty)) {
+      val least = if (replaced == null) open.horizon else floorOf(replaced)
       if (start < least) TimedValue.setStart(record, least)
     }
-    val taken = replaced != null || start >= open.horizon
+    val taken = replaced != null || start >= open.horizon || expiry.after.isEmpty
     if (!taken) lateWrites += 1
     taken
   }
 
   /** A key has another record; either may be null for none. */
   def replaced(before: Array[Byte], after: Array[Byte]): Unit = {
-    if (before != null) add(TimedValue.startOf(before), -1L)
+    if (before != null) {
+      val start = TimedValue.startOf(before)
+      add(start, -1L)
+      if (after == null && start != TimedValue.Never)
+        removedUntil = Math.max(removedUntil, start + expiry.span)
+    }
     if (after != null) add(TimedValue.startOf(after), 1L)
   }
 

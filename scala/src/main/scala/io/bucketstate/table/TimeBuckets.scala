@@ -7,7 +7,8 @@ import scala.collection.immutable.SortedMap
  * what lies in a bucket expires together.
  *
  * @param span             of a time bucket, in seconds
- * @param after            seconds after which a record expires, counted from the newest time bucket seen; None for never
+ * @param after            seconds after which a record expires, counted from the newest time bucket seen; None for never:
+ *                         then the horizon follows what is removed
  * @param byProcessingTime whether a record's time is that of the version that last wrote it
  */
 final case class Expiry(span: Long, after: Option[Long], byProcessingTime: Boolean) {

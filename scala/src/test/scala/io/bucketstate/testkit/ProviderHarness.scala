@@ -80,6 +80,12 @@ object ProviderHarness {
     ConfigKey.TimeBucketExpireAfter.key -> s"${expiry.after.get}s"
   )
 
+  /** Settings that keep together what is of one time. */
+  def windowsBy(column: String, spanSeconds: Long): Seq[(String, String)] = Seq(
+    ConfigKey.TimeBucketColumn.key -> column,
+    ConfigKey.TimeBucketSpan.key -> s"${spanSeconds}s"
+  )
+
   val plainKeys: KeyStateEncoderSpec = NoPrefixKeyStateEncoderSpec(KeySchema)
   val prefixKeys: KeyStateEncoderSpec = PrefixKeyScanStateEncoderSpec(KeySchema, 1)
 

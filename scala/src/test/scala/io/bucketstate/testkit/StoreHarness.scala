@@ -106,7 +106,7 @@ object StoreHarness {
         val record = TextRecords.record(key, value, assigner)
         if (family.spec.expiry.isDefined) stamp(record, family.writeTime)
         family.put(record)
-      case (key, None)        => family.remove(TextRecords.key(key, assigner))
+      case (key, None) => family.remove(TextRecords.key(key, assigner))
     }
   }
 
