@@ -15,6 +15,7 @@ from bucketstate import Conf
 from bucketstate.kinds import Memory
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
+from bucketstate.settings import Settings
 from scripts.generate.outputs import outputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,8 @@ def test_what_is_generated_is_what_is_there(path: Path) -> None:
 
 
 def test_conf_has_the_registry_s_names_and_defaults() -> None:
-    fields = {f.name: f.default for f in dataclasses.fields(Conf)}
+    fields = {f.name: f.default for f in dataclasses.fields(Settings)}
+    assert issubclass(Conf, Settings)
     assert fields == {s.field: s.default for s in registry().settings}
 
 

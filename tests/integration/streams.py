@@ -116,9 +116,11 @@ def run_with_restart(
     return streamed
 
 
-def start(rows: DataFrame, checkpoint: Path, into: Streamed, mode: str) -> StreamingQuery:
+def start(
+    rows: DataFrame, checkpoint: Path, into: Streamed, mode: str, name: str | None = None
+) -> StreamingQuery:
     def keep(batch: DataFrame, number: int) -> None:
         into.batches[number] = [tuple(row) for row in batch.collect()]
 
     writer = rows.writeStream.outputMode(mode).foreachBatch(keep).trigger(availableNow=True)
-    return writer.option("checkpointLocation", str(checkpoint)).start()
+    return writer.option("checkpointLocation", str(checkpoint)).start(queryName=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["getting-started.md", "checkpoint.md", "tuning.md"]
+PAGES = ["getting-started.md", "checkpoint.md", "expiry.md", "tuning.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -34,7 +35,11 @@ def test_every_block_of_a_page(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(parts), encoding="utf-8")
     command = [sys.executable, str(script)]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    # The workers have to be of the interpreter that runs the tests.
+    env = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    run = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
 
 

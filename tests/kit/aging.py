@@ -57,8 +57,8 @@ def times_of_keys(
 class Aging(Built):
     """Batches with `batch_at` have times; those before them, with `batch`, have none.
 
-    `sliced` writes two files for each run, by time where that is possible. `tidy` writes tombstones
-    into runs in place of what has expired at the manifest's version, as merging does.
+    `sliced` writes files of their own for other times, where that is possible. `tidy` writes
+    tombstones into runs in place of what has expired at the manifest's version, as merging does.
     """
 
     sliced: bool = False
@@ -154,16 +154,19 @@ class Aging(Built):
         return record if shows(record, horizon, untimed) or not self.tidy else None
 
     def _slices(self, changed: Mapping[Row, Record]) -> list[dict[Row, Record]]:
-        """Two files that share buckets; none if their times cannot be told apart."""
+        """Files that share buckets: of earlier times, of later ones, and without a time.
+
+        None of them where there are not two times.
+        """
         given = {record[0] for record in changed.values() if record is not None}
         times = sorted(time for time in given if time is not None)
-        if not self.sliced or None in given or len(times) < 2:
+        if not self.sliced or len(times) < 2:
             return []
         middle = times[len(times) // 2]
-        parts: list[dict[Row, Record]] = [{}, {}]
+        parts: list[dict[Row, Record]] = [{}, {}, {}]
         for key, record in changed.items():
-            is_later = record is not None and _counted_as(record[0], None) >= middle
-            parts[is_later][key] = record
+            time = 0 if record is None else record[0]
+            parts[2 if time is None else int(time >= middle)][key] = record
         return parts
 
     def _by_bucket(self, changed: Mapping[Row, Record], files: int) -> list[dict[Row, Record]]:

@@ -67,11 +67,14 @@ class Settings:
 
     time_bucket_column: str = "none"
     """The column of key or value that has the event time by which state ages, such as 'lastSeen' or
-    'window.end'; 'none' lets it age by the time of the batch that last wrote it."""
+    'window.end'; 'none' lets it age by the time of the batch that last wrote it. Where nothing
+    expires, windows and other state of one time leave the files together once their operator has
+    removed them."""
 
     time_bucket_span: timedelta | str = "auto"
     """State expires together by spans of this length: what is expired is gone at the latest so long
-    after timeBucket.expireAfter. 'auto' is a sixteenth of that, and at least a second."""
+    after timeBucket.expireAfter. 'auto' is a sixteenth of that, or somewhat less, and at least a
+    second; a minute where nothing expires."""
 
     local_dir: str = "spark"
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;

@@ -159,6 +159,19 @@ def test_files_of_a_run_share_buckets_where_their_times_are_apart(
     assert sum(r.keys for r in report.restarts) == len(built.rows())
 
 
+def test_records_without_a_time_have_a_file_of_their_own(built: Aging) -> None:
+    built.sliced = True
+    built.batch({(f"old{n}",): (n, n) for n in range(60)})
+    built.batch_at({(f"k{n}",): (100 * (n % 4), (n, n)) for n in range(60)}, horizon=0, untimed=0)
+    built.snapshot(2)
+    plan = Checkpoint(built.root).plan()
+    assert plan.skipped == ()
+    assert plan.base is not None
+    assert [file.times is None for file in plan.base.runs[-1].files] == [False, False, True]
+    assert read(built.root) == built.rows()
+    assert Checkpoint(built.root).verify().findings == ()
+
+
 def test_a_file_of_which_all_has_expired_need_not_be_named(built: Aging) -> None:
     built.sliced = True
     built.batch_at({(f"k{n}",): (100 * (n % 4), (n, n)) for n in range(40)}, horizon=0)

@@ -192,6 +192,7 @@ def test_a_manifest_whose_time_buckets_cannot_be_true(
 
 
 ONLY_THEN = "a family has time buckets if its values have times, and only then"
+APART = "share no bucket of a family, unless their time buckets are apart"
 
 
 def test_a_manifest_without_time_buckets_where_values_have_times(built: Aging) -> None:
@@ -229,12 +230,19 @@ def rewrite_file(built: Aging, **change: Any) -> None:
         {"lastTimeBucket": 200},
         {"lastTimeBucket": 300},
         {"firstTimeBucket": 300, "lastTimeBucket": 400},
-        {"firstTimeBucket": None, "lastTimeBucket": None},
     ],
 )
 def test_files_that_share_buckets_and_times(built: Aging, change: dict[str, Any]) -> None:
     rewrite_file(built, **change)
-    passed_over(built, "share no bucket of a family, unless their time buckets are apart")
+    passed_over(built, APART)
+
+
+def test_files_that_share_buckets_and_tell_no_times(built: Aging) -> None:
+    (run,) = members(built)["runs"]
+    for file in run["files"]:
+        del file["firstTimeBucket"], file["lastTimeBucket"]
+    built.rewrite_manifest(2, runs=[run])
+    passed_over(built, APART)
 
 
 def test_times_of_a_file_that_end_before_they_start(built: Aging) -> None:

@@ -50,6 +50,12 @@ class RunFile:
         """Whether it may have keys of these buckets."""
         return any(b.family == family and b.first <= last and first <= b.last for b in self.buckets)
 
+    def apart(self, other: RunFile) -> bool:
+        """Whether no record can be in both because of its time, or because it has none."""
+        if self.times is None or other.times is None:
+            return self.times is not other.times
+        return self.times.apart(other.times)
+
 
 @dataclass(frozen=True)
 class Run:

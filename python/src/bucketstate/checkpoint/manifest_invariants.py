@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from bucketstate.checkpoint.manifest import Manifest, Run, Span, TimeSpan
+from bucketstate.checkpoint.manifest import Manifest, Run, RunFile, Span
 from bucketstate.checkpoint.names import RunName, parse
 from bucketstate.checkpoint.timed_values import TIMED
 
@@ -80,16 +80,16 @@ def _distinct(items: list[Any]) -> bool:
 
 
 def _apart(run: Run) -> bool:
-    of_files = [(b, f.times) for f in run.files for b in f.buckets]
-    open_spans: list[tuple[Span, TimeSpan | None]] = []
-    for span, times in sorted(of_files, key=lambda s: (s[0].family, s[0].first)):
+    of_files = [(b, f) for f in run.files for b in f.buckets]
+    open_spans: list[tuple[Span, RunFile]] = []
+    for span, file in sorted(of_files, key=lambda s: (s[0].family, s[0].first)):
         # Those before it that reach into it.
         open_spans = [
-            (other, t)
-            for other, t in open_spans
+            (other, f)
+            for other, f in open_spans
             if other.family == span.family and other.last >= span.first
         ]
-        if not all(t is not None and times is not None and times.apart(t) for _, t in open_spans):
+        if not all(file.apart(other) for _, other in open_spans):
             return False
-        open_spans.append((span, times))
+        open_spans.append((span, file))
     return True

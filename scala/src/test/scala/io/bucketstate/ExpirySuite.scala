@@ -302,6 +302,8 @@ class ExpirySuite extends AnyFunSuite {
     )
     assert(timeout.contains("timeouts") && timeout.contains(".operator.3 takes this operator out"))
     assert(refused(ageingByV1, storeName = "left-keyToNumValues").contains("join"))
+    val limit = refused(ageingByV1, keySchema = new StructType().add("key", NullType))
+    assert(limit.contains("count of a limit"))
     val metadata = new MetadataBuilder().putLong(SparkInternals.WatermarkKey, 1000L).build()
     val watermarked =
       new StructType().add("k1", TimestampType, nullable = true, metadata).add("k2", StringType)

@@ -169,7 +169,7 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
       }
     }
 
-  test("nothing is committed on top of a run that turns out to be damaged beside the batches") {
+  test("nothing more is committed on top of a run that turns out to be damaged beside the batches") {
     withHarness { harness =>
       val settings = inCommit ++ spark("minBatchesToRetain" -> "20")
       val keys = (0 until 200).map(n => (n.toLong, "k"))
@@ -183,25 +183,28 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
       (3 to 4).foreach(v => Files.delete(harness.file(s"$v.changelog")))
 
       val provider = harness.provider(settings: _*)
-      def attempt(): Map[String, Long] = {
-        val store = provider.getStore(2)
+      def attempt(version: Long): Map[String, Long] = {
+        val store = provider.getStore(version)
         try {
-          // The first get of a bucket reads one block alone; then the rest is loaded beside the batch.
+          // A get reads one block alone.
           val first = keys.head
           assert(valueOf(store.get(key(first._1, first._2))) == model(first))
-          val loaded = new CountDownLatch(1)
-          BackgroundPool.submit(() => loaded.countDown())
-          assert(loaded.await(60, TimeUnit.SECONDS))
           store.commit()
           figures(store)
         } finally if (!store.hasCommitted) store.abort()
       }
-      val error = intercept[SparkException](attempt())
-      assert(error.getMessage.contains("CANNOT_COMMIT"))
-      assert(!Files.exists(harness.file("3.changelog")))
-      val retry = attempt()
+      attempt(2)
+      // Then the rest is loaded, beside the next batch.
+      val store = provider.getStore(3)
+      val loaded = new CountDownLatch(1)
+      BackgroundPool.submit(() => loaded.countDown())
+      assert(loaded.await(60, TimeUnit.SECONDS))
+      assert(intercept[SparkException](store.commit()).getMessage.contains("CANNOT_COMMIT"))
+      store.abort()
+      assert(!Files.exists(harness.file("4.changelog")))
+      val retry = attempt(3)
       assert(retry("bucketedRepairs") == 1 && retry("bucketedWarmUpFailures") == 1)
-      assert(contents(provider.getReadStore(3)) == model)
+      assert(contents(provider.getReadStore(4)) == model)
       provider.close()
     }
   }

@@ -201,7 +201,10 @@ object StoreConfig {
             "State expires by whole spans: make the span a small part of the time after which it expires, or leave it out."
           )
         }
-        val auto = math.max(1L, after / SpansToExpiry)
+        // One that divides it, where there is one: a key is gone a span after its time then, and not two.
+        val auto = SpansToExpiry
+          .find(after % _ == 0)
+          .fold(math.max(1L, after / SpansToExpiry.min))(after / _)
         Some(TimeBucketConfig(column, span.getOrElse(auto), Some(after)))
       case None if column.isDefined =>
         Some(TimeBucketConfig(column, span.getOrElse(SpanOfWindows), None))
@@ -239,7 +242,7 @@ object StoreConfig {
   private val Time = "([0-9]+) ?(s|min|h|d)".r
   private val SecondsOf = Map("s" -> 1L, "min" -> 60L, "h" -> 3600L, "d" -> 86400L)
   private final val MostSeconds = 0xffffffffL
-  private final val SpansToExpiry = 16L
+  private val SpansToExpiry = 16L to 64L
   private final val SpanOfWindows = 60L
 
   private val Percent = "([0-9]+) ?%".r

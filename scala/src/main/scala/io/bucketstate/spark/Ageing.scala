@@ -47,6 +47,8 @@ private[spark] object Ageing {
           "its operator finds its state by a part of the key (session windows), and would miss what has expired"
         )
       else if (!expires) None
+      else if (store.keySchema.nonEmpty && store.keySchema.forall(_.dataType == NullType))
+        Some("it is the count of a limit, which would let more rows through without it")
       else if (values.contains("timeoutTimestamp"))
         Some("its groups have timeouts, and a group that has expired would never time out")
       else if (values.contains("expiresAtMicros"))

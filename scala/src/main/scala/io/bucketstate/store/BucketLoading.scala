@@ -1,7 +1,7 @@
 package io.bucketstate.store
 
 import java.util.concurrent.CountDownLatch
-import java.util.concurrent.atomic.{AtomicInteger, AtomicReference}
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger, AtomicReference}
 
 import scala.util.control.NonFatal
 
@@ -10,6 +10,7 @@ import io.bucketstate.table.StateTable
 /** Brings the buckets of tables into memory. Thread-safe. */
 private[bucketstate] final class BucketLoading {
   @volatile private[this] var stopped = false
+  private[this] val isAtWork = new AtomicBoolean
 
   /** Lets warm-ups end after the bucket they are at. */
   def stop(): Unit = stopped = true
@@ -43,26 +44,34 @@ private[bucketstate] final class BucketLoading {
   }
 
   /**
-   * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another
-   * in the background, until something fails.
+   * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another, and whole
+   * if there is room, in the background, until something fails. Does nothing where that is already going on.
    *
+   * @param fills    also families whose buckets need not be whole: their keys can be looked up, and whoever does so
+   *                 for the first batch is to have the machine for himself
    * @param isWanted asked before each bucket
    * @param onFailure told of the failure
    */
   def later(
       table: StateTable,
       numBuckets: Int,
+      fills: Boolean,
       isWanted: () => Boolean,
       onFailure: Throwable => Unit
   ): Unit =
-    if (!table.isLoaded) {
+    if (!table.isResident && isAtWork.compareAndSet(false, true)) {
       BackgroundPool.submit { () =>
         try {
           table.requireVerified()
           (0 until numBuckets).iterator
             .takeWhile(_ => !stopped && isWanted())
-            .foreach(bucket => table.families.foreach(_.load(bucket)))
+            .foreach { bucket =>
+              table.families
+                .filter(family => fills || !family.canEvict || family.spec.multiValued)
+                .foreach(family => if (!family.load(bucket)) family.fill(bucket))
+            }
         } catch { case NonFatal(failure) => onFailure(failure) }
+        finally isAtWork.set(false)
       }
     }
 

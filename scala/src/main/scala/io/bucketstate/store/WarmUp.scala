@@ -23,12 +23,11 @@ private[bucketstate] final class WarmUp(
   private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
   private[this] val loading = new BucketLoading
   private[this] val failures = new AtomicLong
-  @volatile private[this] var isBroken = false
 
   override def failureOf(cause: Throwable): Throwable = told(cause)
 
   /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
-  override def inUse(table: StateTable): Unit = begin(table)
+  override def inUse(table: StateTable): Unit = begin(table, fills = false)
 
   override def hasRoom(bytes: Long): Boolean = memory().hasRoom(bytes)
 
@@ -39,11 +38,8 @@ private[bucketstate] final class WarmUp(
   /** Loads all of a table before anybody uses it, in parallel. */
   def now(table: StateTable): Unit = loading.now(table, numBuckets)
 
-  /** Tries again what could not be loaded beside the last batch. */
-  def again(table: StateTable): Unit = if (isBroken) {
-    isBroken = false
-    begin(table)
-  }
+  /** Goes on where some of the table is in files alone, also because it could not be loaded beside the last batch. */
+  def again(table: StateTable): Unit = begin(table, fills = true)
 
   /** Failures since the last call. */
   def drainFailures(): Long = failures.getAndSet(0L)
@@ -51,12 +47,11 @@ private[bucketstate] final class WarmUp(
   /** Lets it end after the bucket it is at. */
   def stop(): Unit = loading.stop()
 
-  private def begin(table: StateTable): Unit =
-    loading.later(table, numBuckets, () => !table.isAbandoned, failed(table, _))
+  private def begin(table: StateTable, fills: Boolean): Unit =
+    loading.later(table, numBuckets, fills, () => !table.isAbandoned, failed(table, _))
 
   private def failed(table: StateTable, failure: Throwable): Unit = {
     failures.incrementAndGet()
-    isBroken = table.isSound
     val next =
       if (table.isSound) "It is tried again with the next batch"
       else "No batch is committed on top of it; the next one loads the checkpoint anew"

@@ -39,6 +39,7 @@ private[table] final class Bucket(
   private[this] var live = 0 // slots that hold something
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
+  private[this] var completedAt = Int.MinValue
   private[this] val candidates = if (isTimed) new Array[Int](SweptTogether) else null
 
   /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
@@ -329,6 +330,56 @@ private[table] final class Bucket(
       n += 1
     }
   }
+
+  /**
+   * Becomes whole: takes over what the cold part has, and what this knows of keys in the place of that. Readers go on
+   * with what they have. O(keys that are here). Writer only; in a family without an index.
+   *
+   * @param rest   what the cold part of the current floor has; of no use any more
+   * @param oldest version that can be read
+   */
+  def complete(rest: Bucket, oldest: Int, key: RecordBuffer, spec: FamilySpec): Unit = {
+    completedAt = oldest
+    val own = arrays
+    var i = 0
+    while (i < own.capacity) {
+      val hash = own.hashes.getPlain(i)
+      if (isTaken(hash)) {
+        val slot = own.slots.getPlain(i)
+        val start =
+          if (own.starts == null || own.starts(i) == 0) TimedValue.Untimed
+          else own.starts(i) & 0xffffffffL
+        key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
+        val known = rest.indexOf(key)
+        if (known < 0) rest.insert(key.hash, slot, start)
+        else {
+          rest.charge(-Slots.heap(rest.at(known)))
+          rest.replace(known, slot)
+          rest.setStart(known, start)
+        }
+      }
+      i += 1
+    }
+    rest.moveTo(this)
+  }
+
+  private def moveTo(target: Bucket): Unit = target.take(arrays, used, live, records)
+
+  private def take(whole: SlotArrays, inUse: Int, there: Int, bytes: Long): Unit = {
+    used = inUse
+    live = there
+    records += bytes
+    arrays = whole
+  }
+
+  /**
+   * Whether a key that is not here any more may have been removed since the floor without a trace: the eviction before it
+   * became whole took a newer entry of that key for one. Writer only.
+   */
+  def mayForget(floor: Int): Boolean = floor < completedAt
+
+  /** Keys that are here. Writer only. */
+  def size: Int = live
 
   private def isNewer(slot: AnyRef, hash: Int): Boolean =
     (slot.isInstanceOf[Entry] && !slot.asInstanceOf[Entry].isSettled) ||

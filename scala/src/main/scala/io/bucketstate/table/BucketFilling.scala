@@ -91,8 +91,8 @@ private[table] final class BucketFilling(
   }
 
   private def startOf(slot: AnyRef): Long = slot match {
-    case record: Array[Byte] if times != null => TimedValue.startOf(record)
-    case _                                    => TimedValue.Untimed
+    case record: Array[Byte] if spec.expiry.isDefined => TimedValue.startOf(record)
+    case _                                            => TimedValue.Untimed
   }
 
   private def remove(i: Int, record: Array[Byte]): Unit =

@@ -35,9 +35,6 @@ trait BucketLoader {
    */
   def verifyRest(): Unit
 
-  /** About the heap that all buckets take when they are whole, in bytes. */
-  def wholeBytes: Long
-
   /** Heap that it holds of what was not loaded yet, in bytes. */
   def heldBytes: Long
 
@@ -58,7 +55,6 @@ object BucketLoader {
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = ()
     override def find(family: Int, key: RecordBuffer): Array[Byte] = null
     override def verifyRest(): Unit = ()
-    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, keys: Long): Unit = ()
     override def loaded(family: Int): Unit = ()

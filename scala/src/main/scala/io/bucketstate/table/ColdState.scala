@@ -23,6 +23,9 @@ trait ColdState {
   /** Keys of a family, counted exactly. */
   def keyCount(family: Int): Long
 
+  /** About the heap that all of it takes in memory, in bytes. */
+  def wholeBytes: Long
+
   /** The record of one key, or null. */
   def find(family: Int, key: RecordBuffer): Array[Byte]
 

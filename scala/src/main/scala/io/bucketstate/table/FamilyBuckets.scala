@@ -13,6 +13,7 @@ private[table] final class FamilyBuckets(
     assigner: BucketAssigner,
     index: FamilyIndex,
     cold: FamilyCold,
+    floor: Floor,
     loading: TableLoading
 ) {
   private[this] val numBuckets = assigner.numBuckets
@@ -52,6 +53,12 @@ private[table] final class FamilyBuckets(
     ()
   }
 
+  /** A bucket that was not is whole. */
+  def wholeAgain(): Unit = {
+    notWholeNow.decrementAndGet()
+    ()
+  }
+
   /** Buckets of which a part is there. */
   def notWhole: Int = notWholeNow.get
 
@@ -70,13 +77,13 @@ private[table] final class FamilyBuckets(
   /** The bucket, loaded if need be. */
   def touched(number: Int): Bucket = {
     val there = buckets.getAcquire(number)
-    if (there != null) there else loading.touching(fetch(number))
+    if (there != null) there else loading.touching(fetch(number, mustBeWhole || areSmall))
   }
 
   /** Sees to it that a bucket is in memory; true if it was not. Throws what the storage throws. */
   def load(number: Int): Boolean = {
     val wasMissing = buckets.getAcquire(number) == null
-    if (wasMissing) fetch(number)
+    if (wasMissing) fetch(number, mustBeWhole || hasRoom)
     wasMissing
   }
 
@@ -122,20 +129,24 @@ private[table] final class FamilyBuckets(
     bytes
   }
 
-  /**
-   * Whether a bucket is to be loaded whole. Without an index, and with one value for each key, it need not be; and
-   * where there is no room for all that are missing, those would only be loaded to leave again.
-   */
-  private def isWanted: Boolean =
-    index != null || spec.multiValued || loading.loader.cold.isEmpty ||
-      loading.hasRoom(missing.get.toDouble / numBuckets)
+  /** Without an index, and with one value for each key, buckets need not be loaded whole. */
+  private def mustBeWhole: Boolean =
+    index != null || spec.multiValued || loading.loader.cold.isEmpty
 
-  private def fetch(number: Int): Bucket = loading.lockOf(number).synchronized {
+  /** Where there is no room for all that is not there, it would only be loaded to leave again. */
+  def hasRoom: Boolean = loading.hasRoom(bytesOf(missing.get + notWhole))
+
+  /** Whether a bucket is loaded about as quickly as a few keys of it are looked up. */
+  private def areSmall: Boolean = bytesOf(1) <= FamilyBuckets.SmallBytes && hasRoom
+
+  private def bytesOf(buckets: Int): Long =
+    (floor.wholeBytes.toDouble * buckets / numBuckets).toLong
+
+  private def fetch(number: Int, whole: Boolean): Bucket = loading.lockOf(number).synchronized {
     val there = buckets.getAcquire(number)
     if (there != null) there
     else {
       loading.requireSound()
-      val whole = isWanted
       val filling = new BucketFilling(number, spec, assigner, index, initialTimes, whole)
       loading.guarded {
         try fill(number, filling, whole)
@@ -168,6 +179,9 @@ private[table] final class FamilyBuckets(
 }
 
 private[table] object FamilyBuckets {
+
+  /** Of a bucket on the heap: some hundred keys. */
+  private final val SmallBytes = 64L << 10
 
   /** No record. */
   val InBucket: Array[Byte] = Array.emptyByteArray

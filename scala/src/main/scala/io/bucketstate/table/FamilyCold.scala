@@ -51,11 +51,16 @@ private[table] final class FamilyCold(
     taken.foreachRecord(use)
   }
 
+  /** A bucket as the cold part has it, and the floor that it is of. Any thread. */
+  def bucketAtFloor(number: Int): FilledBucket = asking { cold =>
+    val filling = new BucketFilling(number, spec, assigner, index = null, times = null)
+    cold.scan(spec.id, number, filling)
+    new FilledBucket(cold.version, filling.bucket)
+  }
+
   /** A bucket as the cold part has it, without the keys of some slots. */
   def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
-    val filling = new BucketFilling(number, spec, assigner, index = null, times = null)
-    asking(_.scan(spec.id, number, filling))
-    val rest = filling.bucket
+    val rest = bucketAtFloor(number).bucket
     val key = new RecordBuffer(assigner)
     decided.foreach { slot =>
       key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)

@@ -1,5 +1,6 @@
 package io.bucketstate.table
 
+import java.util.concurrent.atomic.AtomicReferenceArray
 import java.util.{Iterator => JIterator}
 
 import io.bucketstate.bucket.BucketAssigner
@@ -23,7 +24,8 @@ private[table] final class FamilyTable(
     case Scans.Ranges   => new OrderedIndex
   }
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
-  private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, loading)
+  private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, floor, loading)
+  private[this] val filled = new AtomicReferenceArray[FilledBucket](assigner.numBuckets)
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
     spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
@@ -246,6 +248,39 @@ private[table] final class FamilyTable(
 
   override def load(bucket: Int): Boolean = buckets.load(bucket)
 
+  override def fill(number: Int): Boolean = {
+    val bucket = buckets.loaded(number)
+    val isWanted = canEvict && bucket != null && !bucket.capture().isWhole && buckets.hasRoom &&
+      !isOfNow(filled.get(number))
+    if (isWanted) filled.set(number, cold.bucketAtFloor(number))
+    isWanted
+  }
+
+  private def isOfNow(read: FilledBucket): Boolean = read != null && read.floor == floor.version
+
+  /**
+   * What was read ahead becomes part of its buckets, if the floor is still the same: a key may have left memory because
+   * a later one has it. So much at a time that nobody waits for it.
+   */
+  private def takeFilled(): Unit = if (notWhole > 0) {
+    val key = new RecordBuffer(assigner)
+    var keys = 0
+    var number = 0
+    while (number < assigner.numBuckets && keys < FamilyTable.CompletedTogether) {
+      val read = filled.get(number)
+      if (read != null) {
+        filled.set(number, null)
+        val bucket = buckets.known(number)
+        if (isOfNow(read) && !bucket.isWhole) {
+          keys += bucket.size
+          bucket.complete(read.bucket, versions.relative(versions.oldest), key, spec)
+          buckets.wholeAgain()
+        }
+      }
+      number += 1
+    }
+  }
+
   override val canEvict: Boolean = index == null
 
   override def evict(number: Int): Long = {
@@ -394,8 +429,14 @@ private[table] final class FamilyTable(
       if (older != null) {
         bucket.replace(i, older)
         bucket.setStart(i, TimedValue.Untimed) // it may be later than that of what is gone
-      } else if (bucket.isWhole) bucket.free(i)
-      else forgetIn(bucket, i, entry)
+      } else if (!bucket.isWhole) forgetIn(bucket, i, entry)
+      else {
+        bucket.free(i)
+        if (bucket.mayForget(rememberedAbove)) {
+          val removal = removalOf(entry, versions.relative(versions.oldest))
+          bucket.remember(removal, rememberedAbove)
+        }
+      }
     }
     keys = keysBefore
   }
@@ -408,7 +449,10 @@ private[table] final class FamilyTable(
    *
    * @param now seconds since 1970
    */
-  def begin(now: Long): Unit = if (times != null) times.begin(now)
+  def begin(now: Long): Unit = {
+    takeFilled()
+    if (times != null) times.begin(now)
+  }
 
   /** The open version is complete. */
   def commit(): Unit = if (times != null) times.commit()
@@ -421,16 +465,26 @@ private[table] final class FamilyTable(
     val version = versions.relative(versions.oldest)
     if (version <= floor.rememberedAbove) bucket.free(i)
     else {
-      val key = java.util.Arrays.copyOf(undone.bytes, Record.keyEnd(undone.bytes))
-      val removal = new Entry(undone.hash, undone.bucket, version, key, true, false, null)
+      val removal = removalOf(undone, version)
       bucket.replace(i, removal)
       bucket.charge(heap(removal))
       cold.keep(removal)
     }
   }
 
+  private def removalOf(written: Entry, version: Int): Entry = {
+    val key = java.util.Arrays.copyOf(written.bytes, Record.keyEnd(written.bytes))
+    new Entry(written.hash, written.bucket, version, key, true, false, null)
+  }
+
   def memoryBytes: Long = {
     val indexed = if (index == null) 0L else index.heap(keys)
     buckets.heap + indexed + changes.heap
   }
+}
+
+private object FamilyTable {
+
+  /** Keys of buckets that become whole with one version, about. */
+  private final val CompletedTogether = 50000
 }

@@ -35,6 +35,18 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
    */
   def rememberedAbove: Int = stamp
 
+  /** Version of the cold part, -1 if there is none. Any thread. */
+  def version: Long = {
+    val part = current
+    if (part == null) -1L else part.cold.version
+  }
+
+  /** About the heap that all of the cold part takes in memory, in bytes. Any thread. */
+  def wholeBytes: Long = {
+    val part = current
+    if (part == null) 0L else part.cold.wholeBytes
+  }
+
   /** Whether what is newer than the cold part is known of every bucket. The writer's own. */
   def canEvict: Boolean = current != null && trackedFrom <= stamp
 

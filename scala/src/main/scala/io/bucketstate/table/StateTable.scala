@@ -4,7 +4,7 @@ package io.bucketstate.table
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * A bucket that was never loaded is loaded when it is touched. Of one that is not whole the keys that memory does
+ * Of a bucket that was never loaded what changed since the cold part is loaded when it is touched. Of one that is not whole the keys that memory does
  * not know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it is. When
  * that fails, the table's host says what is thrown; unless the storage was just not available, the table is broken
  * from then on (see [[StateTable.isSound]]) and no other bucket is loaded.
@@ -72,10 +72,16 @@ trait FamilyState {
   def isLoaded: Boolean
 
   /**
-   * Sees to it that a bucket is loaded before somebody touches it; true if it was not. Throws what the
-   * storage throws. Any thread.
+   * Sees to it that a bucket is loaded before somebody touches it, and whole if there is room; true if it was not
+   * there. Throws what the storage throws. Any thread.
    */
   def load(bucket: Int): Boolean
+
+  /**
+   * Reads what the cold part has of a bucket that is not whole, if there is room for all that are not: with one of the
+   * next versions that are opened it becomes whole. True if it was read. Throws what the storage throws. Any thread.
+   */
+  def fill(bucket: Int): Boolean
 
   /** Whether buckets of this family need not be whole. */
   def canEvict: Boolean

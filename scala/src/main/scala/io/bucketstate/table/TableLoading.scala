@@ -23,8 +23,7 @@ private[table] final class TableLoading(
   /** How often a bucket had to be loaded because it was touched. */
   def touches: Long = touched.sum
 
-  /** Whether there is room for a share of all buckets. */
-  def hasRoom(share: Double): Boolean = host.hasRoom((loader.wholeBytes * share).toLong)
+  def hasRoom(bytes: Long): Boolean = host.hasRoom(bytes)
 
   def requireRoom(bytes: Long): Unit = host.requireRoom(bytes)
 

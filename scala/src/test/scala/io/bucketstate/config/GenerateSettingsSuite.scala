@@ -15,6 +15,19 @@ class GenerateSettingsSuite extends AnyFunSuite {
     )
   }
 
+  test("a span of its own divides the time after which state expires, where it can") {
+    def span(after: String): Long = StoreConfig
+      .parse(
+        Map(ConfigKey.TimeBucketExpireAfter.key -> after),
+        SparkHonoured(100, 30, -1, 2, 10, "lz4", true, 1, 500, false, false)
+      )
+      .timeBuckets
+      .get
+      .span
+    assert(span("16h") == 3600 && span("100s") == 5 && span("30min") == 100 && span("7s") == 1)
+    assert(span("1009s") == 63, "a prime number")
+  }
+
   test("every default is allowed, and no two settings or metrics share a name") {
     val defaults = ConfigKey.all.map(k => k.key -> k.default).toMap
     val config = StoreConfig.parse(

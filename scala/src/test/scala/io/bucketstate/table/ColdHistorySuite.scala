@@ -23,7 +23,7 @@ class ColdHistorySuite extends AnyFunSuite {
     buckets <- Seq(1, 4)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
-    seed <- 1 to 4
+    seed <- 1 to 6
   }
     test(s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, $seed") {
       new History(buckets, keys, policy, lists, new Random(seed.toLong)).run(4000)
@@ -73,7 +73,6 @@ class ColdHistorySuite extends AnyFunSuite {
       Record.of(key.getBytes, value.getBytes)
 
     override def verifyRest(): Unit = ()
-    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys)
     override def loaded(family: Int): Unit = ()
@@ -157,6 +156,7 @@ class ColdHistorySuite extends AnyFunSuite {
         case n if n < 84            => goOn()
         case n if n < 88            => announce()
         case n if n < 88 + evicting => evict(random.nextInt(numBuckets))
+        case n if n < 98            => family.fill(random.nextInt(numBuckets))
         case _                      => look()
       }
     }

@@ -38,7 +38,11 @@ class ColdTableSuite extends AnyFunSuite {
     for (seed <- 1 to 4) concurrent(new Random(seed.toLong))
   }
 
-  private def concurrent(random: Random): Unit = {
+  test("the same while another thread reads ahead what makes buckets whole again") {
+    for (seed <- 1 to 4) concurrent(new Random(seed.toLong), fills = true)
+  }
+
+  private def concurrent(random: Random, fills: Boolean = false): Unit = {
     val room = new Room(numBuckets = 2)
     import room._
     var model: Model = Map.empty
@@ -65,7 +69,12 @@ class ColdTableSuite extends AnyFunSuite {
       try while (!stop) look()
       catch { case e: Throwable => wrong.set(e) }
     )
+    val filler = new Thread(() =>
+      try while (!stop) (0 to 1).foreach(family.fill)
+      catch { case e: Throwable => wrong.set(e) }
+    )
     reader.start()
+    if (fills) filler.start()
     val announced = mutable.ArrayBuffer.empty[MapCold]
     for (round <- 1 to 400 if wrong.get == null) {
       pinned.synchronized {
@@ -97,6 +106,7 @@ class ColdTableSuite extends AnyFunSuite {
     }
     stop = true
     reader.join()
+    filler.join()
     if (wrong.get != null) throw wrong.get
   }
 

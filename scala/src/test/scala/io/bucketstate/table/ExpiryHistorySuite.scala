@@ -118,6 +118,7 @@ private object ExpiryHistorySuite {
   private final class ModelCold(override val version: Long, model: Model) extends ColdState {
     @volatile var isClosed = false
 
+    override def wholeBytes: Long = 100L * model.items.size
     override def keyCount(family: Int): Long = model.items.size.toLong
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
@@ -162,7 +163,6 @@ private object ExpiryHistorySuite {
     }
 
     override def verifyRest(): Unit = ()
-    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == model.items.size)
     override def loaded(family: Int): Unit = ()
@@ -251,6 +251,7 @@ private object ExpiryHistorySuite {
         case n if n < 86            => scans.filterInPlace(!_.goOn())
         case n if n < 90            => announce()
         case n if n < 90 + evicting => family.evict(random.nextInt(4))
+        case 98                     => (0 until 4).foreach(family.fill(_))
         case _                      => now += random.nextInt(8)
       }
     }

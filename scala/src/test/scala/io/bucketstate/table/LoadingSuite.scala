@@ -34,7 +34,6 @@ class LoadingSuite extends AnyFunSuite {
     }
     override def find(family: Int, key: RecordBuffer): Array[Byte] = key.toKeyRecord
     override def verifyRest(): Unit = ()
-    override def wholeBytes: Long = 0L
     override def heldBytes: Long = 0L
     override def verify(family: Int, found: Long): Unit = assert(found == keys.size)
     override def loaded(family: Int): Unit = ()

@@ -21,6 +21,8 @@ final class MapCold(
 
   private def requireOpen(): Unit = assert(!isClosed, s"the cold part at $version was given up")
 
+  override def wholeBytes: Long = 100L * content.size
+
   override def keyCount(family: Int): Long = {
     requireOpen()
     if (family == 0) content.size.toLong else 0L

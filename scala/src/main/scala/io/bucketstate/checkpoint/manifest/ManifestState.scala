@@ -29,6 +29,8 @@ final class ManifestState(
   /** The files it reads. */
   def fileNames: Set[String] = manifest.fileNames
 
+  override val wholeBytes: Long = manifest.bytes * ManifestState.Expansion
+
   override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = lookUp(family, key) match {
@@ -62,4 +64,10 @@ final class ManifestState(
         onDamage()
         throw e
     }
+}
+
+private object ManifestState {
+
+  /** What a byte of a run takes on the heap: runs are compressed, and have no headers and no empty slots. */
+  private final val Expansion = 2L
 }

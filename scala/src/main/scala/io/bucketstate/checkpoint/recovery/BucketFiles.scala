@@ -64,14 +64,5 @@ private[checkpoint] final class BucketFiles(
     check = TailCheck.Settled
   }
 
-  override val wholeBytes: Long =
-    base.fold(0L)(_.manifest.runs.iterator.map(_.bytes).sum * BucketFiles.Expansion)
-
   override def heldBytes: Long = Option(changelogs).fold(0L)(_.heapBytes)
-}
-
-private object BucketFiles {
-
-  /** What a byte of a run takes on the heap: runs are compressed, and have no headers and no empty slots. */
-  private final val Expansion = 2L
 }
