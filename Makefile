@@ -19,11 +19,11 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance generate docs clean
+.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
@@ -92,13 +92,16 @@ bench-memory: $(JAR) ## measure batches over a state of four times the memory, b
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw uniform --json artifacts/bench/memory-uniform.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --draw zipf --json artifacts/bench/memory-zipf.json"
 
-bench-expiry: $(JAR) ## measure batches of a state of which a tenth expires with each, beside one that stays and one that is removed by scans
+bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires with each, beside one that stays and one that is removed by scans
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ExpiryBenchmark --json artifacts/bench/expiry.json"
 
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
+
+conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
+	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
 conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more)
 	@rm -rf artifacts/conformance

@@ -100,41 +100,29 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
     }
 
-  for {
-    (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
-    rivals <- Seq(false, true)
-    short <- Seq(false, true)
-    seed <- 1 to seeds
-  }
-    test(
-      s"random history of state that expires: $name, checkpoint ids: $rivals, short of memory: $short, $seed"
-    ) {
-      withFolder { folder =>
-        val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
-        val all = conf ++ ageing("v1", expiry) ++ Option.when(rivals)(Format2)
-        val harness = new ProviderHarness(folder, valueSchema = TimedValueSchema)
-        val random = new Random(300L + seed)
-        ShortMemory.when(short) {
-          new History(harness, all, random, rivals = rivals, expiry = Some(expiry)).run(1500)
-        }
-      }
-    }
+  private val expiry = Expiry(10L, Some(100L), byProcessingTime = false)
 
   for {
     (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
+    (kind, own, expires) <- Seq(
+      ("state that expires", ageing("v1", expiry), true),
+      ("windows", windowsBy("v1", spanSeconds = 10), false)
+    )
     rivals <- Seq(false, true)
     short <- Seq(false, true)
-    seed <- 1 to seeds
+    seed <- 1 to math.max(1, seeds / 3)
   }
     test(
-      s"random history of windows: $name, checkpoint ids: $rivals, short of memory: $short, $seed"
+      s"random history of $kind: $name, checkpoint ids: $rivals, short of memory: $short, $seed"
     ) {
       withFolder { folder =>
-        val all = conf ++ windowsBy("v1", spanSeconds = 10) ++ Option.when(rivals)(Format2)
+        val all = conf ++ own ++ Option.when(rivals)(Format2)
         val harness = new ProviderHarness(folder, valueSchema = TimedValueSchema)
-        val random = new Random(400L + seed)
+        val random = new Random(300L + seed)
+        val rules = Option.when(expires)(expiry)
         ShortMemory.when(short) {
-          new History(harness, all, random, rivals = rivals, windows = true).run(1500)
+          new History(harness, all, random, rivals = rivals, expiry = rules, windows = !expires)
+            .run(steps = 1500)
         }
       }
     }

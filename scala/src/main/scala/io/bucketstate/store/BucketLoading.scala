@@ -10,7 +10,7 @@ import io.bucketstate.table.StateTable
 /** Brings the buckets of tables into memory. Thread-safe. */
 private[bucketstate] final class BucketLoading {
   @volatile private[this] var stopped = false
-  private[this] val isAtWork = new AtomicBoolean
+  private[this] val isFilling = new AtomicBoolean
 
   /** Lets warm-ups end after the bucket they are at. */
   def stop(): Unit = stopped = true
@@ -45,7 +45,7 @@ private[bucketstate] final class BucketLoading {
 
   /**
    * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another, and whole
-   * if there is room, in the background, until something fails. Does nothing where that is already going on.
+   * if there is room, in the background, until something fails. Does not fill where that is already going on.
    *
    * @param fills    also families whose buckets need not be whole: their keys can be looked up, and whoever does so
    *                 for the first batch is to have the machine for himself
@@ -59,7 +59,7 @@ private[bucketstate] final class BucketLoading {
       isWanted: () => Boolean,
       onFailure: Throwable => Unit
   ): Unit =
-    if (!table.isResident && isAtWork.compareAndSet(false, true)) {
+    if (!table.isResident && (!fills || isFilling.compareAndSet(false, true))) {
       BackgroundPool.submit { () =>
         try {
           table.requireVerified()
@@ -71,7 +71,7 @@ private[bucketstate] final class BucketLoading {
                 .foreach(family => if (!family.load(bucket)) family.fill(bucket))
             }
         } catch { case NonFatal(failure) => onFailure(failure) }
-        finally isAtWork.set(false)
+        finally if (fills) isFilling.set(false)
       }
     }
 

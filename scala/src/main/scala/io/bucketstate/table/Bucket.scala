@@ -196,8 +196,9 @@ private[table] final class Bucket(
 
   /** Heap of all that it holds, an estimate. */
   def heap: Long =
-    records + capacity * (if (isTimed) TimedSlotSize
-                          else SlotSize) + BucketSize + (if (dirty == null) 0L else dirty.heap)
+    records + capacity * slotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+
+  private def slotSize: Long = if (isTimed) TimedSlotSize else SlotSize
 
   /** How it was after it was last evicted. Writer only. */
   def lastEviction: Eviction = eviction
@@ -353,7 +354,7 @@ private[table] final class Bucket(
         val known = rest.indexOf(key)
         if (known < 0) rest.insert(key.hash, slot, start)
         else {
-          rest.charge(-Slots.heap(rest.at(known)))
+          rest.charge(-MergeChain.heap(rest.at(known), null))
           rest.replace(known, slot)
           rest.setStart(known, start)
         }

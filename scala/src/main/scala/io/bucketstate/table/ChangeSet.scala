@@ -19,7 +19,8 @@ trait FamilyChanges {
 
   /**
    * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
-   * this version is none, nor is that of what has expired at it. The records are the table's own, not to be written to. Allocates nothing.
+   * this version is none, nor is that of what has expired at it. The records are the table's own, not to be written
+   * to. Allocates nothing.
    */
   def foreach(sink: ChangeSink): Unit
 }

@@ -180,8 +180,8 @@ private[table] final class FamilyBuckets(
 
 private[table] object FamilyBuckets {
 
-  /** Of a bucket on the heap: some hundred keys. */
-  private final val SmallBytes = 64L << 10
+  /** Of a bucket on the heap: some thousand keys, which are loaded in the time of some hundred look-ups. */
+  private final val SmallBytes = 512L << 10
 
   /** No record. */
   val InBucket: Array[Byte] = Array.emptyByteArray

@@ -1,6 +1,5 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.AtomicReferenceArray
 import java.util.{Iterator => JIterator}
 
 import io.bucketstate.bucket.BucketAssigner
@@ -25,7 +24,7 @@ private[table] final class FamilyTable(
   }
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
   private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, floor, loading)
-  private[this] val filled = new AtomicReferenceArray[FilledBucket](assigner.numBuckets)
+  private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor)
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
     spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
@@ -248,38 +247,7 @@ private[table] final class FamilyTable(
 
   override def load(bucket: Int): Boolean = buckets.load(bucket)
 
-  override def fill(number: Int): Boolean = {
-    val bucket = buckets.loaded(number)
-    val isWanted = canEvict && bucket != null && !bucket.capture().isWhole && buckets.hasRoom &&
-      !isOfNow(filled.get(number))
-    if (isWanted) filled.set(number, cold.bucketAtFloor(number))
-    isWanted
-  }
-
-  private def isOfNow(read: FilledBucket): Boolean = read != null && read.floor == floor.version
-
-  /**
-   * What was read ahead becomes part of its buckets, if the floor is still the same: a key may have left memory because
-   * a later one has it. So much at a time that nobody waits for it.
-   */
-  private def takeFilled(): Unit = if (notWhole > 0) {
-    val key = new RecordBuffer(assigner)
-    var keys = 0
-    var number = 0
-    while (number < assigner.numBuckets && keys < FamilyTable.CompletedTogether) {
-      val read = filled.get(number)
-      if (read != null) {
-        filled.set(number, null)
-        val bucket = buckets.known(number)
-        if (isOfNow(read) && !bucket.isWhole) {
-          keys += bucket.size
-          bucket.complete(read.bucket, versions.relative(versions.oldest), key, spec)
-          buckets.wholeAgain()
-        }
-      }
-      number += 1
-    }
-  }
+  override def fill(bucket: Int): Boolean = canEvict && filling.read(bucket)
 
   override val canEvict: Boolean = index == null
 
@@ -450,7 +418,7 @@ private[table] final class FamilyTable(
    * @param now seconds since 1970
    */
   def begin(now: Long): Unit = {
-    takeFilled()
+    filling.take(versions.relative(versions.oldest))
     if (times != null) times.begin(now)
   }
 
@@ -481,10 +449,4 @@ private[table] final class FamilyTable(
     val indexed = if (index == null) 0L else index.heap(keys)
     buckets.heap + indexed + changes.heap
   }
-}
-
-private object FamilyTable {
-
-  /** Keys of buckets that become whole with one version, about. */
-  private final val CompletedTogether = 50000
 }

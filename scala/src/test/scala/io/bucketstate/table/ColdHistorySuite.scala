@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.testkit.TextRecords._
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{ChanceOfRoom, Changes, MapCold, TextRecords}
 
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
@@ -98,13 +98,7 @@ class ColdHistorySuite extends AnyFunSuite {
       case (model, (key, Some(value))) => model.updated(key, value)
       case (model, (key, None))        => model.removed(key)
     }
-    private val host = new LoadHost {
-      override def failureOf(cause: Throwable): Throwable = cause
-      override def inUse(table: StateTable): Unit = ()
-      override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0
-      override def requireRoom(bytes: Long): Unit = ()
-      override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
-    }
+    private val host = new ChanceOfRoom(random)
     private val table =
       if (!isRestarted) new VersionedTable(assigner, base)
       else {

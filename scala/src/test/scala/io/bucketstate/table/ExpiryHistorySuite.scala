@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.testkit.ExpiryModel.Item
 import io.bucketstate.testkit.TextRecords.keyOf
-import io.bucketstate.testkit.{Changes, ExpiryModel, TextRecords}
+import io.bucketstate.testkit.{ChanceOfRoom, Changes, ExpiryModel, TextRecords}
 
 /**
  * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,
@@ -180,13 +180,7 @@ private object ExpiryHistorySuite {
     private val base = 5L
     private var now = 1000L
     private var open: Option[Model] = None
-    private val host = new LoadHost {
-      override def failureOf(cause: Throwable): Throwable = cause
-      override def inUse(table: StateTable): Unit = ()
-      override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0
-      override def requireRoom(bytes: Long): Unit = ()
-      override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
-    }
+    private val host = new ChanceOfRoom(random)
     private val (loader, first) = if (isRestarted) restarted() else (BucketLoader.Empty, Empty)
     private val table = new VersionedTable(assigner, base, loader, host)
     private val family = table.family(specOf(expiry))

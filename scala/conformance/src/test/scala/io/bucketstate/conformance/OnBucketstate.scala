@@ -13,17 +13,24 @@ import org.scalactic.source.Position
 import org.scalatest.Tag
 
 import io.bucketstate.BucketedStateStoreProvider
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.memory.{MemoryTracker, MemoryUser}
+import io.bucketstate.store.StoreMemory
 
 /**
  * Runs a suite of Spark's on this project's provider: it is the session's provider, and where a test
  * names one of Spark's own two, that name is replaced. What the queries report afterwards proves that
  * it was so.
+ *
+ * With `BUCKETSTATE_SHORT_MEMORY` in the environment there is a snapshot of every version, and all that can leave memory
+ * leaves it with each batch.
  */
 trait OnBucketstate extends SharedSparkSession {
   import OnBucketstate._
 
   // Lazy: Spark's suites name their tests while they are constructed.
   private lazy val used = new Tally
+  private var ballast: Option[MemoryTracker#Account] = None
 
   /**
    * Spark's `StateStore.stop` holds the lock that a maintenance thread may be waiting for, and then waits
@@ -34,6 +41,7 @@ trait OnBucketstate extends SharedSparkSession {
       .set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, Provider)
       .set(SQLConf.STATE_STORE_MAINTENANCE_SHUTDOWN_TIMEOUT.key, "2s")
       .set(SQLConf.STATE_STORE_MAINTENANCE_FORCE_SHUTDOWN_TIMEOUT.key, "1s")
+      .setAll(if (isShort) Seq(ConfigKey.SnapshotMaxVersions.key -> "1") else Nil)
 
   override protected def withSQLConf[T](pairs: (String, String)*)(f: => T): T =
     super.withSQLConf(pairs.map { case (key, value) => key -> replaced(key, value) }: _*)(f)
@@ -57,6 +65,8 @@ trait OnBucketstate extends SharedSparkSession {
 
   override def beforeAll(): Unit = {
     super.beforeAll()
+    if (isShort) ballast = Some(StoreMemory.Tracker.register(Ballast, Long.MaxValue, "a test"))
+    ballast.foreach(_.tell())
     spark.streams.addListener(used)
   }
 
@@ -64,13 +74,24 @@ trait OnBucketstate extends SharedSparkSession {
     try {
       val foreign = used.foreign.asScala.toSeq.sorted
       assert(foreign.isEmpty, "queries of these tests kept their state in another provider")
-    } finally super.afterAll()
+    } finally {
+      ballast.foreach(_.close())
+      super.afterAll()
+    }
 }
 
 object OnBucketstate {
 
   /** What the suites of joins add to the names of tests that they run this way only. */
   private val VirtualFamilies = " (with virtual column family joins)"
+
+  private val isShort: Boolean = sys.env.contains("BUCKETSTATE_SHORT_MEMORY")
+
+  /** More than all stores of a process may have. */
+  private object Ballast extends MemoryUser {
+    override def bytes: Long = Long.MaxValue / 4
+    override def shrink(bytes: Long): Unit = ()
+  }
 
   val Provider: String = classOf[BucketedStateStoreProvider].getName
 
