@@ -116,6 +116,25 @@ class ExpirySuite extends AnyFunSuite {
     }
   }
 
+  test("a snapshot of removals beside keys that have no time yet") {
+    withTimes { harness =>
+      val oneBucket = always :+ (s"${prefix}bucketed.numBuckets" -> "1")
+      val before = harness.provider(oneBucket: _*)
+      batch(before, 0)((1L, "a") -> at(1000), (2L, "b") -> at(1000))()
+      batch(before, 1)((3L, "c") -> at(1000))()
+      batch(before, 2)((4L, "d") -> at(1000))()
+      before.close()
+      val ageing = harness.provider(oneBucket ++ ageingByV1: _*)
+      batch(ageing, 3)()((1L, "a"))
+      val store = ageing.getStore(4)
+      store.commit()
+      assert(figures(store)("bucketedSnapshotFailures") == 0)
+      assert(manifests(harness).exists(_.version == 4))
+      assert(keysOf(ageing, 5) == Set("b", "c", "d"))
+      ageing.close()
+    }
+  }
+
   test("by the time of the batch, without a column") {
     withHarness { harness =>
       val provider = harness.provider(always :+ (TimeBucketExpireAfter.key -> "1s"): _*)
@@ -221,6 +240,7 @@ class ExpirySuite extends AnyFunSuite {
         assert(store.metrics.numKeys == 40 * there.size + (if (n > 5) math.min(n - 5, 5) else 0))
         assert(figures(store)("bucketedChangedKeys") == (if (n > 5) 41 else 40), "no removals")
         assert(figures(store)("bucketedLateWrites") == 0)
+        assert(figures(store)("bucketedTimeBuckets") == there.size, "none that was emptied")
         bytesIn(harness.folder)
       }
       assert(sizes.drop(100).max <= sizes.slice(50, 100).max * 11 / 10)

@@ -44,7 +44,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
   def writeTime: Long = newest
 
   /** Of the open version, and else of the newest. */
-  def figures: ExpiryFigures = ExpiryFigures(expiredKeys, lateWrites, count)
+  def figures: ExpiryFigures = ExpiryFigures(expiredKeys, lateWrites, open.keys.size)
 
   /**
    * The next version is open for writing.
@@ -52,7 +52,6 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
    * @param now seconds since 1970
    */
   def begin(now: Long): Unit = {
-    expiredKeys = 0L
     lateWrites = 0L
     if (expiry.byProcessingTime) newest = Math.max(newest, expiry.startOf(now))
     val horizon = expiry.after match {
@@ -60,7 +59,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
         Math.max(open.horizon, expiry.startOf(newest - after))
       case _ => open.horizon
     }
-    if (horizon > open.horizon) expire(horizon)
+    expiredKeys = forgetBefore(horizon)
     // From now on what had no time ages, too.
     val untimed =
       if (open.untimed == TimedValue.Never && expiry.after.isDefined && newest >= 0) newest
@@ -89,6 +88,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
   /** The open version is complete. */
   def commit(): Unit = {
     open = current
+    forgetBefore(open.horizon) // what removals have emptied
     known = known.butLast.and(open)
   }
 
@@ -159,8 +159,8 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
     count += 1
   }
 
-  /** O(time buckets). */
-  private def expire(horizon: Long): Unit = {
+  /** Counts no keys any more that lie behind a horizon; tells how many there were. O(time buckets). */
+  private def forgetBefore(horizon: Long): Long = {
     var gone = 0
     var lost = 0L
     while (gone < count && starts(gone) < horizon) {
@@ -175,7 +175,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
       untimedKeys = 0L
     }
     total -= lost
-    expiredKeys += lost
+    lost
   }
 
   private def restore(to: TimeBuckets): Unit = {

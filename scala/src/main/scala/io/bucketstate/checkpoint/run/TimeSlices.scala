@@ -9,19 +9,20 @@ import io.bucketstate.table.{TimeBuckets, TimedValue}
  * Immutable.
  *
  * @param timed  the families whose records have times
- * @param bounds ascending; a slice has the times from one of them on, and below the next
+ * @param bounds ascending; a slice has the times from one of them on, and below the next; null where nothing is cut
  */
 final class TimeSlices private (timed: Set[Int], bounds: Array[Long]) {
 
-  /** How many there are. The last is for what has no time, or never expires. */
-  val count: Int = bounds.length + 2
+  /** How many there are. Of several the last is for what has no time, or never expires. */
+  val count: Int = if (bounds == null) 1 else bounds.length + 2
 
   /** Whether records of a family have times. */
   def isTimed(family: Int): Boolean = timed(family)
 
   /** The slice of a record whose time bucket starts so. */
   def of(start: Long): Int =
-    if (start == TimedValue.Untimed || start == TimedValue.Never) count - 1
+    if (bounds == null) 0
+    else if (start == TimedValue.Untimed || start == TimedValue.Never) count - 1
     else {
       val i = Arrays.binarySearch(bounds, start)
       if (i >= 0) i + 1 else -i - 1
@@ -31,25 +32,28 @@ final class TimeSlices private (timed: Set[Int], bounds: Array[Long]) {
 object TimeSlices {
 
   /** No record has a time. */
-  val None: TimeSlices = new TimeSlices(Set.empty, Array.empty)
+  val None: TimeSlices = new TimeSlices(Set.empty, null)
 
   /** There are so many for records that can expire: each is an open file more while a run is written. */
   private final val Most = 8
 
   /**
    * @param families the number of each, and its time buckets where its records have times
-   * @param isCut    whether a run of them is to be cut; else its files only tell their times
+   * @param isCut    whether a run of them is to be cut, which must have no tombstones: else its files only tell their
+   *                 times
    */
   def of(families: Iterable[(Int, Option[TimeBuckets])], isCut: Boolean): TimeSlices = {
     val timed = families.collect { case (family, Some(times)) => family -> times }
     if (timed.isEmpty) None
     else {
-      val starts =
-        timed.flatMap(_._2.keys.keys).filter(_ != TimedValue.Never).toArray.distinct.sorted
-      val each = math.max(1, (starts.length + Most - 1) / Most)
-      val bounds =
-        if (isCut) starts.grouped(each).map(_.head).drop(1).toArray else Array.empty[Long]
+      val bounds = if (isCut) boundsOf(timed.flatMap(_._2.keys.keys)) else null
       new TimeSlices(timed.map(_._1).toSet, bounds)
     }
+  }
+
+  private def boundsOf(times: Iterable[Long]): Array[Long] = {
+    val starts = times.filter(_ != TimedValue.Never).toArray.distinct.sorted
+    val each = math.max(1, (starts.length + Most - 1) / Most)
+    starts.grouped(each).map(_.head).drop(1).toArray
   }
 }
