@@ -61,9 +61,7 @@ private[spark] final class FamilyView(
 
   /** The time bucket of a pair that is put; none where the checkpoint has times and the query wants none. */
   private def startOf(key: UnsafeRow, value: UnsafeRow): Long =
-    if (times == null) TimedValue.Never
-    else if (times.column == null) state.writeTime
-    else times.startOf(key, value)
+    if (times == null) TimedValue.Never else times.startOf(key, value, state.writeTime)
 
   def remove(key: UnsafeRow): Unit = {
     keys.encode(key, buffer)

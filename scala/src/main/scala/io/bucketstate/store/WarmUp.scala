@@ -39,7 +39,8 @@ private[bucketstate] final class WarmUp(
   def now(table: StateTable): Unit = loading.now(table, numBuckets)
 
   /** Goes on where some of the table is in files alone, also because it could not be loaded beside the last batch. */
-  def again(table: StateTable): Unit = begin(table, fills = true)
+  def again(table: StateTable): Unit =
+    if (!table.isLoaded || table.families.exists(_.canFill)) begin(table, fills = true)
 
   /** Failures since the last call. */
   def drainFailures(): Long = failures.getAndSet(0L)

@@ -40,7 +40,6 @@ private[table] final class Bucket(
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
   private[this] var completedAt = Int.MinValue
-  private[this] val candidates = if (isTimed) new Array[Int](SweptTogether) else null
 
   /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
   def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
@@ -278,25 +277,26 @@ private[table] final class Bucket(
    * Frees slots whose record has settled and expired, of which nobody needs a trace; in a whole bucket, as in others
    * it may hide what the cold part has. Writer only; no slot's index is valid after it.
    *
-   * @param from  the first slot that is looked at
-   * @param times of the oldest version that can be read
+   * @param from   the first slot that is looked at
+   * @param times  of the oldest version that can be read
+   * @param places room for as many slots as are to be looked at
    * @return the slot to go on with, -1 at the end
    */
-  def sweep(from: Int, times: TimeBuckets): Int = {
+  def sweep(from: Int, times: TimeBuckets, places: Array[Int]): Int = {
     val a = arrays
     if (!a.isWhole || a.starts == null || from >= a.capacity) -1
     else {
-      val until = Math.min(a.capacity, from + SweptTogether)
+      val until = Math.min(a.capacity, from + places.length)
       var i = from
       var due = 0
       while (i < until) {
         if ((a.starts(i) & 0xffffffffL) < times.horizon) {
-          candidates(due) = i
+          places(due) = i
           due += 1
         }
         i += 1
       }
-      if (due > 0) sweep(a, due, times)
+      if (due > 0) sweep(a, places, due, times)
       if (until < a.capacity) until
       else {
         if (isSparse(a, live)) rebuild(fitting(live))
@@ -305,20 +305,20 @@ private[table] final class Bucket(
     }
   }
 
-  private def sweep(a: SlotArrays, due: Int, times: TimeBuckets): Unit = {
+  private def sweep(a: SlotArrays, places: Array[Int], due: Int, times: TimeBuckets): Unit = {
     // Each record is a wait for memory: they are all looked at before anything is done.
     var freed = 0L
     var gone = 0
     var n = 0
     while (n < due) {
-      val i = candidates(n)
+      val i = places(n)
       val slot = a.slots.getPlain(i)
       if (!slot.isInstanceOf[Entry]) {
         val record = slot.asInstanceOf[Array[Byte]]
         if (a.starts(i) == 0 && times.shows(record)) setStart(i, TimedValue.startOf(record))
         else if (dirty == null || !dirty.isWritten(a.hashes.getPlain(i))) {
           freed += Slots.heap(record)
-          candidates(gone) = i
+          places(gone) = i
           gone += 1
         }
       }
@@ -327,7 +327,7 @@ private[table] final class Bucket(
     records -= freed
     n = 0
     while (n < gone) {
-      empty(a, candidates(n))
+      empty(a, places(n))
       n += 1
     }
   }
@@ -420,8 +420,6 @@ private[table] object Bucket {
   private final val SlotSize = 8L
   private final val TimedSlotSize = 12L
   private final val BucketSize = 120L
-
-  private final val SweptTogether = 512
 
   private final val SmallCapacity = 1024
   private final val SparseCapacity = 64 // a bucket of this size is not worth a rebuild

@@ -19,11 +19,14 @@ private[table] final class BucketFills(
 
   private[this] val filled = new AtomicReferenceArray[FilledBucket](assigner.numBuckets)
 
-  /** Reads a bucket that is not whole, if there is room for all that are not; true if it did. Any thread. */
+  /** Whether there are buckets that are not whole, and room for all of them. Any thread. */
+  def isPossible: Boolean = buckets.notWhole > 0 && buckets.hasRoom
+
+  /** Reads a bucket that is not whole, if that is possible; true if it did. Any thread. */
   def read(number: Int): Boolean = {
     val bucket = buckets.loaded(number)
-    val isWanted = bucket != null && !bucket.capture().isWhole && buckets.hasRoom &&
-      !isOfNow(filled.get(number))
+    val isWanted =
+      bucket != null && !bucket.capture().isWhole && isPossible && !isOfNow(filled.get(number))
     if (isWanted) filled.set(number, cold.bucketAtFloor(number))
     isWanted
   }
@@ -39,8 +42,8 @@ private[table] final class BucketFills(
     var keys = 0
     var number = 0
     while (number < assigner.numBuckets && keys < KeysTogether) {
-      val read = filled.getAndSet(number, null)
-      if (read != null) {
+      if (filled.get(number) != null) {
+        val read = filled.getAndSet(number, null)
         val bucket = buckets.known(number)
         if (isOfNow(read) && !bucket.isWhole) {
           keys += bucket.size

@@ -8,6 +8,7 @@ package io.bucketstate.table
 private[table] final class ExpirySweep(buckets: FamilyBuckets, numBuckets: Int) {
   import ExpirySweep._
 
+  private[this] val places = new Array[Int](Together)
   private[this] var due = 0
   private[this] var swept = 0L // up to this horizon
   private[this] var sweeping: TimeBuckets = _ // null between two passes
@@ -31,7 +32,7 @@ private[table] final class ExpirySweep(buckets: FamilyBuckets, numBuckets: Int) 
     }
     if (sweeping != null) {
       val there = buckets.loaded(bucket)
-      slot = if (there == null) -1 else there.sweep(slot, sweeping)
+      slot = if (there == null) -1 else there.sweep(slot, sweeping, places)
       if (slot < 0) {
         slot = 0
         bucket += 1

@@ -28,7 +28,11 @@ private[table] final class FamilyTable(
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
     spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
-  private[this] val sweep = new ExpirySweep(buckets, assigner.numBuckets)
+  private[this] val sweep = // null where nothing expires by itself: what was removed is gone
+    spec.expiry
+      .filter(_.after.isDefined)
+      .map(_ => new ExpirySweep(buckets, assigner.numBuckets))
+      .orNull
   private[this] var keys = buckets.initialKeys // where they do not
   private[this] var evictions = 0L
   private[this] var cached = 0 // of no meaning: what was read ahead
@@ -145,10 +149,7 @@ private[table] final class FamilyTable(
       removed: Boolean
   ): Unit = {
     val version = beginWrite(key)
-    if (times == null) {
-      if (removed) keys -= 1 else if (!Slots.exists(head)) keys += 1
-    } else times.replaced(shownIn(head), if (removed) null else record)
-    val start = if (times == null || removed) TimedValue.Untimed else TimedValue.startOf(record)
+    val start = count(head, record, removed)
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
       val older = if (multiValued) MergeChain.below(before) else before.older
@@ -169,9 +170,17 @@ private[table] final class FamilyTable(
         if (!Slots.exists(head)) bucket.relink(i)
       } else insert(bucket, entry, head, start)
       backlog.settleSome()
-      if (times != null) sweep.some(times.at(versions.oldest))
+      if (sweep != null) sweep.some(times.at(versions.oldest))
     }
   }
+
+  /** A key whose slot held this has another record, or is removed. The time of the record, if it has one. */
+  private def count(head: AnyRef, record: Array[Byte], removed: Boolean): Long =
+    if (times != null) times.replaced(shownIn(head), if (removed) null else record)
+    else {
+      if (removed) keys -= 1 else if (!Slots.exists(head)) keys += 1
+      TimedValue.Untimed
+    }
 
   /** The stamp of the open version. Throws, and nothing is changed, if there is no room for more changes. */
   private def beginWrite(key: RecordBuffer): Int = {
@@ -246,6 +255,8 @@ private[table] final class FamilyTable(
   override def isLoaded: Boolean = buckets.isLoaded
 
   override def load(bucket: Int): Boolean = buckets.load(bucket)
+
+  override def canFill: Boolean = canEvict && filling.isPossible
 
   override def fill(bucket: Int): Boolean = canEvict && filling.read(bucket)
 

@@ -117,15 +117,20 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
     taken
   }
 
-  /** A key has another record; either may be null for none. */
-  def replaced(before: Array[Byte], after: Array[Byte]): Unit = {
+  /** A key has another record; either may be null for none. The time of the new one, `TimedValue.Untimed` for none. */
+  def replaced(before: Array[Byte], after: Array[Byte]): Long = {
     if (before != null) {
       val start = TimedValue.startOf(before)
       add(start, -1L)
       if (after == null && start != TimedValue.Never)
         removedUntil = Math.max(removedUntil, start + expiry.span)
     }
-    if (after != null) add(TimedValue.startOf(after), 1L)
+    if (after == null) TimedValue.Untimed
+    else {
+      val start = TimedValue.startOf(after)
+      add(start, 1L)
+      start
+    }
   }
 
   private def floorOf(record: Array[Byte]): Long = {

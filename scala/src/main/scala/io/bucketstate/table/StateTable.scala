@@ -77,9 +77,12 @@ trait FamilyState {
    */
   def load(bucket: Int): Boolean
 
+  /** Whether there are buckets that are not whole, and room for all of them. Any thread; cheap. */
+  def canFill: Boolean
+
   /**
-   * Reads what the cold part has of a bucket that is not whole, if there is room for all that are not: with one of the
-   * next versions that are opened it becomes whole. True if it was read. Throws what the storage throws. Any thread.
+   * Reads what the cold part has of a bucket that is not whole, if that is possible: with one of the next versions that
+   * are opened it becomes whole. True if it was read. Throws what the storage throws. Any thread.
    */
   def fill(bucket: Int): Boolean
 

@@ -54,9 +54,6 @@ final case class TimeBuckets(
 object TimeBuckets {
   final val NoTime = -1L
 
-  /** Of the empty store. */
-  val Empty: TimeBuckets = ofUntimed(0L)
-
   /** Of a state whose records have no times yet. */
   def ofUntimed(keys: Long): TimeBuckets =
     TimeBuckets(NoTime, 0L, TimedValue.Never, keys, SortedMap.empty)

@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.io.{Attempt, ByteSlice, Damage, FileStore}
+import io.bucketstate.table.TimeBuckets
 
 /** A block's raw bytes, and where in them each record starts. Immutable. */
 private[checkpoint] final class IndexedBlock(val raw: Array[Byte], val starts: Array[Int])
@@ -25,6 +26,10 @@ final class ChangelogReader private (
   def length: Long = source.length
 
   def families: IndexedSeq[ChangelogFamily] = footer.families
+
+  /** The time buckets of the families whose records have times, by number. */
+  def times: Map[Int, TimeBuckets] =
+    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
 
   /** The number that the next new column family gets. */
   def nextFamily: Int = footer.nextFamily

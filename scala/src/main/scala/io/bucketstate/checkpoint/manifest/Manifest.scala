@@ -3,7 +3,6 @@ import java.util.UUID
 
 import io.bucketstate.checkpoint.changelog.ChangelogHeader
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
-import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 
@@ -72,11 +71,9 @@ final case class Manifest(
 
   def bytes: Long = runs.iterator.map(_.bytes).sum
 
-  /** Whether records of any family have times. */
-  def isTimed: Boolean = families.exists(_.times.isDefined)
-
-  /** What its runs hold that has expired. */
-  def expired: ExpiredRecords = ExpiredRecords(families.map(f => f.descriptor.id -> f.times))
+  /** The time buckets of the families whose records have times, by number. */
+  def times: Map[Int, TimeBuckets] =
+    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
 
   def keys: Long = families.iterator.map(_.keyCount).sum
 }

@@ -53,7 +53,7 @@ private[checkpoint] object ManifestFormat {
       )
     }
     val root = mapper.createObjectNode()
-    root.put("format", Name).put("formatVersion", if (manifest.isTimed) Timed else Plain)
+    root.put("format", Name).put("formatVersion", if (manifest.times.nonEmpty) Timed else Plain)
     ManifestJson.write(manifest, root)
     seal(root)
   }

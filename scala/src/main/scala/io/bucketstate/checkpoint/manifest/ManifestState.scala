@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.manifest
 
 import java.util.Arrays
 
-import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.records.{ExpiredRecords, Lookup}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
 import io.bucketstate.error.{CorruptException, MissingException}
 import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordSink}
@@ -21,7 +21,7 @@ final class ManifestState(
 ) extends ColdState {
   private[this] val counts =
     manifest.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
-  private[this] val expired = manifest.expired
+  private[this] val expired = new ExpiredRecords(manifest.times)
   private[this] val files = new FilesByBucket(manifest.runs)
 
   override val version: Long = manifest.version

@@ -7,8 +7,10 @@ import io.bucketstate.table.{Record, RecordOp, TimeBuckets}
 /**
  * What records at one version have expired: in files they are still there, and mean what a removal means.
  * Thread-safe.
+ *
+ * @param times of the families whose records have times, by number
  */
-final class ExpiredRecords private (times: Map[Int, TimeBuckets]) {
+final class ExpiredRecords(times: Map[Int, TimeBuckets]) {
 
   /** Whether a record that is no removal has expired. */
   def holds(family: Int, record: Array[Byte]): Boolean =
@@ -20,7 +22,7 @@ final class ExpiredRecords private (times: Map[Int, TimeBuckets]) {
 
   /** Without what has expired, of records that nothing older lies behind. */
   def dropped(records: RecordCursor): RecordCursor =
-    if (times.isEmpty) records else new Dropping(records)
+    if (times.isEmpty) records else new RecordFilter(records, !hasExpired(_))
 
   private def hasExpired(at: RecordCursor): Boolean = !at.isRemoval && holds(at.family, at.record)
 
@@ -45,25 +47,4 @@ final class ExpiredRecords private (times: Map[Int, TimeBuckets]) {
     override def op: Byte = opNow
     override def close(): Unit = records.close()
   }
-
-  private final class Dropping(records: RecordCursor) extends RecordCursor {
-    override def advance(): Boolean = {
-      var more = records.advance()
-      while (more && hasExpired(records)) more = records.advance()
-      more
-    }
-
-    override def family: Int = records.family
-    override def bucket: Int = records.bucket
-    override def record: Array[Byte] = records.record
-    override def op: Byte = records.op
-    override def close(): Unit = records.close()
-  }
-}
-
-object ExpiredRecords {
-
-  /** @param times of families, by number */
-  def apply(times: Iterable[(Int, Option[TimeBuckets])]): ExpiredRecords =
-    new ExpiredRecords(times.iterator.collect { case (family, Some(t)) => family -> t }.toMap)
 }

@@ -38,18 +38,13 @@ object TimeSlices {
   private final val Most = 8
 
   /**
-   * @param families the number of each, and its time buckets where its records have times
-   * @param isCut    whether a run of them is to be cut, which must have no tombstones: else its files only tell their
-   *                 times
+   * @param times of the families whose records have times, by number
+   * @param isCut whether a run of them is to be cut, which must have no tombstones: else its files only tell their times
    */
-  def of(families: Iterable[(Int, Option[TimeBuckets])], isCut: Boolean): TimeSlices = {
-    val timed = families.collect { case (family, Some(times)) => family -> times }
-    if (timed.isEmpty) None
-    else {
-      val bounds = if (isCut) boundsOf(timed.flatMap(_._2.keys.keys)) else null
-      new TimeSlices(timed.map(_._1).toSet, bounds)
-    }
-  }
+  def of(times: Map[Int, TimeBuckets], isCut: Boolean): TimeSlices =
+    if (times.isEmpty) None
+    else
+      new TimeSlices(times.keySet, if (isCut) boundsOf(times.values.flatMap(_.keys.keys)) else null)
 
   private def boundsOf(times: Iterable[Long]): Array[Long] = {
     val starts = times.filter(_ != TimedValue.Never).toArray.distinct.sorted

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.snapshot
 import java.util.concurrent.CancellationException
 
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
-import io.bucketstate.checkpoint.records.{FamilyFilter, RecordCursor}
+import io.bucketstate.checkpoint.records.{ExpiredRecords, RecordCursor, RecordFilter}
 import io.bucketstate.checkpoint.run.{Run, TimeSlices, VersionSpan}
 import io.bucketstate.error.{CorruptException, MissingException}
 
@@ -62,8 +62,7 @@ final class Compaction private[snapshot] (
     try {
       gate.begin(merged.iterator.map(_.entries).sum)
       val span = VersionSpan(merged.last.versions.first, merged.head.versions.last)
-      val times = manifest.families.map(f => f.descriptor.id -> f.times)
-      val slices = TimeSlices.of(times, isCut = isWhole)
+      val slices = TimeSlices.of(manifest.times, isCut = isWhole)
       val run = runs.writer.write(span, records(gate), isWhole, slices, name => files += name)
       end(run)
       run.bytes
@@ -137,8 +136,9 @@ final class Compaction private[snapshot] (
 
   private def records(gate: SnapshotGate): RecordCursor = {
     val living = manifest.families.iterator.map(_.descriptor.id).toSet
-    val all = new FamilyFilter(runs.readers.scanAll(merged, dropRemovals = isWhole), living)
-    new GatedCursor(manifest.expired.removed(all), gate, () => cancelled)
+    val all = runs.readers.scanAll(merged, dropRemovals = isWhole)
+    val wanted = new RecordFilter(all, r => living(r.family))
+    new GatedCursor(new ExpiredRecords(manifest.times).removed(wanted), gate, () => cancelled)
   }
 
   private def miscounted(run: Run) = new CorruptException(

@@ -12,8 +12,8 @@ import io.bucketstate.checkpoint.records.{
   BucketSource,
   ChangeMerger,
   ExpiredRecords,
-  FamilyFilter,
   RecordCursor,
+  RecordFilter,
   RecordPlaces,
   RunMerge
 }
@@ -217,13 +217,12 @@ final class Snapshotter(
         gate.begin(changes + merged.iterator.map(_.entries).sum)
         if (merged.isEmpty) incoming
         else {
-          val older =
-            new FamilyFilter(runs.readers.scanAll(merged, dropRemovals = recipe.isWhole), living)
-          new RunMerge(Seq(incoming, older), dropRemovals = recipe.isWhole)
+          val older = runs.readers.scanAll(merged, dropRemovals = recipe.isWhole)
+          val wanted = new RecordFilter(older, r => living(r.family))
+          new RunMerge(Seq(incoming, wanted), dropRemovals = recipe.isWhole)
         }
     }
-    val expired =
-      ExpiredRecords(newestFirst.head.families.map(f => f.descriptor.id -> f.times))
+    val expired = new ExpiredRecords(newestFirst.head.times)
     new GatedCursor(expired.removed(all), gate, () => cancelled)
   }
 
@@ -234,9 +233,8 @@ final class Snapshotter(
       recipe: SnapshotRecipe,
       records: RecordCursor
   ): SnapshotReport = {
+    val slices = TimeSlices.of(newestLog.times, isCut = recipe.isWhole)
     // Retention asks for the names before it lists the files: so a name must be known before its file is.
-    val times = newestLog.families.map(f => f.descriptor.id -> f.times)
-    val slices = TimeSlices.of(times, isCut = recipe.isWhole)
     val run =
       runs.writer.write(recipe.span, records, recipe.isWhole, slices, name => used += name)
     try {
@@ -258,8 +256,7 @@ final class Snapshotter(
   /** The runs without files all of which has expired; a compaction needs those that it merges as they were. */
   private def living(kept: Seq[Run], log: ChangelogReader): Seq[Run] =
     if (compaction.exists(_.isWanted(kept))) kept
-    else
-      ExpiredFiles.leftOut(kept, log.families.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap)
+    else ExpiredFiles.leftOut(kept, log.times)
 
   private def keysOf(log: ChangelogReader): Long = log.families.iterator.map(_.keyCount).sum
 

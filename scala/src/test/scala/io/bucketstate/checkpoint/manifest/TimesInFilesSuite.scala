@@ -143,7 +143,7 @@ class TimesInFilesSuite extends AnyFunSuite {
       val times = TimeBuckets(0, 0, TimedValue.Never, 0, starts.map(_ -> 1L).to(SortedMap))
       TempFolder.use { folder =>
         val room = new Runs.Room(new MemoryFileStore, folder)
-        val slices = TimeSlices.of(Seq(0 -> Some(times)), isCut = true)
+        val slices = TimeSlices.of(Map(0 -> times), isCut = true)
         val run = room
           .writer(maxFileBytes = 2000)
           .write(VersionSpan(1, 3), Runs.cursor(content), oldest = true, slices)
