@@ -4,14 +4,33 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.{SparkException, SparkThrowable}
+import org.scalatest.Outcome
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{ConflictException, UnavailableException}
-import io.bucketstate.testkit.CallFault
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{CallFault, ShortMemory}
+
+class ConcurrentAttemptsSuite extends ConcurrentAttempts(Nil, isShort = false)
+
+/** Whatever can leave memory has left it when the next attempt comes. */
+class EvictedAttemptsSuite
+    extends ConcurrentAttempts(ConcurrentAttempts.SnapshotOfEach, isShort = true)
+
+class AgeingAttemptsSuite
+    extends ConcurrentAttempts(
+      ConcurrentAttempts.SnapshotOfEach :+ (ConfigKey.TimeBucketExpireAfter.key -> "7d"),
+      isShort = true
+    )
 
 /** Two attempts that both believe that the store is theirs: on one executor, and on two. */
-class ConcurrentAttemptsSuite extends AnyFunSuite {
+abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Boolean)
+    extends AnyFunSuite {
+
+  override protected def withFixture(test: NoArgTest): Outcome =
+    ShortMemory.when(isShort)(super.withFixture(test))
+
   private val timeout = "spark.sql.streaming.stateStore.bucketed.lockAcquireTimeout"
 
   private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition
@@ -19,7 +38,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   test(
     "when another executor's attempt won, memory is dropped and the retry reads the winner's file"
   ) {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val (mine, other) = (harness.provider(), harness.provider())
       batch(mine, 0)((1L, "a") -> (1L, "shared"))()
       batch(mine, 1)((2L, "b") -> (2L, "mine"))()
@@ -46,7 +65,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   test(
     "a retry waits for the attempt that still holds the store, and then sees none of its changes"
   ) {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val provider = harness.provider()
       batch(provider, 0)((1L, "a") -> (1L, "one"))()
       val zombie = provider.getStore(1)
@@ -72,7 +91,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   test(
     "waiting for a store has a time limit and ends with the error class of Spark's RocksDB provider"
   ) {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val provider = harness.provider(timeout -> "50")
       val holder = provider.getStore(0)
       val error = intercept[SparkException](provider.getStore(0))
@@ -87,7 +106,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("a closed provider hands out nothing") {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val provider = harness.provider()
       batch(provider, 0)((1L, "a") -> (1L, "one"))()
       provider.close()
@@ -106,7 +125,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("a reader keeps its version while a retry replaces it") {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val provider = harness.provider()
       batch(provider, 0)((1L, "a") -> (1L, "one"))()
       batch(provider, 1)((1L, "a") -> (1L, "first attempt"))()
@@ -122,7 +141,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   test(
     "a commit that cannot be written leaves nothing, and the retry starts from the same version"
   ) {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val provider = harness.provider()
       batch(provider, 0)((1L, "a") -> (1L, "one"))()
       // A folder in the way of the file: the rename fails.
@@ -144,7 +163,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("a task never writes on top of another attempt than it has read from memory") {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val (mine, other) = (harness.provider(), harness.provider())
       batch(mine, 0)((1L, "a") -> (1L, "shared"))()
       batch(mine, 1)((2L, "b") -> (2L, "mine"))()
@@ -171,7 +190,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("the same when memory was dropped because of a conflict") {
-    withHarness { harness =>
+    withHarness(settings) { harness =>
       val (mine, other) = (harness.provider(), harness.provider())
       batch(mine, 0)((1L, "a") -> (1L, "shared"))()
       batch(mine, 1)((2L, "b") -> (2L, "mine"))()
@@ -188,7 +207,7 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
   }
 
   test("a check that cannot be made fails the task, and memory stays") {
-    withFaults { (harness, script) =>
+    withFaults(settings) { (harness, script) =>
       val provider = harness.provider()
       batch(provider, 0)((1L, "a") -> (1L, "one"))()
       script.failNext("open 1.changelog", CallFault.Throws)
@@ -204,4 +223,9 @@ class ConcurrentAttemptsSuite extends AnyFunSuite {
       provider.close()
     }
   }
+}
+
+private object ConcurrentAttempts {
+  val SnapshotOfEach: Seq[(String, String)] =
+    Seq(ConfigKey.SnapshotMode.key -> "sync", ConfigKey.SnapshotMaxVersions.key -> "1")
 }

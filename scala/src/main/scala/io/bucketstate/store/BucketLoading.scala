@@ -47,7 +47,7 @@ private[bucketstate] final class BucketLoading {
    * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another, and whole
    * if there is room, in the background, until something fails. Does not fill where that is already going on.
    *
-   * @param fills    also families whose buckets need not be whole: their keys can be looked up, and whoever does so
+   * @param fills    also families whose keys are looked up: whoever does so
    *                 for the first batch is to have the machine for himself
    * @param isWanted asked before each bucket
    * @param onFailure told of the failure
@@ -67,7 +67,7 @@ private[bucketstate] final class BucketLoading {
             .takeWhile(_ => !stopped && isWanted())
             .foreach { bucket =>
               table.families
-                .filter(family => fills || !family.canEvict || family.spec.multiValued)
+                .filter(family => fills || family.loadsWhole)
                 .foreach(family => if (!family.load(bucket)) family.fill(bucket))
             }
         } catch { case NonFatal(failure) => onFailure(failure) }

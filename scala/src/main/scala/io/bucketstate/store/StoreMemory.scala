@@ -62,7 +62,7 @@ private[bucketstate] final class StoreMemory(
   }
 
   private def residences(table: StateTable): Seq[BucketResidence] =
-    table.families.filter(_.canEvict).flatMap(_.residences)
+    table.families.flatMap(_.residences)
 
   /** Figures since the last call, and of now. */
   def drainFigures(table: StateTable): Map[MetricKey, Long] = {

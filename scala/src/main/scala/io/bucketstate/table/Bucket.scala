@@ -12,8 +12,8 @@ import java.util.Arrays
  * freed slot keeps a marker where a probe may have to go on, so that no key ever moves while readers probe; the
  * others go when the bucket is rebuilt into new arrays, and readers of the old arrays go on with those.
  *
- * In a family that is scanned a slot holds a [[Cell]], which is in the family's index, too; the bucket
- * keeps the two together.
+ * In a family that is scanned by a part of its keys a slot holds a [[Cell]], which is in the bucket's index, too; the
+ * bucket keeps the two together. Who captured arrays has the index that belongs to them.
  *
  * The hashes lie beside the slots, so probing touches a record only when 32 bits of hash agree, and a
  * rebuild touches no record at all. Only one bucket is ever rebuilt at a time: that is how growth
@@ -22,18 +22,19 @@ import java.util.Arrays
  * A bucket need not be whole: see [[SlotArrays.isWhole]]. It becomes so, or stops being so, with other arrays,
  * so who captured some knows of them what holds.
  *
- * @param index   of the family, null if it has none
- * @param isTimed whether records expire
+ * @param newIndex makes an index, null where there is none
+ * @param isTimed  whether records expire
  */
 private[table] final class Bucket(
-    index: FamilyIndex,
+    newIndex: () => FamilyIndex,
     startsWhole: Boolean = true,
     isTimed: Boolean = false
 ) {
   import Bucket._
   import SlotArrays._
 
-  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(startsWhole)
+  private[this] val isIndexed = newIndex != null
+  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(startsWhole, anIndex())
   private[this] var dirty: DirtyKeys = _ // null until something has to be remembered
   private[this] var used = 0 // slots that are not empty, markers included
   private[this] var live = 0 // slots that hold something
@@ -49,7 +50,7 @@ private[table] final class Bucket(
     while (true) {
       val h = a.hashes.getAcquire(i)
       if (h == hash) {
-        val slot = content(a.slots.getAcquire(i))
+        val slot = a.content(a.slots.getAcquire(i))
         if (slot != null && key.sameKey(Slots.recordOf(slot))) return slot
       } else if (h == Empty) {
         return null
@@ -69,7 +70,7 @@ private[table] final class Bucket(
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (key.sameKey(Slots.recordOf(content(a.slots.getPlain(i))))) return i
+        if (key.sameKey(Slots.recordOf(a.content(a.slots.getPlain(i))))) return i
       } else if (h == Empty) {
         return -1
       }
@@ -88,7 +89,7 @@ private[table] final class Bucket(
     while (true) {
       val h = a.hashes.getPlain(i)
       if (h == hash) {
-        if (chainHolds(content(a.slots.getPlain(i)), entry)) return i
+        if (chainHolds(a.content(a.slots.getPlain(i)), entry)) return i
       } else if (h == Empty) {
         return -1
       }
@@ -107,18 +108,17 @@ private[table] final class Bucket(
   }
 
   /** What the slot leads to. Writer only. */
-  def at(slot: Int): AnyRef = content(arrays.slots.getPlain(slot))
+  def at(slot: Int): AnyRef = {
+    val a = arrays
+    a.content(a.slots.getPlain(slot))
+  }
 
   /** Puts something newer (or equivalent) into the slot of the same key. Writer only. */
   def replace(slot: Int, value: AnyRef): Unit =
-    if (index == null) arrays.slots.setRelease(slot, value) else cellAt(slot).content = value
+    if (isIndexed) cellAt(slot).content = value else arrays.slots.setRelease(slot, value)
 
   /** The key of a slot is there again; a scan may have passed it when it was gone. */
-  def relink(slot: Int): Unit = if (index != null) index.relink(cellAt(slot))
-
-  /** What a slot leads to, null if it is empty: where there is an index, slots hold cells. */
-  def content(slot: AnyRef): AnyRef =
-    if (index == null || slot == null) slot else slot.asInstanceOf[Cell].content
+  def relink(slot: Int): Unit = if (isIndexed) arrays.index.relink(cellAt(slot))
 
   private def cellAt(slot: Int): Cell = arrays.slots.getPlain(slot).asInstanceOf[Cell]
 
@@ -139,13 +139,13 @@ private[table] final class Bucket(
     }
     if (a.hashes.getPlain(i) == Empty) used += 1
     live += 1
-    if (index == null) {
-      a.slots.setRelease(i, value)
-      if (isTimed) a.starts(i) = hint(start)
-    } else {
+    if (isIndexed) {
       val cell = new Cell(value)
       a.slots.setRelease(i, cell)
-      index.add(cell)
+      a.index.add(cell)
+    } else {
+      a.slots.setRelease(i, value)
+      if (isTimed) a.starts(i) = hint(start)
     }
     a.hashes.setRelease(i, hash)
   }
@@ -161,7 +161,7 @@ private[table] final class Bucket(
    */
   def free(slot: Int): Unit = {
     val a = arrays
-    if (index != null) index.remove(cellAt(slot))
+    if (isIndexed) a.index.remove(cellAt(slot))
     empty(a, slot)
     if (isSparse(a, live)) rebuild(fitting(live))
   }
@@ -194,8 +194,13 @@ private[table] final class Bucket(
   def charge(bytes: Long): Unit = records += bytes
 
   /** Heap of all that it holds, an estimate. */
-  def heap: Long =
-    records + capacity * slotSize + BucketSize + (if (dirty == null) 0L else dirty.heap)
+  def heap: Long = {
+    val a = arrays
+    records + a.capacity * slotSize + BucketSize + (if (dirty == null) 0L else dirty.heap) +
+      (if (isIndexed) a.index.heap(live.toLong) else 0L)
+  }
+
+  private def anIndex(): FamilyIndex = if (isIndexed) newIndex() else null
 
   private def slotSize: Long = if (isTimed) TimedSlotSize else SlotSize
 
@@ -219,8 +224,7 @@ private[table] final class Bucket(
   /**
    * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
    * what settled from versions above the floor. Removals from above it that left no trace get their entries back.
-   * Does nothing where it is not known what is newer than the cold part. O(keys). Writer only; in a
-   * family without an index.
+   * Does nothing where it is not known what is newer than the cold part. O(keys). Writer only.
    *
    * @param number   how many evictions of the family came before, so that it is known which are long ago
    * @param restored told of each removal that got its entry back
@@ -238,7 +242,7 @@ private[table] final class Bucket(
       while (i < old.capacity) {
         val hash = old.hashes.getPlain(i)
         if (isTaken(hash)) {
-          val slot = old.slots.getPlain(i)
+          val slot = old.content(old.slots.getPlain(i))
           if (isNewer(slot, hash)) {
             if (kept == newer.length) newer = Arrays.copyOf(newer, kept * 2)
             newer(kept) = i
@@ -249,18 +253,18 @@ private[table] final class Bucket(
       }
       val most = kept + removals.length
       val fresh =
-        if (most == 0) SlotArrays.empty(isWhole = false)
-        else new SlotArrays(fitting(most), isWhole = false, isTimed)
+        if (most == 0) SlotArrays.empty(isWhole = false, anIndex())
+        else new SlotArrays(fitting(most), isWhole = false, isTimed, anIndex())
       i = 0
       while (i < kept) {
-        fresh.placeFrom(old, newer(i))
+        fresh.placeAnew(old, newer(i))
         i += 1
       }
       // The newest first: an older one of the same key must not be taken for it.
       removals.reverseIterator.foreach { entry =>
         val hash = normal(entry.hash)
         if (!fresh.holdsKeyOf(hash, entry.bytes)) {
-          fresh.place(hash, entry)
+          fresh.placeInIndex(hash, entry)
           kept += 1
           records += Slots.heap(entry)
           restored(entry)
@@ -334,7 +338,7 @@ private[table] final class Bucket(
 
   /**
    * Becomes whole: takes over what the cold part has, and what this knows of keys in the place of that. Readers go on
-   * with what they have. O(keys that are here). Writer only; in a family without an index.
+   * with what they have. O(keys that are here). Writer only.
    *
    * @param rest   what the cold part of the current floor has; of no use any more
    * @param oldest version that can be read
@@ -346,7 +350,7 @@ private[table] final class Bucket(
     while (i < own.capacity) {
       val hash = own.hashes.getPlain(i)
       if (isTaken(hash)) {
-        val slot = own.slots.getPlain(i)
+        val slot = own.content(own.slots.getPlain(i))
         val start =
           if (own.starts == null || own.starts(i) == 0) TimedValue.Untimed
           else own.starts(i) & 0xffffffffL
@@ -398,7 +402,7 @@ private[table] final class Bucket(
 
   private def rebuild(capacity: Int): Unit = {
     val old = arrays
-    val fresh = new SlotArrays(capacity, old.isWhole, isTimed)
+    val fresh = new SlotArrays(capacity, old.isWhole, isTimed, old.index)
     fresh.placeAll(old)
     used = live
     arrays = fresh

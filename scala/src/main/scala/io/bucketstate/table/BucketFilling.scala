@@ -12,6 +12,7 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * What has expired is as good as removed.
  *
+ * @param newIndex makes the bucket's index, null where there is none
  * @param times   of the version it is loaded at; null where records do not expire, or others look at that
  * @param isWhole if not, it is handed the changes alone, of a family with single values
  */
@@ -19,7 +20,7 @@ private[table] final class BucketFilling(
     number: Int,
     spec: FamilySpec,
     assigner: BucketAssigner,
-    index: FamilyIndex,
+    newIndex: () => FamilyIndex,
     times: TimeBuckets,
     isWhole: Boolean = true
 ) extends RecordSink {
@@ -30,23 +31,12 @@ private[table] final class BucketFilling(
   private[this] var areRemembered = false
   private[this] val kept = mutable.ArrayBuffer.empty[Entry]
 
-  val bucket: Bucket = new Bucket(index, isWhole, spec.expiry.isDefined)
+  val bucket: Bucket = new Bucket(newIndex, isWhole, spec.expiry.isDefined)
 
   def keys: Long = keyCount
 
   /** Removals that a bucket that is not whole keeps because of the cold part. */
   def removals: Seq[Entry] = kept.toSeq
-
-  /** The bucket is of no use: takes back what the index was told of it. */
-  def discard(): Unit = if (index != null) {
-    val slots = bucket.capture().slots
-    (0 until slots.length).foreach { i =>
-      slots.getPlain(i) match {
-        case cell: Cell => index.remove(cell)
-        case _          => ()
-      }
-    }
-  }
 
   /**
    * What follows are changes.

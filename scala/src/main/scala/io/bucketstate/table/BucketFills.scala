@@ -13,7 +13,8 @@ private[table] final class BucketFills(
     assigner: BucketAssigner,
     buckets: FamilyBuckets,
     cold: FamilyCold,
-    floor: Floor
+    floor: Floor,
+    newIndex: () => FamilyIndex
 ) {
   import BucketFills._
 
@@ -27,7 +28,7 @@ private[table] final class BucketFills(
     val bucket = buckets.loaded(number)
     val isWanted =
       bucket != null && !bucket.capture().isWhole && isPossible && !isOfNow(filled.get(number))
-    if (isWanted) filled.set(number, cold.bucketAtFloor(number))
+    if (isWanted) filled.set(number, cold.bucketAtFloor(number, newIndex))
     isWanted
   }
 

@@ -22,14 +22,13 @@ private[table] final class BucketIterator(
     times: TimeBuckets
 ) extends RecordScan(at, BucketIterator.Ahead, times) {
   private[this] var following = from
-  private[this] var bucket: Bucket = _
   private[this] var arrays: SlotArrays = _
   private[this] var slot = 0
   private[this] var decided: mutable.ArrayBuffer[AnyRef] = _ // slots, null in a whole bucket
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
-    while (n == 0 && hasSlots) n = gatherFrom(bucket, arrays, into)
+    while (n == 0 && hasSlots) n = gatherFrom(arrays, into)
     n
   }
 
@@ -52,7 +51,6 @@ private[table] final class BucketIterator(
     }
 
   private def goOn(to: Bucket): Unit = {
-    bucket = to
     arrays = to.capture()
     slot = 0
   }
@@ -66,17 +64,13 @@ private[table] final class BucketIterator(
     }
   }
 
-  private def gatherFrom(
-      bucket: Bucket,
-      arrays: SlotArrays,
-      into: Array[AnyRef]
-  ): Int = {
+  private def gatherFrom(arrays: SlotArrays, into: Array[AnyRef]): Int = {
     var i = slot
     var n = 0
     while (n < into.length && i < arrays.capacity) {
       val held = arrays.slots.getAcquire(i)
       if (held != null) {
-        into(n) = bucket.content(held)
+        into(n) = arrays.content(held)
         n += 1
       }
       i += 1

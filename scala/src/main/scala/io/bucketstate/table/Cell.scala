@@ -1,9 +1,7 @@
 package io.bucketstate.table
 
-import java.util.Arrays
-
 /**
- * The place of a key in a family that is scanned: its bucket and the family's index both lead here, so
+ * The place of a key in a family that is scanned: its bucket and the bucket's index both lead here, so
  * that a scan looks nothing up. Cells compare by the bytes of their keys (unsigned, lexicographic); two are equal only if
  * they are the same one.
  *
@@ -17,15 +15,6 @@ private[table] final class Cell(first: AnyRef) extends Comparable[Cell] {
   /** Where a [[PrefixIndex]] keeps it; the writer's own. */
   var place: Int = 0
 
-  override def compareTo(other: Cell): Int = {
-    val (mine, its) = (Slots.recordOf(content), Slots.recordOf(other.content))
-    Arrays.compareUnsigned(
-      mine,
-      Record.keyStart(mine),
-      Record.keyEnd(mine),
-      its,
-      Record.keyStart(its),
-      Record.keyEnd(its)
-    )
-  }
+  override def compareTo(other: Cell): Int =
+    Record.compareKeys(Slots.recordOf(content), Slots.recordOf(other.content))
 }

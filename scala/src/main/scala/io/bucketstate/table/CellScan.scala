@@ -3,7 +3,7 @@ package io.bucketstate.table
 import java.util.{Iterator => JIterator}
 
 /**
- * The records of some cells at a version, in the order of the cells. Of keys that are gone for all who
+ * The records of some cells of one bucket's index at a version, in the order of the cells. Of keys that are gone for all who
  * can still read, the writer's scan tells the index: the next scan need not come by them again.
  *
  * @param at   the version, counted from the table's base

@@ -10,9 +10,11 @@ package io.bucketstate.table
  *  2. [[find]] gives the record of a key that is there at [[version]], with all its values, and null for one
  *     that is not; families it does not know have no keys.
  *  3. [[scan]] hands out, of one bucket, what makes an empty bucket hold just the keys that `find` finds.
- *  4. [[keyCount]] is the number of keys that all buckets of a family hold together.
- *  5. Any thread may ask, several at a time; who asks may have to wait for storage.
- *  6. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
+ *  4. [[range]] hands out, of one bucket, the first records by the bytes of their keys that `find` finds between two
+ *     keys, ascending.
+ *  5. [[keyCount]] is the number of keys that all buckets of a family hold together.
+ *  6. Any thread may ask, several at a time; who asks may have to wait for storage.
+ *  7. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
  *     anything else where it will not.
  */
 trait ColdState {
@@ -31,4 +33,20 @@ trait ColdState {
 
   /** Hands out what a bucket holds, as changes to an empty bucket, oldest first. */
   def scan(family: Int, bucket: Int, sink: RecordSink): Unit
+
+  /**
+   * Hands out records of a bucket.
+   *
+   * @param from  the first key wanted, null for the first of all
+   * @param until the first key that is not, null for no bound
+   * @param most  records
+   */
+  def range(
+      family: Int,
+      bucket: Int,
+      from: Array[Byte],
+      until: Array[Byte],
+      most: Int,
+      sink: Array[Byte] => Unit
+  ): Unit
 }

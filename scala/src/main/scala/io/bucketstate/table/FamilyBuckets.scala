@@ -11,7 +11,7 @@ import io.bucketstate.bucket.BucketAssigner
 private[table] final class FamilyBuckets(
     spec: FamilySpec,
     assigner: BucketAssigner,
-    index: FamilyIndex,
+    newIndex: () => FamilyIndex,
     cold: FamilyCold,
     floor: Floor,
     loading: TableLoading
@@ -37,7 +37,7 @@ private[table] final class FamilyBuckets(
   // Where keys were removed since the cold part, a bucket without keys is not one without a past.
   if (initialKeys == 0 && loading.loader.cold.forall(_.keyCount(spec.id) == 0)) {
     (0 until numBuckets).foreach(n =>
-      buckets.setPlain(n, new Bucket(index, isTimed = spec.expiry.isDefined))
+      buckets.setPlain(n, new Bucket(newIndex, isTimed = spec.expiry.isDefined))
     )
     missing.set(0)
   }
@@ -77,7 +77,7 @@ private[table] final class FamilyBuckets(
   /** The bucket, loaded if need be. */
   def touched(number: Int): Bucket = {
     val there = buckets.getAcquire(number)
-    if (there != null) there else loading.touching(fetch(number, mustBeWhole || areSmall))
+    if (there != null) there else loading.touching(fetched(number))
   }
 
   /** Sees to it that a bucket is in memory; true if it was not. Throws what the storage throws. */
@@ -87,13 +87,14 @@ private[table] final class FamilyBuckets(
     wasMissing
   }
 
-  /** The same for one bucket, or for all if there is none of that number; somebody waits for them. */
-  def loadFor(number: Int): Unit =
+  /** All buckets, those that are not in memory loaded at once: somebody waits for them. */
+  def allTouched: Seq[Bucket] = {
     if (!isLoaded) {
-      if (number >= 0) loading.telling(load(number))
-      else loading.all { number => load(number); () }
+      loading.all { number => if (loaded(number) == null) fetched(number); () }
       loading.use()
     }
+    (0 until numBuckets).map(touched)
+  }
 
   /**
    * The record of a key whose bucket is not in memory, if it is the first that is asked for: it is looked up in
@@ -129,15 +130,19 @@ private[table] final class FamilyBuckets(
     bytes
   }
 
-  /** Without an index, and with one value for each key, buckets need not be loaded whole. */
-  private def mustBeWhole: Boolean =
-    index != null || spec.multiValued || loading.loader.cold.isEmpty
+  /** With one value for each key buckets need not be loaded whole. */
+  private def mustBeWhole: Boolean = spec.multiValued || loading.loader.cold.isEmpty
+
+  /** Of a family that is scanned by parts of keys, filters say nothing: each scan would have to ask all runs. */
+  private def isWorthIt: Boolean = if (newIndex != null) hasRoom else areSmall
 
   /** Where there is no room for all that is not there, it would only be loaded to leave again. */
   def hasRoom: Boolean = loading.hasRoom(bytesOf(missing.get + notWhole))
 
   /** Whether a bucket is loaded about as quickly as a few keys of it are looked up. */
   private def areSmall: Boolean = bytesOf(1) <= FamilyBuckets.SmallBytes && hasRoom
+
+  private def fetched(number: Int): Bucket = fetch(number, mustBeWhole || isWorthIt)
 
   private def bytesOf(buckets: Int): Long =
     (floor.wholeBytes.toDouble * buckets / numBuckets).toLong
@@ -147,14 +152,9 @@ private[table] final class FamilyBuckets(
     if (there != null) there
     else {
       loading.requireSound()
-      val filling = new BucketFilling(number, spec, assigner, index, initialTimes, whole)
+      val filling = new BucketFilling(number, spec, assigner, newIndex, initialTimes, whole)
       loading.guarded {
-        try fill(number, filling, whole)
-        catch {
-          case failure: Throwable =>
-            filling.discard()
-            throw failure
-        }
+        fill(number, filling, whole)
         if (whole) loadedKeys.addAndGet(filling.keys) else areCounted = false
         // Everybody adds before counting down, so the last one sees all keys.
         if (missing.decrementAndGet() == 0) {

@@ -51,16 +51,20 @@ private[table] final class FamilyCold(
     taken.foreachRecord(use)
   }
 
-  /** A bucket as the cold part has it, and the floor that it is of. Any thread. */
-  def bucketAtFloor(number: Int): FilledBucket = asking { cold =>
-    val filling = new BucketFilling(number, spec, assigner, index = null, times = null)
+  /**
+   * A bucket as the cold part has it, and the floor that it is of. Any thread.
+   *
+   * @param newIndex makes its index, null if it needs none
+   */
+  def bucketAtFloor(number: Int, newIndex: () => FamilyIndex): FilledBucket = asking { cold =>
+    val filling = new BucketFilling(number, spec, assigner, newIndex, times = null)
     cold.scan(spec.id, number, filling)
     new FilledBucket(cold.version, filling.bucket)
   }
 
   /** A bucket as the cold part has it, without the keys of some slots. */
   def bucketWithout(number: Int, decided: Iterable[AnyRef]): Bucket = {
-    val rest = bucketAtFloor(number).bucket
+    val rest = bucketAtFloor(number, newIndex = null).bucket
     val key = new RecordBuffer(assigner)
     decided.foreach { slot =>
       key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
@@ -68,6 +72,33 @@ private[table] final class FamilyCold(
       if (i >= 0) rest.free(i)
     }
     rest
+  }
+
+  /**
+   * What the cold part has of a bucket between two keys, ascending, at most so much, each record as `known` turns it
+   * into what memory knows of its key. Any thread.
+   */
+  def range(
+      number: Int,
+      from: Array[Byte],
+      until: Array[Byte],
+      most: Int,
+      known: Array[Byte] => AnyRef
+  ): Array[AnyRef] = {
+    val found = mutable.ArrayBuffer.empty[AnyRef]
+    var isOfNow = false
+    // The writer frees what only a higher floor makes needless after it has published that: so if there is none yet,
+    // memory had all that is newer.
+    while (!isOfNow) {
+      found.clear()
+      val version = asking { cold =>
+        cold.range(spec.id, number, from, until, most, record => { found += record; () })
+        cold.version
+      }
+      found.mapInPlace(record => known(record.asInstanceOf[Array[Byte]]))
+      isOfNow = floor.version == version
+    }
+    found.toArray
   }
 
   /** The cold part still has the key of this removal: its entry stays until the floor has passed it. */

@@ -3,11 +3,10 @@ package io.bucketstate.table
 import java.util.{Iterator => JIterator}
 
 /**
- * Finds keys of a family by a part of them. It holds the very cells that the buckets hold: it says which
+ * Finds keys of a bucket by a part of them. It holds the very cells that the bucket's slots hold: it says which
  * keys may exist, the cells say what they hold at a version.
  *
- * Threads: one writer (while buckets are loaded, one for each bucket), any readers. Scans are weakly
- * consistent, which is what a scan during changes needs.
+ * Threads: one writer, any readers. Scans are weakly consistent, which is what a scan during changes needs.
  */
 private[table] trait FamilyIndex {
 
@@ -23,8 +22,14 @@ private[table] trait FamilyIndex {
   /** A scan found a key gone for all who can still read; `seen` is what its cell held. Any thread. */
   def unlink(cell: Cell, seen: AnyRef): Unit
 
+  /** Whether there are no keys. */
+  def isEmpty: Boolean
+
   /** Cells of keys that start with `prefix`. */
   def prefixed(prefix: Array[Byte]): JIterator[Cell]
+
+  /** The same, ascending; what comes to be there meanwhile may be missing. */
+  def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell]
 
   /** Cells of keys not below `from` and below `until`, ascending; null is no bound. */
   def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell]

@@ -1,7 +1,5 @@
 package io.bucketstate.table
 
-import java.util.{Iterator => JIterator}
-
 import io.bucketstate.bucket.BucketAssigner
 
 /** [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote. */
@@ -17,14 +15,15 @@ private[table] final class FamilyTable(
   import Slots._
 
   private[this] val multiValued = spec.multiValued
-  private[this] val index: FamilyIndex = spec.scans match {
+  private[this] val newIndex: () => FamilyIndex = spec.scans match {
     case Scans.Nothing  => null
-    case Scans.Prefixes => new PrefixIndex(spec.bucketKey, assigner)
-    case Scans.Ranges   => new OrderedIndex
+    case Scans.Prefixes => () => new PrefixIndex(spec.bucketKey, assigner)
+    case Scans.Ranges   => () => new OrderedIndex
   }
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
-  private[this] val buckets = new FamilyBuckets(spec, assigner, index, cold, floor, loading)
-  private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor)
+  private[this] val buckets = new FamilyBuckets(spec, assigner, newIndex, cold, floor, loading)
+  private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor, newIndex)
+  private[this] val scanning = new FamilyScans(spec, assigner, buckets, cold, versions)
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
     spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
@@ -223,14 +222,12 @@ private[table] final class FamilyTable(
 
   override def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
     requireIndex()
-    buckets.loadFor(spec.bucketKey.ofPrefix(prefix, assigner))
-    scan(index.prefixed(prefix), at)
+    scanning.prefixed(prefix, at)
   }
 
   override def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan = {
     requireIndex()
-    buckets.loadFor(spec.bucketKey.ofRange(from, until, assigner))
-    scan(index.ranged(from, until), at)
+    scanning.ranged(from, until, at)
   }
 
   override def removeRange(from: Array[Byte], until: Array[Byte]): Unit = {
@@ -241,13 +238,8 @@ private[table] final class FamilyTable(
     }
   }
 
-  private def requireIndex(): Unit = if (index == null) {
+  private def requireIndex(): Unit = if (newIndex == null) {
     throw new IllegalStateException(s"column family ${spec.name} has no index to scan by")
-  }
-
-  private def scan(cells: JIterator[Cell], at: Long): RecordScan = {
-    val gone = if (at > versions.newest) versions.relative(versions.oldest) else -1
-    new CellScan(index, cells, versions.relative(at), gone).begun()
   }
 
   override def isResident: Boolean = buckets.isResident
@@ -256,14 +248,14 @@ private[table] final class FamilyTable(
 
   override def load(bucket: Int): Boolean = buckets.load(bucket)
 
-  override def canFill: Boolean = canEvict && filling.isPossible
+  override def canFill: Boolean = filling.isPossible
 
-  override def fill(bucket: Int): Boolean = canEvict && filling.read(bucket)
+  override def fill(bucket: Int): Boolean = filling.read(bucket)
 
-  override val canEvict: Boolean = index == null
+  override def loadsWhole: Boolean = newIndex != null || multiValued
 
   override def evict(number: Int): Long = {
-    val bucket = if (canEvict && floor.canEvict) buckets.loaded(number) else null
+    val bucket = if (floor.canEvict) buckets.loaded(number) else null
     if (bucket == null) 0L
     else {
       val before = bucket.heap
@@ -282,7 +274,7 @@ private[table] final class FamilyTable(
     val bytes = bucket.heap
     val last = bucket.lastEviction
     val evictable =
-      if (!canEvict || !floor.canEvict) 0L
+      if (!floor.canEvict) 0L
       else if (last.floor == floor.rememberedAbove) bytes - last.heap
       else bytes
     val lastUse = versions.absolute(buckets.lastUse(number))
@@ -351,23 +343,20 @@ private[table] final class FamilyTable(
       // A removal that was kept may have been written over since.
       if (!entry.isKept)
         throw new IllegalStateException("a committed entry is not in its table")
-    } else if (entry.version <= rememberedAbove) settle(bucket, i, entry)
+    } else if (entry.version <= floor.rememberedAbove) settle(bucket, i, entry)
     else if (!entry.isRemoval) {
-      bucket.remember(entry, rememberedAbove)
+      bucket.remember(entry, floor.rememberedAbove)
       settle(bucket, i, entry)
     } else if (bucket.isWhole) {
       settle(bucket, i, entry)
       forgetBelow(entry)
-      bucket.remember(entry, rememberedAbove)
+      bucket.remember(entry, floor.rememberedAbove)
     } else {
       bucket.charge(-MergeChain.heap(entry.older, null))
       forgetBelow(entry)
       cold.keep(entry)
     }
   }
-
-  /** See [[Floor.rememberedAbove]]; nothing where it is of no use. */
-  private def rememberedAbove: Int = if (canEvict) floor.rememberedAbove else Int.MaxValue
 
   /** Nobody looks behind a removal that settles. */
   private def forgetBelow(removal: Entry): Unit = removal.older = null
@@ -411,9 +400,9 @@ private[table] final class FamilyTable(
       } else if (!bucket.isWhole) forgetIn(bucket, i, entry)
       else {
         bucket.free(i)
-        if (bucket.mayForget(rememberedAbove)) {
+        if (bucket.mayForget(floor.rememberedAbove)) {
           val removal = removalOf(entry, versions.relative(versions.oldest))
-          bucket.remember(removal, rememberedAbove)
+          bucket.remember(removal, floor.rememberedAbove)
         }
       }
     }
@@ -456,8 +445,5 @@ private[table] final class FamilyTable(
     new Entry(written.hash, written.bucket, version, key, true, false, null)
   }
 
-  def memoryBytes: Long = {
-    val indexed = if (index == null) 0L else index.heap(keys)
-    buckets.heap + indexed + changes.heap
-  }
+  def memoryBytes: Long = buckets.heap + changes.heap
 }

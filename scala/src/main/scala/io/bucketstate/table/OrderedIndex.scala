@@ -1,7 +1,7 @@
 package io.bucketstate.table
 
 import java.util.concurrent.ConcurrentSkipListMap
-import java.util.{Arrays => JArrays, Collections, Iterator => JIterator}
+import java.util.{Collections, Iterator => JIterator}
 
 /** Keys in byte order (unsigned, lexicographic). */
 private[table] final class OrderedIndex extends FamilyIndex {
@@ -29,12 +29,16 @@ private[table] final class OrderedIndex extends FamilyIndex {
     ()
   }
 
-  override def prefixed(prefix: Array[Byte]): JIterator[Cell] = ranged(prefix, afterPrefix(prefix))
+  override def isEmpty: Boolean = cells.isEmpty
+
+  override def prefixed(prefix: Array[Byte]): JIterator[Cell] =
+    ranged(prefix, KeyRange.afterPrefix(prefix))
+
+  override def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell] = prefixed(prefix)
 
   override def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell] =
-    if (from != null && until != null && JArrays.compareUnsigned(from, until) >= 0) {
-      Collections.emptyIterator()
-    } else {
+    if (KeyRange.isEmpty(from, until)) Collections.emptyIterator()
+    else {
       val some =
         if (from == null && until == null) cells
         else if (from == null) cells.headMap(bound(until), false)
@@ -52,16 +56,4 @@ private object OrderedIndex {
   private final val KeyHeap = 64L
 
   private def bound(key: Array[Byte]): Cell = new Cell(Record.of(key, Array.emptyByteArray))
-
-  /** What comes first behind all that starts with `prefix`; null if nothing does. */
-  private def afterPrefix(prefix: Array[Byte]): Array[Byte] = {
-    var length = prefix.length
-    while (length > 0 && prefix(length - 1) == -1) length -= 1
-    if (length == 0) null
-    else {
-      val bound = JArrays.copyOf(prefix, length)
-      bound(length - 1) = (bound(length - 1) + 1).toByte
-      bound
-    }
-  }
 }

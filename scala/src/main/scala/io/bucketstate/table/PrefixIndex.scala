@@ -2,15 +2,13 @@ package io.bucketstate.table
 
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicReferenceArray
-import java.util.{Arrays, Collections, Iterator => JIterator, NoSuchElementException}
+import java.util.{ArrayList, Arrays, Collections, Iterator => JIterator, NoSuchElementException}
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 
 /**
  * Keys by their prefix, in no order: what Spark's `PrefixKeyScanStateEncoder` asks for. A scan is one
  * lookup and then touches its own keys only. (HDFSBackedStateStoreProvider finds prefixes by hash, too.)
- *
- * All keys of a prefix share a bucket, so it is one thread at a time that adds them.
  */
 private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAssigner)
     extends FamilyIndex {
@@ -38,6 +36,15 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
   override def unlink(cell: Cell, seen: AnyRef): Unit = ()
 
   override def relink(cell: Cell): Unit = ()
+
+  override def isEmpty: Boolean = prefixes.isEmpty
+
+  override def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell] = {
+    val cells = new ArrayList[Cell]
+    prefixed(prefix).forEachRemaining(cell => { cells.add(cell); () })
+    Collections.sort(cells)
+    cells.iterator()
+  }
 
   override def prefixed(prefix: Array[Byte]): JIterator[Cell] =
     prefixes.get(prefixOf(new Cell(Record.of(prefix, Array.emptyByteArray)))) match {

@@ -13,6 +13,7 @@ import java.util.Arrays
  * vectorised comparison and no decoding.
  */
 object Record {
+  private final val LongBytes = 8
 
   /** Bytes that `varint(n)` takes, 1 to 5. */
   def varintSize(n: Int): Int =
@@ -54,6 +55,23 @@ object Record {
     }
     i + 1 + (length | (source(i) << shift))
   }
+
+  /** The 8 bytes of the key behind the first `skipped`; a key that has less counts as followed by zeros. */
+  def leadingBytes(record: Array[Byte], skipped: Int): Long = {
+    val from = keyStart(record) + skipped
+    val bytes = Math.min(LongBytes, keyEnd(record) - from)
+    var lead = 0L
+    var i = 0
+    while (i < bytes) {
+      lead = (lead << 8) | (record(from + i) & 0xffL)
+      i += 1
+    }
+    if (bytes == 0) 0L else lead << (8 * (LongBytes - bytes))
+  }
+
+  /** Puts records in the byte order of their keys, unsigned and lexicographic. */
+  def compareKeys(a: Array[Byte], b: Array[Byte]): Int =
+    Arrays.compareUnsigned(a, keyStart(a), keyEnd(a), b, keyStart(b), keyEnd(b))
 
   /** A record from a key and a value; a tombstone's record has an empty value. */
   def of(key: Array[Byte], value: Array[Byte]): Array[Byte] = {

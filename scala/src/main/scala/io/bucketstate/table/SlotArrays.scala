@@ -9,11 +9,13 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  * @param isWhole whether every key that exists is here; if not, the cold part has to be asked for those that are
  *                not. A key that is here is known at every version that can be read.
  * @param isTimed whether records expire
+ * @param index   leads to the same keys; null where nothing is scanned by a part of its keys
  */
 private[table] final class SlotArrays(
     val capacity: Int,
     val isWhole: Boolean,
-    isTimed: Boolean = false
+    isTimed: Boolean = false,
+    val index: FamilyIndex = null
 ) extends AtomicIntegerArray(capacity) {
   import SlotArrays._
 
@@ -28,14 +30,17 @@ private[table] final class SlotArrays(
    */
   val starts: Array[Int] = if (isTimed) Array.fill(capacity)(NoStart) else null
 
+  /** What a slot leads to, null if it is empty: where there is an index, slots hold cells. */
+  def content(slot: AnyRef): AnyRef =
+    if (index == null || slot == null) slot else slot.asInstanceOf[Cell].content
+
   /** Slots that may be in use: at most 4 in 5, so a probe always ends. */
   val limit: Int = if (capacity == 1) 0 else (capacity * 4L / 5).toInt
 
   /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
   def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
 
-  /** Puts in a key that is not there, while nobody else sees these arrays. */
-  def place(hash: Int, slot: AnyRef): Unit = place(hash, slot, 0)
+  private def place(hash: Int, slot: AnyRef): Unit = place(hash, slot, 0)
 
   /** @param start see [[starts]] */
   private def place(hash: Int, slot: AnyRef, start: Int): Unit = {
@@ -65,12 +70,27 @@ private[table] final class SlotArrays(
     }
   }
 
-  /** Whether there is a slot with the key of a record, in a family without an index. Writer only. */
+  /** Puts in what a slot of other arrays leads to, with a cell of its own: the others' index goes on with theirs. */
+  def placeAnew(others: SlotArrays, from: Int): Unit =
+    if (index == null) placeFrom(others, from)
+    else
+      placeInIndex(others.hashes.getPlain(from), others.content(others.slots.getPlain(from)))
+
+  /** Puts in what leads to a key that is not there, while nobody else sees these arrays. */
+  def placeInIndex(hash: Int, content: AnyRef): Unit =
+    if (index == null) place(hash, content)
+    else {
+      val cell = new Cell(content)
+      place(hash, cell)
+      index.add(cell)
+    }
+
+  /** Whether there is a slot with the key of a record. Writer only. */
   def holdsKeyOf(hash: Int, record: Array[Byte]): Boolean = {
     var i = firstIndex(hash)
     var h = hashes.getPlain(i)
     while (h != Empty) {
-      if (h == hash && isOfSameKey(Slots.recordOf(slots.getPlain(i)), record)) return true
+      if (h == hash && isOfSameKey(Slots.recordOf(content(slots.getPlain(i))), record)) return true
       i += 1
       if (i == capacity) i = 0
       h = hashes.getPlain(i)
@@ -101,7 +121,10 @@ private[table] object SlotArrays {
   def fitting(keys: Int): Int = Math.max(FirstCapacity, (keys * 5L / 2).toInt)
 
   /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
-  def empty(isWhole: Boolean): SlotArrays = if (isWhole) EmptyWhole else EmptyCold
+  def empty(isWhole: Boolean, index: FamilyIndex): SlotArrays =
+    if (index != null) new SlotArrays(1, isWhole, index = index)
+    else if (isWhole) EmptyWhole
+    else EmptyCold
 
   private val EmptyWhole = new SlotArrays(1, isWhole = true)
   private val EmptyCold = new SlotArrays(1, isWhole = false)

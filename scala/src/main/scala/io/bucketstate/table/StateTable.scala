@@ -43,7 +43,8 @@ trait FamilyState {
 
   /**
    * The records whose key starts with `prefix` at a version: in byte order of their keys where the family
-   * serves ranges, else in no order.
+   * serves ranges, else perhaps in no order. Where a part of a key decides its bucket, the prefix is all of such a part,
+   * and none of them starts with another, as Spark's encoders see to.
    */
   def prefixed(prefix: Array[Byte], at: Long): RecordScan
 
@@ -86,13 +87,15 @@ trait FamilyState {
    */
   def fill(bucket: Int): Boolean
 
-  /** Whether buckets of this family need not be whole. */
-  def canEvict: Boolean
+  /**
+   * Whether its buckets are loaded whole at once where there is room, because to look up what is asked for would take
+   * longer.
+   */
+  def loadsWhole: Boolean
 
   /**
    * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at
-   * any version. What has not settled stays, see [[StateTable.settle]]. Does nothing in a family that cannot, or
-   * without a cold part. O(keys of the bucket). The writer's.
+   * any version. What has not settled stays, see [[StateTable.settle]]. Does nothing without a cold part. O(keys of the bucket). The writer's.
    *
    * @return bytes of heap that are free now; less than 0 where there was hardly anything to let go of
    */

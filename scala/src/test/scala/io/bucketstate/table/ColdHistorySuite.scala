@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import java.nio.{ByteBuffer, ByteOrder}
+
 import scala.collection.mutable
 import scala.util.Random
 
@@ -15,6 +17,7 @@ import io.bucketstate.testkit.{ChanceOfRoom, Changes, MapCold, TextRecords}
  * not name it any more.
  */
 class ColdHistorySuite extends AnyFunSuite {
+  import ColdHistorySuite._
 
   private type Model = Map[String, String]
 
@@ -30,14 +33,26 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
   for {
+    layout <- Seq(Layout.Ranges, Layout.Prefixes)
+    (name, policy) <- Seq("now and then" -> 8, "after each step" -> 0)
+    keys <- Seq(8, 300)
+    lists <- Seq(false, true)
+    seed <- 1 to 6
+  }
+    test(s"random histories, evicting $name: ${layout.scans}, $keys keys, lists $lists, $seed") {
+      new History(4, keys, policy, lists, new Random(seed.toLong), layout = layout).run(3000)
+    }
+
+  for {
+    layout <- Seq(Layout.Nothing, Layout.Ranges, Layout.Prefixes)
     (name, policy) <- Seq("seldom" -> 1, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
     seed <- 1 to 6
   }
-    test(s"random histories after a restart, evicting $name: $keys keys, lists $lists, $seed") {
+    test(s"random histories after a restart, ${layout.scans}, evicting $name: $keys keys, lists $lists, $seed") {
       val random = new Random(seed.toLong)
-      new History(4, keys, policy, lists, random, isRestarted = true).run(2000)
+      new History(4, keys, policy, lists, random, isRestarted = true, layout).run(2000)
     }
 
   /** The changes since a cold part, as the files after a manifest have them. */
@@ -45,13 +60,14 @@ class ColdHistorySuite extends AnyFunSuite {
       override val cold: Option[MapCold],
       written: Map[String, Option[String]],
       keys: Long,
-      assigner: BucketAssigner
+      assigner: BucketAssigner,
+      bucketKey: BucketKey
   ) extends BucketLoader {
     override def keyCount(family: Int): Long = keys
     override def times(family: Int): Option[TimeBuckets] = None
 
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
-      written.filter(c => TextRecords.key(c._1, assigner).bucket == bucket).foreach {
+      written.filter(c => TextRecords.key(c._1, assigner, bucketKey).bucket == bucket).foreach {
         case (key, value) =>
           // A key that was put and removed again is removed without having been there.
           if (value.isEmpty && key.hashCode % 2 == 0) sink(record(key, "for now"), RecordOp.Put)
@@ -85,7 +101,8 @@ class ColdHistorySuite extends AnyFunSuite {
       evicting: Int,
       multiValued: Boolean,
       random: Random,
-      isRestarted: Boolean = false
+      isRestarted: Boolean = false,
+      layout: Layout = Layout.Nothing
   ) {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
@@ -102,16 +119,18 @@ class ColdHistorySuite extends AnyFunSuite {
     private val table =
       if (!isRestarted) new VersionedTable(assigner, base)
       else {
-        val cold = new MapCold(base - 2, before, assigner)
+        val cold = new MapCold(base - 2, before, assigner, layout.bucketKey)
         new VersionedTable(
           assigner,
           base,
-          new Tail(Some(cold), since, first.size.toLong, assigner),
+          new Tail(Some(cold), since, first.size.toLong, assigner, layout.bucketKey),
           host
         )
       }
     private val family =
-      table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued))
+      table.family(
+        FamilySpec(Changes.descriptor(0), layout.bucketKey, layout.scans, multiValued)
+      )
     private val models = mutable.Map[Long, Model](base -> first)
     private var open: Option[Model] = None
     private val announced = mutable.ArrayBuffer.empty[MapCold]
@@ -160,9 +179,10 @@ class ColdHistorySuite extends AnyFunSuite {
 
     private def kept: Int = (table.newest - table.oldest).toInt + 1
 
-    private def someKey(): String = "key-" + random.nextInt(keys)
+    private def someKey(): String = layout.key(random.nextInt(keys))
 
-    private def find(key: String): RecordBuffer = TextRecords.key(key, assigner)
+    private def find(key: String): RecordBuffer =
+      TextRecords.key(key, assigner, layout.bucketKey)
 
     private def begin(): Unit = {
       val wanted = table.newest - random.nextInt(4)
@@ -171,7 +191,7 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private def write(key: String, value: String): Unit = {
-      val buffer = TextRecords.record(key, value, assigner)
+      val buffer = TextRecords.record(key, value, assigner, layout.bucketKey)
       if (multiValued && random.nextInt(3) > 0) {
         family.merge(buffer)
         changed(key, Some(open.get.getOrElse(key, "") + value))
@@ -251,7 +271,7 @@ class ColdHistorySuite extends AnyFunSuite {
 
     private def announce(): Unit = {
       val version = Math.max(base, table.newest - random.nextInt(6))
-      val cold = new MapCold(version, models(version), assigner)
+      val cold = new MapCold(version, models(version), assigner, layout.bucketKey)
       if (table.advance(cold)) announced += cold
     }
 
@@ -264,11 +284,23 @@ class ColdHistorySuite extends AnyFunSuite {
 
     private def evictAll(): Unit = (0 until numBuckets).foreach(evict)
 
-    private def checkAll(version: Long): Unit =
+    private def checkAll(version: Long): Unit = {
       assert(pairsOf(family.records(version)) == models(version).toSeq.sorted, s"at $version")
+      check(somePart(), version, models(version))
+    }
 
-    private def checkOpen(): Unit =
+    private def checkOpen(): Unit = {
       assert(pairsOf(family.records(table.newest + 1)) == open.get.toSeq.sorted)
+      check(somePart(), table.newest + 1, open.get)
+    }
+
+    private def check(part: Part, at: Long, model: Model): Unit = {
+      val found = part.records(family, at).map(r => keyOf(r) -> valueOf(r)).toSeq
+      if (part.isOrdered) assert(found == found.sorted)
+      assert(found.sorted == model.filter(p => part.holds(p._1)).toSeq.sorted, s"a part at $at")
+    }
+
+    private def somePart(): Part = layout.part(() => someKey(), random)
 
     /** A scan at a version that stays readable, and goes on while the writer does. */
     private def beginScan(): Unit =
@@ -288,10 +320,11 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private abstract class Scan(at: Long) {
-      private val records = family.records(at)
+      private val part = somePart()
+      private val records = part.records(family, at)
       private val found = mutable.ArrayBuffer.empty[(String, String)]
 
-      def check(found: Seq[(String, String)]): Unit
+      def check(found: Seq[(String, String)], part: Part): Unit
 
       /** Whether it has come to its end. */
       def goOn(): Boolean = {
@@ -299,7 +332,10 @@ class ColdHistorySuite extends AnyFunSuite {
           val record = records.next()
           found += keyOf(record) -> valueOf(record)
         }
-        if (!records.hasNext) check(found.toSeq)
+        if (!records.hasNext) {
+          if (part.isOrdered) assert(found == found.sorted)
+          check(found.toSeq, part)
+        }
         !records.hasNext
       }
 
@@ -307,21 +343,85 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private final class HalfWay(val version: Long, model: Model) extends Scan(version) {
-      override def check(found: Seq[(String, String)]): Unit =
-        assert(found.sorted == model.toSeq.sorted, s"a long scan at $version")
+      override def check(found: Seq[(String, String)], part: Part): Unit = {
+        val wanted = model.filter(p => part.holds(p._1)).toSeq.sorted
+        assert(found.sorted == wanted, s"a long scan at $version")
+      }
     }
 
     /** Of the open version: what is not written meanwhile comes once and as it is. */
     private final class OwnScan(model: Model) extends Scan(table.newest + 1) {
       val touched: mutable.Set[String] = mutable.Set.empty[String]
-      override def check(found: Seq[(String, String)]): Unit = {
+      override def check(found: Seq[(String, String)], part: Part): Unit = {
         assert(found.map(_._1).distinct.size == found.size, "a key came twice")
         assert(
           found.filterNot(p => touched(p._1)).sorted == model.toSeq
-            .filterNot(p => touched(p._1))
+            .filter(p => part.holds(p._1) && !touched(p._1))
             .sorted
         )
       }
+    }
+  }
+}
+
+private object ColdHistorySuite {
+
+  /** Some of a family's records: how to get them, and which they are. */
+  final class Part(
+      val records: (FamilyState, Long) => RecordScan,
+      val holds: String => Boolean,
+      val isOrdered: Boolean
+  )
+
+  /** What keys look like, and how they are scanned. */
+  sealed abstract class Layout(val scans: Scans, val bucketKey: BucketKey) {
+    def key(n: Int): String
+
+    def part(someKey: () => String, random: Random): Part
+
+    protected val whole: Part = new Part(_.records(_), _ => true, isOrdered = false)
+  }
+
+  object Layout {
+    case object Nothing extends Layout(Scans.Nothing, BucketKey.Whole) {
+      override def key(n: Int): String = s"key-$n"
+      override def part(someKey: () => String, random: Random): Part = whole
+    }
+
+    case object Ranges extends Layout(Scans.Ranges, BucketKey.Whole) {
+      override def key(n: Int): String = s"key-$n"
+
+      override def part(someKey: () => String, random: Random): Part = random.nextInt(4) match {
+        case 0 => whole
+        case 1 =>
+          val prefix = someKey().dropRight(random.nextInt(3))
+          new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = true)
+        case _ =>
+          val (from, until) = (bound(someKey, random), bound(someKey, random))
+          new Part(
+            _.ranged(from.map(_.getBytes).orNull, until.map(_.getBytes).orNull, _),
+            key => from.forall(_ <= key) && until.forall(key < _),
+            isOrdered = true
+          )
+      }
+
+      private def bound(someKey: () => String, random: Random): Option[String] =
+        Option.when(random.nextInt(3) > 0)(someKey())
+    }
+
+    /** A length of five, as Spark's prefix encoder has it in front, a prefix so long, and the rest. */
+    case object Prefixes extends Layout(Scans.Prefixes, BucketKey.LengthPrefixed) {
+      private val length =
+        ByteBuffer.allocate(4).order(ByteOrder.nativeOrder).putInt(5).array.map(_.toChar).mkString
+
+      override def key(n: Int): String = s"${length}pre-${n % 7}:$n"
+
+      override def part(someKey: () => String, random: Random): Part =
+        if (random.nextInt(4) == 0) whole
+        else {
+          val prefix = someKey().take(9)
+          new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = false)
+        }
     }
   }
 }

@@ -134,6 +134,15 @@ private object ExpiryHistorySuite {
         if (buffer.bucket == bucket) sink(buffer.toRecord, RecordOp.Put)
       }
     }
+
+    override def range(
+        family: Int,
+        bucket: Int,
+        from: Array[Byte],
+        until: Array[Byte],
+        most: Int,
+        sink: Array[Byte] => Unit
+    ): Unit = throw new IllegalStateException("what expires is not scanned by parts of keys")
   }
 
   /** The changes since a cold part, as changelogs have them: also such as have expired since. */

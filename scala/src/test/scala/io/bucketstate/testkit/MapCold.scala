@@ -1,19 +1,20 @@
 package io.bucketstate.testkit
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp, RecordSink}
 
 /** A cold part with one family, number 0, of strings. Refuses to answer once it is closed. */
 final class MapCold(
     override val version: Long,
     content: Map[String, String],
-    assigner: BucketAssigner
+    assigner: BucketAssigner,
+    bucketKey: BucketKey = BucketKey.Whole
 ) extends ColdState {
   private val byKey = content.map { case (key, value) =>
     key -> Record.of(key.getBytes, value.getBytes)
   }
   private lazy val byBucket = byKey.groupBy { case (key, _) =>
-    TextRecords.key(key, assigner).bucket
+    TextRecords.key(key, assigner, bucketKey).bucket
   }
 
   /** Nobody may need it any more. */
@@ -42,4 +43,23 @@ final class MapCold(
           requireOpen()
           sink(record, RecordOp.Put)
         })
+
+  override def range(
+      family: Int,
+      bucket: Int,
+      from: Array[Byte],
+      until: Array[Byte],
+      most: Int,
+      sink: Array[Byte] => Unit
+  ): Unit = if (family == 0) {
+    requireOpen()
+    byBucket
+      .getOrElse(bucket, Map.empty)
+      .values
+      .filter(record => TextRecords.isBetween(record, from, until))
+      .toSeq
+      .sortWith(Record.compareKeys(_, _) < 0)
+      .take(most)
+      .foreach(sink)
+  }
 }

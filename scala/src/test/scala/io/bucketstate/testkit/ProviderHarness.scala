@@ -20,13 +20,16 @@ import io.bucketstate.table.Expiry
 /**
  * Drives a provider as Spark does, through its public doors only: keys are (long, string), values
  * (long, binary). One harness is one checkpoint folder; `provider()` is one executor's provider for it.
+ *
+ * @param always settings of every provider
  */
 final class ProviderHarness(
     val folder: Path,
     keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
     hadoop: Configuration => Unit = _ => (),
     families: Boolean = false,
-    valueSchema: StructType = ProviderHarness.ValueSchema
+    valueSchema: StructType = ProviderHarness.ValueSchema,
+    always: Seq[(String, String)] = Nil
 ) {
   import ProviderHarness._
 
@@ -38,7 +41,7 @@ final class ProviderHarness(
   def provider(settings: (String, String)*): StateStoreProvider = {
     val conf = new SQLConf
     conf.setConfString("spark.sql.streaming.stateStore.providerClass", ProviderClass)
-    settings.foreach { case (key, value) => conf.setConfString(key, value) }
+    (always ++ settings).foreach { case (key, value) => conf.setConfString(key, value) }
     val hadoopConf = new Configuration(false)
     hadoop(hadoopConf)
     val made = StateStoreProvider.createAndInit(
@@ -115,13 +118,23 @@ object ProviderHarness {
     ours
   }
 
-  def withHarness[A](body: ProviderHarness => A): A = withFolder(f => body(new ProviderHarness(f)))
+  def withHarness[A](body: ProviderHarness => A): A = withHarness(Nil)(body)
+
+  def withHarness[A](always: Seq[(String, String)])(body: ProviderHarness => A): A =
+    withFolder(f => body(new ProviderHarness(f, always = always)))
 
   /** With a checkpoint that is reached through Spark's file manager, as on an object store, and may fail. */
   def withFaults[A](body: (ProviderHarness, FaultyFileManager.Script) => A): A =
+    withFaults(Nil)(body)
+
+  def withFaults[A](
+      always: Seq[(String, String)]
+  )(body: (ProviderHarness, FaultyFileManager.Script) => A): A =
     withFolder { folder =>
       FaultyFileManager.script(folder) { script =>
-        body(new ProviderHarness(folder, hadoop = FaultyFileManager.configure), script)
+        val harness =
+          new ProviderHarness(folder, hadoop = FaultyFileManager.configure, always = always)
+        body(harness, script)
       }
     }
 

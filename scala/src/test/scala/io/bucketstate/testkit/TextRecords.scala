@@ -1,6 +1,7 @@
 package io.bucketstate.testkit
 
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.table.{Record, RecordBuffer}
@@ -9,15 +10,24 @@ import io.bucketstate.table.{Record, RecordBuffer}
 object TextRecords {
 
   /** A key, in a buffer of its own. */
-  def key(text: String, assigner: BucketAssigner): RecordBuffer = {
+  def key(
+      text: String,
+      assigner: BucketAssigner,
+      bucketKey: BucketKey = BucketKey.Whole
+  ): RecordBuffer = {
     val buffer = new RecordBuffer(assigner)
-    buffer.key(text.getBytes(UTF_8), BucketKey.Whole)
+    buffer.key(text.getBytes(UTF_8), bucketKey)
     buffer
   }
 
   /** A key with its value, in a buffer of its own. */
-  def record(text: String, value: String, assigner: BucketAssigner): RecordBuffer = {
-    val buffer = key(text, assigner)
+  def record(
+      text: String,
+      value: String,
+      assigner: BucketAssigner,
+      bucketKey: BucketKey = BucketKey.Whole
+  ): RecordBuffer = {
+    val buffer = key(text, assigner, bucketKey)
     val bytes = value.getBytes(UTF_8)
     System.arraycopy(bytes, 0, buffer.valueSpace(bytes.length), buffer.keyEnd, bytes.length)
     buffer.valueDone(buffer.keyEnd + bytes.length)
@@ -32,6 +42,13 @@ object TextRecords {
   def valueOf(record: Array[Byte]): String = {
     val start = Record.keyEnd(record)
     new String(record, start, record.length - start, UTF_8)
+  }
+
+  /** Whether a record's key is not below `from` and below `until`, null for no such bound. */
+  def isBetween(record: Array[Byte], from: Array[Byte], until: Array[Byte]): Boolean = {
+    val key = record.slice(Record.keyStart(record), Record.keyEnd(record))
+    (from == null || Arrays.compareUnsigned(key, from) >= 0) &&
+    (until == null || Arrays.compareUnsigned(key, until) < 0)
   }
 
   /** What a scan gives, in order of the keys. */

@@ -57,6 +57,24 @@ final class ManifestState(
     }
   }
 
+  override def range(
+      family: Int,
+      bucket: Int,
+      from: Array[Byte],
+      until: Array[Byte],
+      most: Int,
+      sink: Array[Byte] => Unit
+  ): Unit = if (!files.isEmpty) noting {
+    val records = expired.dropped(readers().range(files, family, bucket, from, until))
+    try {
+      var left = most
+      while (left > 0 && records.advance()) {
+        sink(records.record)
+        left -= 1
+      }
+    } finally records.close()
+  }
+
   private def noting[A](read: => A): A =
     try read
     catch {

@@ -32,20 +32,11 @@ object RecordCursor {
   private[checkpoint] def compare(a: RecordCursor, b: RecordCursor): Int =
     if (a.family != b.family) Integer.compare(a.family, b.family)
     else if (a.bucket != b.bucket) Integer.compare(a.bucket, b.bucket)
-    else compareKeys(a.record, b.record)
+    else Record.compareKeys(a.record, b.record)
 
   /** Whether two records are of the same key: their lengths in front make one comparison do. */
   private[checkpoint] def hasKeyOf(a: Array[Byte], b: Array[Byte]): Boolean = {
     val end = Record.keyEnd(a)
     b.length >= end && Arrays.equals(a, 0, end, b, 0, end)
   }
-
-  private[checkpoint] def compareKeys(a: Array[Byte], b: Array[Byte]): Int = Arrays.compareUnsigned(
-    a,
-    Record.keyStart(a),
-    Record.keyEnd(a),
-    b,
-    Record.keyStart(b),
-    Record.keyEnd(b)
-  )
 }

@@ -18,7 +18,7 @@ private[checkpoint] final class RecordOrder {
   private[this] var numbers = new Array[Long](0)
   private[this] var records: Array[Array[Byte]] = _
   private[this] val byKey: Comparator[Integer] = (a, b) => {
-    val order = RecordCursor.compareKeys(records(a), records(b))
+    val order = Record.compareKeys(records(a), records(b))
     if (order != 0) order else Integer.compare(a, b)
   }
 
@@ -31,7 +31,7 @@ private[checkpoint] final class RecordOrder {
     var i = 0
     while (i < count) {
       // Flipping the sign bit makes signed numbers sort as unsigned ones do.
-      val lead = (leadingBytes(all(i), shared) ^ Long.MinValue) >> indexBits << indexBits
+      val lead = (Record.leadingBytes(all(i), shared) ^ Long.MinValue) >> indexBits << indexBits
       numbers(i) = lead | i.toLong
       i += 1
     }
@@ -64,7 +64,7 @@ private[checkpoint] final class RecordOrder {
     while (i < until) {
       val moved = order(i)
       var at = i
-      while (at > from && RecordCursor.compareKeys(records(order(at - 1)), records(moved)) > 0) {
+      while (at > from && Record.compareKeys(records(order(at - 1)), records(moved)) > 0) {
         order(at) = order(at - 1)
         at -= 1
       }
@@ -101,21 +101,6 @@ private[checkpoint] final class RecordOrder {
 }
 
 private[records] object RecordOrder {
-  private final val LongBytes = 8
-
   /** As many as snapshots usually have versions: for more, n log n is worth its boxes. */
   private final val FewEqual = 16
-
-  /** The 8 bytes of the key behind the first `skipped`; a key that has less counts as followed by zeros. */
-  def leadingBytes(record: Array[Byte], skipped: Int): Long = {
-    val from = Record.keyStart(record) + skipped
-    val bytes = math.min(LongBytes, Record.keyEnd(record) - from)
-    var lead = 0L
-    var i = 0
-    while (i < bytes) {
-      lead = (lead << 8) | (record(from + i) & 0xffL)
-      i += 1
-    }
-    if (bytes == 0) 0L else lead << (8 * (LongBytes - bytes))
-  }
 }

@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.records
 
 import io.bucketstate.checkpoint.io.Closing
-import io.bucketstate.table.RecordOp
+import io.bucketstate.table.{Record, RecordOp}
 
 /**
  * Several cursors as one: of each key the record of the newest that has it, with what that appends to.
@@ -99,7 +99,7 @@ final class RunMerge(newestFirst: Seq[RecordCursor], dropRemovals: Boolean) exte
     if (more) {
       val record = cursor.record
       places(i) = (cursor.family.toLong << 32) | (cursor.bucket & 0xffffffffL)
-      leads(i) = RecordOrder.leadingBytes(record, 0)
+      leads(i) = Record.leadingBytes(record, 0)
       records(i) = record
       ops(i) = cursor.op
     } else records(i) = null
@@ -160,5 +160,5 @@ final class RunMerge(newestFirst: Seq[RecordCursor], dropRemovals: Boolean) exte
   private def order(a: Int, b: Int): Int =
     if (places(a) != places(b)) java.lang.Long.compare(places(a), places(b))
     else if (leads(a) != leads(b)) java.lang.Long.compareUnsigned(leads(a), leads(b))
-    else RecordCursor.compareKeys(records(a), records(b))
+    else Record.compareKeys(records(a), records(b))
 }

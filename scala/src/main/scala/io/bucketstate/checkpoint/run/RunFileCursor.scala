@@ -7,15 +7,15 @@ import io.bucketstate.checkpoint.records.RecordCursor
  * Walks over a file's entries. Reads nothing, not even the index, before it is asked for the first one. For
  * one thread.
  *
- * @param first    the first prefix wanted, as an unsigned number
- * @param last     the last one wanted
+ * @param first    the first key wanted, as files of runs have it
+ * @param last     the last prefix wanted, as an unsigned number
  * @param expected how many entries there must be, or -1 if that is not known
  * @param onClose  called once: until then the file must stay open
  */
 private[run] final class RunFileCursor(
     blocks: SstBlocks,
     index: () => SstIndex,
-    first: Int,
+    first: Array[Byte],
     last: Int,
     expected: Long,
     damage: Damage,
@@ -62,19 +62,19 @@ private[run] final class RunFileCursor(
 
   /** To the next entry that is not before the first wanted. */
   private def toNext(): Boolean = {
+    var found = false
     if (scan == null) {
-      scan = new SstScan(blocks, damage.guard("index")(index().from(seekKey(first))), last)
+      scan = new SstScan(blocks, damage.guard("index")(index().from(first)), last)
       openNext()
+      // Only the first block can have others before it.
+      found = entries != null && entries.seek(first, TrailerLength)
     }
-    var looking = true
-    while (looking && entries != null)
-      if (!entries.advance()) openNext()
-      else {
-        readPrefix()
-        // Only the first block can have others before it.
-        looking = Integer.compareUnsigned(prefixNow, first) < 0
-      }
-    entries != null
+    while (!found && entries != null) {
+      found = entries.advance()
+      if (!found) openNext()
+    }
+    if (found) readPrefix()
+    found
   }
 
   private def openNext(): Unit = {

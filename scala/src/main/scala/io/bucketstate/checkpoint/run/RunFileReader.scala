@@ -34,13 +34,21 @@ private[checkpoint] final class RunFileReader private (
   @volatile private[this] var filterIsWanted = false
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
-  def scanAll(): RecordCursor = cursor(0, -1, entries)
+  def scanAll(): RecordCursor = cursor(RunFormat.seekKey(0), -1, entries)
 
   /** What the file has of these buckets. */
   def scan(span: BucketSpan): RecordCursor = {
     val first = RunFormat.prefix(span.family, span.first)
-    cursor(first, RunFormat.prefix(span.family, span.last), -1)
+    scan(RunFormat.seekKey(first), RunFormat.prefix(span.family, span.last))
   }
+
+  /**
+   * What the file has from a key on.
+   *
+   * @param first as files of runs have keys
+   * @param last  the last prefix wanted
+   */
+  def scan(first: Array[Byte], last: Int): RecordCursor = cursor(first, last, -1)
 
   /**
    * What the file says of a key. The caller holds it open.
@@ -76,7 +84,7 @@ private[checkpoint] final class RunFileReader private (
 
   protected def free(): Unit = file.close()
 
-  private def cursor(first: Int, last: Int, expected: Long): RecordCursor = {
+  private def cursor(first: Array[Byte], last: Int, expected: Long): RecordCursor = {
     hold()
     new RunFileCursor(blocks, () => indexed(), first, last, expected, damage, () => release())
   }

@@ -25,6 +25,34 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
   def scanAll(newestFirst: Seq[Run], dropRemovals: Boolean): RecordCursor =
     merged(newestFirst, _ => true, _.scanAll(), dropRemovals)
 
+  /**
+   * The records of a bucket in these files from a key on and below another, null for no such bound, with all that they
+   * are made of. Verifies the blocks that it reads, and no others.
+   */
+  def range(
+      files: FilesByBucket,
+      family: Int,
+      bucket: Int,
+      from: Array[Byte],
+      until: Array[Byte]
+  ): RecordCursor = {
+    val first = RunFormat.keyOf(family, bucket, if (from == null) Array.emptyByteArray else from)
+    val cursors = ArrayBuffer.empty[RecordCursor]
+    try {
+      files.of(family, bucket).foreach { slot =>
+        val reader = slot.held(open.held)
+        try cursors += reader.scan(first, RunFormat.prefix(family, bucket))
+        finally reader.release()
+      }
+      val merged = new RunMerge(cursors.toSeq, dropRemovals = true)
+      if (until == null) merged else new RecordsUntil(merged, until)
+    } catch {
+      case failure: Throwable =>
+        Closing.all(cursors.toSeq)
+        throw failure
+    }
+  }
+
   /** What these files say of a key. Verifies the blocks that it reads, and no others. */
   def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup =
     Lookup.combined(new Answers(files.of(family, bucket), RunFormat.keyOf(family, bucket, key)))

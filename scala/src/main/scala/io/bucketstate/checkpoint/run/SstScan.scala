@@ -21,6 +21,7 @@ private[run] final class SstScan(blocks: SstBlocks, index: SstIndex.Entries, sto
   private[this] var raw = new Array[Byte](0)
   private[this] var upcoming: SstHandle = _ // in the index, not read; null if there is none
   private[this] var started = false
+  private[this] var readBytes = FirstReadBytes
 
   /** The next block, good until the one after it; null if there is none. */
   def next(): ByteSlice = {
@@ -50,8 +51,9 @@ private[run] final class SstScan(blocks: SstBlocks, index: SstIndex.Entries, sto
         // The key in the index is not less than any of its block, and less than all behind it.
         upcoming = if (index.prefixIsUpTo(stop) && index.advance()) index.place else null
         more = upcoming != null && upcoming.offset == endOf(last) &&
-          endOf(upcoming) - first.offset <= ReadBytes
+          endOf(upcoming) - first.offset <= readBytes
       }
+      readBytes = math.min(ReadBytes, readBytes * 4)
       stored = blocks.readSome(first, last, Part)
       storedAt = first.offset
     } else stored = null
@@ -63,6 +65,9 @@ private object SstScan {
 
   /** Enough that a read's own cost does not matter, little enough that hundreds of files can be merged. */
   private val ReadBytes = 256L * 1024
+
+  /** Many scans end soon. */
+  private val FirstReadBytes = 16L * 1024
 
   private def endOf(at: SstHandle): Long = at.offset + at.size + SstBlocks.TrailerBytes
 }

@@ -29,7 +29,7 @@ class RecordOrderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val order = new Array[Int](records.length)
       sorter.sort(records ++ Seq(null, null), records.length, order)
       val expected = records.indices.sortWith { (a, b) =>
-        val differ = RecordCursor.compareKeys(records(a), records(b))
+        val differ = Record.compareKeys(records(a), records(b))
         differ < 0 || (differ == 0 && a < b)
       }
       assert(order.toSeq == expected)

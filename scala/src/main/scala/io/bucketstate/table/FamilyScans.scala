@@ -1,0 +1,74 @@
+package io.bucketstate.table
+
+import java.util.{Iterator => JIterator}
+
+import io.bucketstate.bucket.BucketAssigner
+
+/** Scans of a family by a part of its keys, which has an index in each bucket. Any thread. */
+private[table] final class FamilyScans(
+    spec: FamilySpec,
+    assigner: BucketAssigner,
+    buckets: FamilyBuckets,
+    cold: FamilyCold,
+    versions: Versions
+) {
+
+  def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
+    val bucket = spec.bucketKey.ofPrefix(prefix, assigner)
+    scan(new Wanted(prefix, KeyRange.afterPrefix(prefix), prefix), bucket, at)
+  }
+
+  def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan =
+    scan(new Wanted(from, until, null), spec.bucketKey.ofRange(from, until, assigner), at)
+
+  /** @param bucket the one that has all, or -1 */
+  private def scan(wanted: Wanted, bucket: Int, at: Long): RecordScan = {
+    val gone = if (at > versions.newest) versions.relative(versions.oldest) else -1
+    val version = versions.relative(at)
+    if (bucket >= 0) {
+      buckets.use(bucket, version)
+      val touched = buckets.touched(bucket)
+      val arrays = touched.capture()
+      if (arrays.isWhole)
+        new CellScan(arrays.index, wanted.cells(arrays.index), version, gone).begun()
+      else new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, gone).begun()
+    } else {
+      val cursors = buckets.allTouched.zipWithIndex.flatMap { case (touched, number) =>
+        val arrays = touched.capture()
+        if (!arrays.isWhole) Some(partial(wanted, number, touched, arrays))
+        else if (arrays.index.isEmpty) None
+        else Some(new CellCursor(arrays.index, wanted.cellsInOrder(arrays.index)))
+      }
+      new KeyOrderScan(cursors, version, gone).begun()
+    }
+  }
+
+  private def partial(
+      wanted: Wanted,
+      number: Int,
+      bucket: Bucket,
+      arrays: SlotArrays
+  ): KeyCursor = {
+    val key = new RecordBuffer(assigner)
+    def known(record: Array[Byte]): AnyRef = {
+      key.keyOf(record, 0, spec.bucketKey)
+      val head = bucket.head(arrays, key)
+      if (head == null) record else head
+    }
+    new PartialCursor(
+      wanted.cellsInOrder(arrays.index),
+      wanted.from,
+      (from, most) => cold.range(number, from, wanted.until, most, known)
+    )
+  }
+
+  /** @param prefix of all keys wanted, null if they have none */
+  private final class Wanted(val from: Array[Byte], val until: Array[Byte], prefix: Array[Byte]) {
+
+    def cells(index: FamilyIndex): JIterator[Cell] =
+      if (prefix == null) index.ranged(from, until) else index.prefixed(prefix)
+
+    def cellsInOrder(index: FamilyIndex): JIterator[Cell] =
+      if (prefix == null) index.ranged(from, until) else index.prefixedInOrder(prefix)
+  }
+}

@@ -1,0 +1,105 @@
+package io.bucketstate.table
+
+import java.util.{Iterator => JIterator}
+
+/** Keys of one bucket in the order of their bytes, with what is known of them. For one thread. */
+private[table] abstract class KeyCursor {
+
+  /** Goes to the next key, if there is one. */
+  def advance(): Boolean
+
+  /** What a slot of the key holds, or the record as the cold part has it. */
+  def slot: AnyRef
+
+  /** Nobody who can read finds anything behind the removal that was the slot, `seen`. */
+  def unlink(seen: AnyRef): Unit
+}
+
+/**
+ * The keys that a bucket has in memory.
+ *
+ * @param cells in order
+ */
+private[table] final class CellCursor(index: FamilyIndex, cells: JIterator[Cell])
+    extends KeyCursor {
+  private[this] var cell: Cell = _
+  private[this] var slotNow: AnyRef = _
+
+  override def advance(): Boolean = cells.hasNext && {
+    cell = cells.next()
+    slotNow = cell.content
+    true
+  }
+
+  override def slot: AnyRef = slotNow
+
+  override def unlink(seen: AnyRef): Unit = index.unlink(cell, seen)
+}
+
+/**
+ * The keys of a bucket that is not whole: those in memory, and those that only the cold part has, which are read some at
+ * a time, so that a scan that ends early has read little, and a long one holds nothing open.
+ *
+ * What memory knows of a key is looked up after the cold part was read, in the arrays that were captured when the scan
+ * began: those have all that changed since the floor and can be seen at the version that is scanned.
+ *
+ * @param arrays captured when the scan began
+ * @param inMemory of their index, in order
+ * @param read   the next of the cold part from a key on, at most so many, as memory knows them
+ */
+private[table] final class PartialCursor(
+    inMemory: JIterator[Cell],
+    from: Array[Byte],
+    read: (Array[Byte], Int) => Array[AnyRef]
+) extends KeyCursor {
+  import PartialCursor._
+
+  private[this] var chunk = new Array[AnyRef](0)
+  private[this] var at = 0
+  private[this] var together = First
+  private[this] var isLast = false // of the cold part there is no more behind the chunk
+  private[this] var known: AnyRef = _ // of memory, ahead; null at its end
+  private[this] var slotNow: AnyRef = _
+  fetch(from)
+  toNextKnown()
+
+  override def advance(): Boolean = {
+    val cold = ahead()
+    val order =
+      if (known == null) 1
+      else if (cold == null) -1
+      else Record.compareKeys(Slots.recordOf(known), Slots.recordOf(cold))
+    slotNow = if (order <= 0) known else cold
+    if (order <= 0) toNextKnown()
+    if (order >= 0) at += 1
+    slotNow != null
+  }
+
+  override def slot: AnyRef = slotNow
+
+  /** It hides what the cold part has. */
+  override def unlink(seen: AnyRef): Unit = ()
+
+  private def toNextKnown(): Unit = known = if (inMemory.hasNext) inMemory.next().content else null
+
+  /** The next of the cold part, null at its end. */
+  private def ahead(): AnyRef = {
+    if (at == chunk.length && !isLast) {
+      together = Math.min(Most, together * Growth)
+      fetch(KeyRange.afterKeyOf(Slots.recordOf(chunk(at - 1))))
+    }
+    if (at < chunk.length) chunk(at) else null
+  }
+
+  private def fetch(from: Array[Byte]): Unit = {
+    chunk = read(from, together)
+    isLast = chunk.length < together
+    at = 0
+  }
+}
+
+private object PartialCursor {
+  private final val First = 16
+  private final val Growth = 4
+  private final val Most = 1024
+}
