@@ -247,6 +247,23 @@ class EvictionSuite extends AnyFunSuite {
     }
   }
 
+  test("several keys at once are what they are one by one, in memory or not, there or not") {
+    ShortMemory.during(withFolder { folder =>
+      val provider = harness(folder, isRemote = false).provider(settings: _*)
+      val model = (0 until 12).foldLeft(Map.empty: Model)((model, n) => next(provider, n, model))
+      val wanted = new scala.util.Random(1).shuffle((0 until 1500).map(keyOfNumber))
+      val rows = wanted.map { case (number, name) => key(number, name) }.toArray
+      val (reader, writer) = (provider.getReadStore(12, None), provider.getStore(12))
+      Seq(reader, writer, writer).foreach { store =>
+        val found = store.multiGet(rows, StateStore.DEFAULT_COL_FAMILY_NAME)
+        assert(found.map(row => Option(row).map(valueOf)).toSeq == wanted.map(model.get))
+      }
+      writer.abort()
+      reader.release()
+      provider.close()
+    })
+  }
+
   test("what was used of late stays in memory where that is wanted, above the limit, too") {
     withFolder { folder =>
       val kept = "spark.sql.streaming.stateStore.bucketed.memory.preventEvictionFor"

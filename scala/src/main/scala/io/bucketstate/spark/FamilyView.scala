@@ -40,6 +40,17 @@ private[spark] final class FamilyView(
     if (record == null) null else value(record, buffer.keyLength)
   }
 
+  /** The values of several keys, null for those that are not there. */
+  def getAll(rows: Array[UnsafeRow], at: Long): Iterator[UnsafeRow] = {
+    val wanted = rows.map { row =>
+      keys.encode(row, buffer)
+      buffer.toKeyRecord
+    }
+    state.getAll(wanted, at).iterator.map { record =>
+      if (record == null) null else value(record, Record.keyEnd(record))
+    }
+  }
+
   def contains(key: UnsafeRow, at: Long): Boolean = {
     keys.encode(key, buffer)
     state.contains(buffer, at)

@@ -31,8 +31,7 @@ private[spark] abstract class StoreView(
   override def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow] = {
     requireOpen()
     verify(keys != null && keys.forall(_ != null), "Keys cannot be null")
-    val view = families.of(colFamilyName, "multiGet")
-    keys.iterator.map(view.get(_, readAt))
+    families.of(colFamilyName, "multiGet").getAll(keys, readAt)
   }
 
   override def keyExists(key: UnsafeRow, colFamilyName: String): Boolean = {

@@ -1,7 +1,7 @@
 package io.bucketstate.store
 
 import java.util.concurrent.atomic.AtomicInteger
-import java.util.concurrent.{LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
+import java.util.concurrent.{Executor, LinkedBlockingQueue, ThreadPoolExecutor, TimeUnit}
 
 /**
  * The threads that work beside the batches: one bounded pool for all the stores of an executor, so that
@@ -13,6 +13,9 @@ object BackgroundPool {
 
   /** Besides: what takes long, so that nothing short waits for it. It is at it all the time, but slowly. */
   private val LongThreads = math.max(1, Threads / 2)
+
+  /** As many reads as a disk serves at once. */
+  private val Readers = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
   private val number = new AtomicInteger
 
   private def pool(threads: Int): ThreadPoolExecutor = {
@@ -36,6 +39,9 @@ object BackgroundPool {
 
   /** For compactions. */
   private[bucketstate] lazy val longByNeed: NeediestFirst = new NeediestFirst(pool(LongThreads))
+
+  /** For reads that a task waits for, or will soon: they overlap where storage is slow. */
+  private[bucketstate] lazy val readers: Executor = pool(Readers)
 
   /** Work that a restarted query waits for: only a store that lags as much as is allowed goes first. */
   def submit(task: () => Unit): Unit = byNeed.submit(() => RestartNeed)(task)

@@ -20,9 +20,9 @@ private[bucketstate] final class BucketLoading {
     forEach(numBuckets)(bucket => table.families.foreach(_.load(bucket)))
 
   /**
-   * Calls `load` with each number from 0 until `count`, in parallel: by this thread, and by those of the pool
-   * that come to it in time. A thread of the pool that comes late finds nothing left to do, so a busy pool
-   * never holds this up. After a failure no more is begun; the first one is thrown.
+   * Calls `load` with each number from 0 until `count`, in parallel: by this thread, and by the readers
+   * that come to it in time. One that comes late finds nothing left to do, so busy readers
+   * never hold this up. After a failure no more is begun; the first one is thrown.
    */
   def forEach(count: Int)(load: Int => Unit): Unit = {
     val next = new AtomicInteger
@@ -37,7 +37,7 @@ private[bucketstate] final class BucketLoading {
         number = next.getAndIncrement()
       }
     }
-    (1 to Helpers).foreach(_ => BackgroundPool.submit(() => work()))
+    (1 to math.min(Helpers, count - 1)).foreach(_ => BackgroundPool.readers.execute(() => work()))
     work()
     unfinished.await()
     if (failed.get != null) throw failed.get

@@ -35,6 +35,8 @@ private[bucketstate] final class WarmUp(
 
   override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
 
+  override def ahead(task: Runnable): Unit = BackgroundPool.readers.execute(task)
+
   /** Loads all of a table before anybody uses it, in parallel. */
   def now(table: StateTable): Unit = loading.now(table, numBuckets)
 

@@ -8,46 +8,74 @@ import scala.collection.mutable
  * floor, whatever was written, evicted or found meanwhile. The other way round a key could be missed or come
  * twice.
  *
+ * The cold part of a bucket is read while its records in memory, and those of the bucket before it, are looked at.
+ *
  * @param bucketAt loads a bucket that is not in memory
- * @param coldAt   a bucket as the cold part has it, without the keys of some slots
+ * @param coldAt   begins to read a bucket as the cold part has it, without the keys of some slots
  * @param at       the version, counted from the table's base
  * @param times    of that version; null where records do not expire
  */
 private[table] final class BucketIterator(
     bucketAt: Int => Bucket,
-    coldAt: (Int, Iterable[AnyRef]) => Bucket,
+    coldAt: (Int, Array[AnyRef]) => ReadAhead[Bucket],
     from: Int,
     until: Int,
     at: Int,
     times: TimeBuckets
 ) extends RecordScan(at, BucketIterator.Ahead, times) {
+  import BucketIterator._
+
   private[this] var following = from
-  private[this] var arrays: SlotArrays = _
+  private[this] var upcoming: Opened = _ // null if it has not been begun
+  private[this] var current: Opened = _ // null before the first, and when its cold part is looked at
+  private[this] var arrays: SlotArrays = _ // what is looked at now, unless that is `known`
+  private[this] var known: Array[AnyRef] = _ // slots in memory of a bucket that is not whole
   private[this] var slot = 0
-  private[this] var decided: mutable.ArrayBuffer[AnyRef] = _ // slots, null in a whole bucket
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
-    while (n == 0 && hasSlots) n = gatherFrom(arrays, into)
+    while (n == 0 && hasSlots) n = if (known != null) gatherKnown(into) else gatherFrom(arrays, into)
     n
   }
 
   override protected def hidden(i: Int, held: AnyRef): Unit = ()
 
-  /** Goes on to what comes next at the end of a bucket's arrays; false at the end of the last. */
+  /** Goes on to what comes next at the end of what is looked at; false at the end of all. */
   private def hasSlots: Boolean =
-    (arrays != null && slot < arrays.capacity) || {
-      if (decided != null) {
-        goOn(coldAt(following - 1, decided))
-        decided = null
-        true
-      } else
-        following < until && {
-          goOn(bucketAt(following))
-          if (!arrays.isWhole) decided = mutable.ArrayBuffer.empty
-          following += 1
-          true
-        }
+    (known != null && slot < known.length) || (known == null && arrays != null && slot < arrays.capacity) ||
+      (if (known != null) toCold() else toNext())
+
+  private def toCold(): Boolean = {
+    known = null
+    goOn(current.rest.take())
+    current = null
+    upcoming = begin()
+    true
+  }
+
+  private def toNext(): Boolean = {
+    current = if (upcoming != null) upcoming else begin()
+    upcoming = null
+    if (current != null) {
+      arrays = current.arrays
+      known = current.known
+      slot = 0
+    }
+    current != null
+  }
+
+  /** The next bucket, null if there is none. */
+  private def begin(): Opened =
+    if (following == until) null
+    else {
+      val number = following
+      following += 1
+      val captured = bucketAt(number).capture()
+      if (captured.isWhole) new Opened(captured, null, null)
+      else {
+        val slots = contentOf(captured)
+        new Opened(captured, slots, coldAt(number, slots))
+      }
     }
 
   private def goOn(to: Bucket): Unit = {
@@ -55,13 +83,11 @@ private[table] final class BucketIterator(
     slot = 0
   }
 
-  /** What was in slots of a bucket that is not whole. */
-  private def remember(slots: Array[AnyRef], count: Int): Unit = {
-    var i = 0
-    while (i < count) {
-      decided += slots(i)
-      i += 1
-    }
+  private def gatherKnown(into: Array[AnyRef]): Int = {
+    val n = Math.min(into.length, known.length - slot)
+    System.arraycopy(known, slot, into, 0, n)
+    slot += n
+    n
   }
 
   private def gatherFrom(arrays: SlotArrays, into: Array[AnyRef]): Int = {
@@ -76,11 +102,33 @@ private[table] final class BucketIterator(
       i += 1
     }
     slot = i
-    if (decided != null) remember(into, n)
     n
   }
 }
 
 private object BucketIterator {
   private final val Ahead = 64
+
+  /**
+   * A bucket that the iterator has come by.
+   *
+   * @param known what its slots led to then, if it is not whole
+   * @param rest  what the cold part has besides
+   */
+  private final class Opened(
+      val arrays: SlotArrays,
+      val known: Array[AnyRef],
+      val rest: ReadAhead[Bucket]
+  )
+
+  private def contentOf(arrays: SlotArrays): Array[AnyRef] = {
+    val found = mutable.ArrayBuilder.make[AnyRef]
+    var i = 0
+    while (i < arrays.capacity) {
+      val held = arrays.slots.getAcquire(i)
+      if (held != null) found += arrays.content(held)
+      i += 1
+    }
+    found.result()
+  }
 }

@@ -88,7 +88,7 @@ private[table] final class FamilyBuckets(
   }
 
   /** All buckets, those that are not in memory loaded at once: somebody waits for them. */
-  def allTouched: Seq[Bucket] = {
+  def allTouched: IndexedSeq[Bucket] = {
     if (!isLoaded) {
       loading.all { number => if (loaded(number) == null) fetched(number); () }
       loading.use()

@@ -10,7 +10,8 @@ private[table] final class FamilyScans(
     assigner: BucketAssigner,
     buckets: FamilyBuckets,
     cold: FamilyCold,
-    versions: Versions
+    versions: Versions,
+    loading: TableLoading
 ) {
 
   def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
@@ -33,13 +34,20 @@ private[table] final class FamilyScans(
         new CellScan(arrays.index, wanted.cells(arrays.index), version, gone).begun()
       else new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, gone).begun()
     } else {
-      val cursors = buckets.allTouched.zipWithIndex.flatMap { case (touched, number) =>
-        val arrays = touched.capture()
-        if (!arrays.isWhole) Some(partial(wanted, number, touched, arrays))
-        else if (arrays.index.isEmpty) None
-        else Some(new CellCursor(arrays.index, wanted.cellsInOrder(arrays.index)))
-      }
-      new KeyOrderScan(cursors, version, gone).begun()
+      new KeyOrderScan(cursors(wanted, buckets.allTouched), version, gone).begun()
+    }
+  }
+
+  private def cursors(wanted: Wanted, all: IndexedSeq[Bucket]): Seq[KeyCursor] = {
+    val captured = all.map(_.capture())
+    val inPart = captured.indices.filterNot(captured(_).isWhole)
+    val partials = new Array[KeyCursor](inPart.size)
+    loading.together(inPart.size) { i =>
+      val number = inPart(i)
+      partials(i) = partial(wanted, number, all(number), captured(number))
+    }
+    partials.toSeq ++ captured.filter(a => a.isWhole && !a.index.isEmpty).map { arrays =>
+      new CellCursor(arrays.index, wanted.cellsInOrder(arrays.index))
     }
   }
 

@@ -23,7 +23,8 @@ private[table] final class FamilyTable(
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
   private[this] val buckets = new FamilyBuckets(spec, assigner, newIndex, cold, floor, loading)
   private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor, newIndex)
-  private[this] val scanning = new FamilyScans(spec, assigner, buckets, cold, versions)
+  private[this] val scanning = new FamilyScans(spec, assigner, buckets, cold, versions, loading)
+  private[this] val lookingUp = new FamilyLookups(spec, assigner, buckets, loading, get(_, _))
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
     spec.expiry.map(new FamilyTimes(_, versions, buckets.initialTimes)).orNull
@@ -48,6 +49,9 @@ private[table] final class FamilyTable(
     val record = Visibility.record(search(key, at, version), version)
     if (times == null || record == null || times.at(at).shows(record)) record else null
   }
+
+  override def getAll(keys: Array[Array[Byte]], at: Long): Array[Array[Byte]] =
+    lookingUp.all(keys, at)
 
   override def contains(key: RecordBuffer, at: Long): Boolean =
     if (times != null) get(key, at) != null
@@ -213,7 +217,7 @@ private[table] final class FamilyTable(
   private def scan(from: Int, until: Int, at: Long): RecordScan =
     new BucketIterator(
       buckets.touched(_),
-      cold.bucketWithout(_, _),
+      (number, decided) => loading.ahead(cold.bucketWithout(number, decided)),
       from,
       until,
       versions.relative(at),

@@ -20,7 +20,10 @@ private[table] object KeyRange {
   /** What comes first behind the key of a record. */
   def afterKeyOf(record: Array[Byte]): Array[Byte] = {
     val start = Record.keyStart(record)
-    Arrays.copyOf(Arrays.copyOfRange(record, start, Record.keyEnd(record)), Record.keyEnd(record) - start + 1)
+    Arrays.copyOf(
+      Arrays.copyOfRange(record, start, Record.keyEnd(record)),
+      Record.keyEnd(record) - start + 1
+    )
   }
 
   def isEmpty(from: Array[Byte], until: Array[Byte]): Boolean =

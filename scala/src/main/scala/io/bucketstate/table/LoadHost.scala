@@ -30,6 +30,9 @@ trait LoadHost {
    * have returned; throws what one of them threw.
    */
   def forEach(count: Int)(load: Int => Unit): Unit
+
+  /** Runs what somebody is about to need, in another thread, if there is one to spare. Must not wait. */
+  def ahead(task: Runnable): Unit
 }
 
 object LoadHost {
@@ -41,5 +44,6 @@ object LoadHost {
     override def hasRoom(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
+    override def ahead(task: Runnable): Unit = ()
   }
 }

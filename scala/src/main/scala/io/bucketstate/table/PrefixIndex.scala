@@ -41,7 +41,7 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
 
   override def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell] = {
     val cells = new ArrayList[Cell]
-    prefixed(prefix).forEachRemaining(cell => { cells.add(cell); () })
+    prefixed(prefix).forEachRemaining { cell => cells.add(cell); () }
     Collections.sort(cells)
     cells.iterator()
   }

@@ -20,6 +20,14 @@ trait FamilyState {
    */
   def get(key: RecordBuffer, at: Long): Array[Byte]
 
+  /**
+   * The records of several keys at a version, null for those that are not there. What is not in memory is read side by
+   * side, see [[LoadHost.forEach]].
+   *
+   * @param keys records of keys alone
+   */
+  def getAll(keys: Array[Array[Byte]], at: Long): Array[Array[Byte]]
+
   /** Whether the key exists at a version. Allocates nothing. */
   def contains(key: RecordBuffer, at: Long): Boolean
 

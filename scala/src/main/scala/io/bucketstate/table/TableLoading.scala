@@ -59,6 +59,17 @@ private[table] final class TableLoading(
   /** Calls `load` for the number of every bucket, see [[LoadHost.forEach]]. */
   def all(load: Int => Unit): Unit = telling(host.forEach(numBuckets)(load))
 
+  /** Several reads side by side, which tell what they throw themselves. */
+  def together(count: Int)(read: Int => Unit): Unit =
+    if (count == 1) read(0) else if (count > 1) host.forEach(count)(read)
+
+  /** Begins to read what is needed soon; whoever takes it waits for it, or reads it himself. */
+  def ahead[A](read: => A): ReadAhead[A] = {
+    val begun = new ReadAhead(() => read)
+    host.ahead(begun)
+    begun
+  }
+
   /** Tells the host that the table is in use, unless that was told before. */
   def use(): Unit = if (!isUsed.get && isUsed.compareAndSet(false, true)) inUse()
 

@@ -50,7 +50,9 @@ class ColdHistorySuite extends AnyFunSuite {
     lists <- Seq(false, true)
     seed <- 1 to 6
   }
-    test(s"random histories after a restart, ${layout.scans}, evicting $name: $keys keys, lists $lists, $seed") {
+    test(
+      s"random histories after a restart, ${layout.scans}, evicting $name: $keys keys, lists $lists, $seed"
+    ) {
       val random = new Random(seed.toLong)
       new History(4, keys, policy, lists, random, isRestarted = true, layout).run(2000)
     }
@@ -159,7 +161,8 @@ class ColdHistorySuite extends AnyFunSuite {
         case n if n < 20            => write(someKey(), "v" + random.nextInt(1000))
         case n if n < 27            => lookAndWrite()
         case n if n < 45            => remove(someKey())
-        case n if n < 60            => look()
+        case n if n < 58            => look()
+        case n if n < 60            => lookTogether()
         case n if n < 68            => commit()
         case n if n < 70            => abort()
         case n if n < 72            => rollBack()
@@ -216,6 +219,16 @@ class ColdHistorySuite extends AnyFunSuite {
       val key = someKey()
       look(key)
       if (random.nextBoolean()) write(key, "after a look") else remove(key)
+    }
+
+    private def lookTogether(): Unit = {
+      val wanted = Seq.fill(random.nextInt(100))(someKey())
+      val records = wanted.map(find(_).toKeyRecord).toArray
+      def found(at: Long) =
+        family.getAll(records, at).toSeq.map(record => Option(record).map(valueOf))
+      assert(found(table.newest + 1) == wanted.map(open.get.get))
+      val at = table.oldest + random.nextInt(kept)
+      assert(found(at) == wanted.map(models(at).get), s"at $at")
     }
 
     private def look(): Unit = look(someKey())

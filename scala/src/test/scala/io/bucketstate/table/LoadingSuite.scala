@@ -54,6 +54,8 @@ class LoadingSuite extends AnyFunSuite {
     override def requireRoom(bytes: Long): Unit = ()
 
     /** From the last to the first, each in a thread of its own. */
+    override def ahead(task: Runnable): Unit = new Thread(task).start()
+
     override def forEach(count: Int)(load: Int => Unit): Unit = {
       parallel.incrementAndGet()
       val failed = new ConcurrentLinkedQueue[Throwable]

@@ -11,4 +11,5 @@ final class ChanceOfRoom(random: Random) extends LoadHost {
   override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0
   override def requireRoom(bytes: Long): Unit = ()
   override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
+  override def ahead(task: Runnable): Unit = if (random.nextBoolean()) task.run()
 }

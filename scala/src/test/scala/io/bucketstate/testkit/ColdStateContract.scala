@@ -102,7 +102,10 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
       def bound() = Option.when(picked.nextInt(3) > 0)(s"key-${picked.nextInt(60)}".getBytes).orNull
       withCold(history) { cold =>
         val model = modelOf(history)
-        for (_ <- 1 to 20; bucket <- 0 until numBuckets) {
+        for {
+          _ <- 1 to 20
+          bucket <- 0 until numBuckets
+        } {
           val (from, until) = (bound(), bound())
           val wanted = model.filter { case (key, value) =>
             buffer(key).bucket == bucket &&

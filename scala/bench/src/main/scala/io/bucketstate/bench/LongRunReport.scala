@@ -3,8 +3,10 @@ package io.bucketstate.bench
 /** The long run's results as tables. */
 object LongRunReport {
 
+  /** @param died of whom there is no result, and why */
   def render(
       results: Seq[LongRunResult],
+      died: Seq[String],
       targets: Seq[TargetOutcome],
       options: BenchOptions
   ): String = {
@@ -12,7 +14,7 @@ object LongRunReport {
       s"${options.batches} batches of ${options.updates} random get+put with snapshots and " +
         s"maintenance beside them, then 5 restarts (medians); seed ${options.seed}"
     val tables = Seq(head, batches(results), slowest(results), files(results))
-    (tables ++ Report.targetTable(targets)).mkString("\n\n")
+    (tables ++ died ++ Report.targetTable(targets)).mkString("\n\n")
   }
 
   private def batches(results: Seq[LongRunResult]): String = {

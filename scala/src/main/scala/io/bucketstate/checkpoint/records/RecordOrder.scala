@@ -101,6 +101,7 @@ private[checkpoint] final class RecordOrder {
 }
 
 private[records] object RecordOrder {
+
   /** As many as snapshots usually have versions: for more, n log n is worth its boxes. */
   private final val FewEqual = 16
 }
