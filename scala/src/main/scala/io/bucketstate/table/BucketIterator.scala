@@ -27,14 +27,16 @@ private[table] final class BucketIterator(
 
   private[this] var following = from
   private[this] var upcoming: Opened = _ // null if it has not been begun
-  private[this] var current: Opened = _ // null before the first, and when its cold part is looked at
+  private[this] var current: Opened =
+    _ // null before the first, and when its cold part is looked at
   private[this] var arrays: SlotArrays = _ // what is looked at now, unless that is `known`
   private[this] var known: Array[AnyRef] = _ // slots in memory of a bucket that is not whole
   private[this] var slot = 0
 
   override protected def gather(into: Array[AnyRef]): Int = {
     var n = 0
-    while (n == 0 && hasSlots) n = if (known != null) gatherKnown(into) else gatherFrom(arrays, into)
+    while (n == 0 && hasSlots)
+      n = if (known != null) gatherKnown(into) else gatherFrom(arrays, into)
     n
   }
 
