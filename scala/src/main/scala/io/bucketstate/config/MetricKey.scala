@@ -72,6 +72,8 @@ object MetricKey {
     MetricKey("bucketedEvictedBytes", Size, "heap that this gave back, an estimate")
   val ColdBuckets: MetricKey =
     MetricKey("bucketedColdBuckets", Sum, "buckets of which a part is in files alone")
+  val ColdBytes: MetricKey =
+    MetricKey("bucketedColdBytes", Size, "bytes of the newest snapshot, which has what left memory")
   val ColdReads: MetricKey =
     MetricKey("bucketedColdReads", Sum, "keys that this batch looked up in files")
   val MemoryFlushes: MetricKey =
@@ -130,6 +132,7 @@ object MetricKey {
     Evictions,
     EvictedBytes,
     ColdBuckets,
+    ColdBytes,
     ColdReads,
     MemoryFlushes,
     ExpiredKeys,

@@ -52,6 +52,7 @@ private[bucketstate] final class SnapshotScheduler(
   private[this] val log = LoggerFactory.getLogger(classOf[SnapshotScheduler])
   private[this] var covered = 0L
   private[this] var runCount = 0
+  private[this] var runBytes = 0L // of the newest manifest
   private[this] val pending =
     new ArrayDeque[(Long, Long)]() // versions after `covered`, their bytes
   private[this] var pendingBytes = 0L
@@ -72,6 +73,7 @@ private[bucketstate] final class SnapshotScheduler(
     synchronized {
       covered = recovered.manifest.fold(0L)(_.version)
       runCount = recovered.manifest.fold(0)(_.runs.size)
+      runBytes = recovered.manifest.fold(0L)(_.bytes)
       pending.clear()
       pendingBytes = 0L
       recovered.changelogBytes.foreach { case (version, bytes) => add(version, bytes) }
@@ -229,7 +231,8 @@ private[bucketstate] final class SnapshotScheduler(
       MetricKey.CompactionBytes -> drained.rewritten,
       MetricKey.Repairs -> drained.repairs,
       MetricKey.SnapshotLag -> math.max(0L, newest - covered),
-      MetricKey.Runs -> runCount.toLong
+      MetricKey.Runs -> runCount.toLong,
+      MetricKey.ColdBytes -> runBytes
     )
   }
 
@@ -268,6 +271,7 @@ private[bucketstate] final class SnapshotScheduler(
     synchronized {
       covered = report.manifest.version
       runCount = report.manifest.runs.size
+      runBytes = report.manifest.bytes
       while (!pending.isEmpty && pending.peekFirst()._1 <= covered)
         pendingBytes -= pending.removeFirst()._2
       figures = figures.copy(

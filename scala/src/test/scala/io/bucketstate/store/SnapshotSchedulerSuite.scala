@@ -20,6 +20,7 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
     var captured: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
     var released = 0
     var published: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
+    var publishedBytes = 0L
 
     private val background =
       new Background(
@@ -34,7 +35,10 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
       room.snapshotter,
       SnapshotPlan(3, Long.MaxValue),
       "here",
-      manifest => published += manifest.version,
+      manifest => {
+        published += manifest.version
+        publishedBytes = manifest.bytes
+      },
       Ticker.System,
       background
     )
@@ -148,7 +152,9 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
       assert(figures(MetricKey.SnapshotFailures) == 0)
       (1 to 4).foreach(_ => s.batch())
       s.work()
-      assert(s.scheduler.drainFigures(s.room.newest)(MetricKey.Runs) < before)
+      val after = s.scheduler.drainFigures(s.room.newest)
+      assert(after(MetricKey.Runs) < before)
+      assert(after(MetricKey.ColdBytes) == s.publishedBytes)
       s.scheduler.close()
     }
   }
