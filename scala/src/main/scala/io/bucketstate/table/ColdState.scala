@@ -16,6 +16,7 @@ package io.bucketstate.table
  *  6. Any thread may ask, several at a time; who asks may have to wait for storage.
  *  7. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
  *     anything else where it will not.
+ *  8. [[mayHold]] is never false for a key that `find` finds. It reads no records.
  */
 trait ColdState {
 
@@ -30,6 +31,9 @@ trait ColdState {
 
   /** The record of one key, or null. */
   def find(family: Int, key: RecordBuffer): Array[Byte]
+
+  /** False only for a key that is not there. Of files it reads filters, each once. */
+  def mayHold(family: Int, key: RecordBuffer): Boolean
 
   /** Hands out what a bucket holds, as changes to an empty bucket, oldest first. */
   def scan(family: Int, bucket: Int, sink: RecordSink): Unit

@@ -42,7 +42,10 @@ private[table] final class FamilyCold(
   }
 
   /** The record of a key that is about to be written: memory knows it from then on. */
-  def findOnce(key: RecordBuffer): Array[Byte] = found.orElse(key)(find(key))
+  def findOnce(key: RecordBuffer): Array[Byte] =
+    found.orElse(key)(if (mayHold(key)) find(key) else null)
+
+  private def mayHold(key: RecordBuffer): Boolean = asking(_.mayHold(spec.id, key))
 
   /** Hands over the records that were kept since the last time. */
   def takeFound(use: Array[Byte] => Unit): Unit = if (!found.isEmpty) {

@@ -127,6 +127,9 @@ private object ExpiryHistorySuite {
       model.items.get(name).map(record(name, _).toRecord).orNull
     }
 
+    override def mayHold(family: Int, key: RecordBuffer): Boolean =
+      model.items.contains(keyOf(key.toKeyRecord)) || key.hash % 3 == 0
+
     override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
       assert(!isClosed)
       model.items.foreach { case (key, item) =>

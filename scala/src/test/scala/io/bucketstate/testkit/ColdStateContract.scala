@@ -49,6 +49,7 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
       .flatMap { key =>
         Option(cold.find(family, buffer(key))).map { record =>
           assert(buffer(key).sameKey(record))
+          assert(cold.mayHold(family, buffer(key)), "7")
           key -> TextRecords.valueOf(record)
         }
       }
@@ -139,6 +140,17 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
   test("2, 3 and 5: a family that it does not know has no keys") {
     withCold(random(1)) { cold =>
       assert(found(cold, 7).isEmpty && scanned(cold, 7).isEmpty && cold.keyCount(7) == 0)
+    }
+  }
+
+  test("8: most keys that never were are not taken for one that is there, before or after a look-up") {
+    withCold(random(3)) { cold =>
+      for (_ <- 1 to 2) {
+        val taken = (0 until 300).count(n => cold.mayHold(0, buffer(s"never $n")))
+        assert(taken < 150)
+        (0 until 20).foreach(n => assert(cold.find(0, buffer(s"never $n")) == null))
+      }
+      assert(!cold.mayHold(7, buffer("never")))
     }
   }
 

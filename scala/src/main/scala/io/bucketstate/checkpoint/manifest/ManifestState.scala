@@ -41,11 +41,11 @@ final class ManifestState(
   /** What all runs together say of a key. */
   def lookUp(family: Int, key: RecordBuffer): Lookup =
     if (files.isEmpty) Lookup.Absent
-    else {
-      val record = key.toKeyRecord
-      val bytes = Arrays.copyOfRange(record, Record.keyStart(record), record.length)
-      noting(readers().get(files, family, key.bucket, bytes))
-    }
+    else noting(readers().get(files, family, key.bucket, bytesOf(key)))
+
+  /** As the filters of the files say. A file may hold a key that a newer one removes. */
+  override def mayHold(family: Int, key: RecordBuffer): Boolean =
+    !files.isEmpty && noting(readers().mayHold(files, family, key.bucket, bytesOf(key)))
 
   override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
     val span = BucketSpan(family, bucket, bucket)
@@ -73,6 +73,11 @@ final class ManifestState(
         left -= 1
       }
     } finally records.close()
+  }
+
+  private def bytesOf(key: RecordBuffer): Array[Byte] = {
+    val record = key.toKeyRecord
+    Arrays.copyOfRange(record, Record.keyStart(record), record.length)
   }
 
   private def noting[A](read: => A): A =

@@ -11,7 +11,8 @@ import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
  * a `CorruptException` that reaches whoever reads, never a key that is not there.
  *
  * The first look-up reads the index and one data block, the others one data block each. The filter is read
- * once a look-up was in vain: a file that has the keys asked of it, as the oldest run has, does without.
+ * once a look-up was in vain, or it is asked itself: a file that has the keys asked of it, as the oldest run has, does
+ * without.
  *
  * The first look-up counts most when nothing is compiled or linked yet, so on its way there are few closures
  * and no messages are put together that nobody reads: each would cost about a millisecond then.
@@ -32,6 +33,7 @@ private[checkpoint] final class RunFileReader private (
   @volatile private[this] var index: SstIndex = _ // null until it is needed
   @volatile private[this] var filter: SstFilter = _ // null until it is needed
   @volatile private[this] var filterIsWanted = false
+  @volatile private[this] var hasFilter = layout.filter != null // that is understood
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
   def scanAll(): RecordCursor = cursor(RunFormat.seekKey(0), -1, entries)
@@ -65,9 +67,20 @@ private[checkpoint] final class RunFileReader private (
           case Some(at) => search(blocks.read(at, "data block"), wanted)
         }
       }
-      if (found eq Lookup.Absent) filterIsWanted = layout.filter != null
+      if (found eq Lookup.Absent) filterIsWanted = hasFilter
       found
     }
+
+  /**
+   * False if the filter says that the file has no such key; one without a filter may have every key. The caller holds
+   * it open.
+   *
+   * @param hash of the key as files of runs have it
+   */
+  def mayHave(hash: Long): Boolean = {
+    filterIsWanted = hasFilter
+    !damage.guard("filter")(isFiltered(hash))
+  }
 
   /** Bytes of heap that it keeps, to be quick. */
   def heapBytes: Long = {
@@ -103,8 +116,10 @@ private[checkpoint] final class RunFileReader private (
     var now = filter
     if (now == null) {
       val read = SstFilter.of(blocks.read(layout.filter, "filter"))
-      if (read.isEmpty) filterIsWanted = false
-      else {
+      if (read.isEmpty) {
+        hasFilter = false
+        filterIsWanted = false
+      } else {
         now = read.get
         filter = now
       }

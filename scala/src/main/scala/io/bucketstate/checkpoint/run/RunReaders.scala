@@ -57,6 +57,17 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
   def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup =
     Lookup.combined(new Answers(files.of(family, bucket), RunFormat.keyOf(family, bucket, key)))
 
+  /** False if the filters of these files say that none has the key. Reads what is not in memory of them. */
+  def mayHold(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
+    val wanted = RunFormat.keyOf(family, bucket, key)
+    val hash = Xxph3.hash(wanted, wanted.length)
+    files.of(family, bucket).exists { file =>
+      val reader = file.held(open.held)
+      try reader.mayHave(hash)
+      finally reader.release()
+    }
+  }
+
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
   def retain(names: Set[String]): Unit = open.retain(names)
 

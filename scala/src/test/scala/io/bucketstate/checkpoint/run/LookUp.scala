@@ -8,4 +8,10 @@ private[run] object LookUp {
     val wanted = RunFormat.keyOf(family, bucket, key)
     reader.get(wanted, Xxph3.hash(wanted, wanted.length))
   }
+
+  /** Whether its filter says that it may have a key. */
+  def mayBeIn(reader: RunFileReader, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
+    val wanted = RunFormat.keyOf(family, bucket, key)
+    reader.mayHave(Xxph3.hash(wanted, wanted.length))
+  }
 }

@@ -129,6 +129,12 @@ class RunDamageSuite extends AnyFunSuite {
         scanned.foreach(found => assert(found == content, s"byte $i, bit $bit"))
         val at = s"byte $i, bit $bit"
         val lookedUp = searched(r => areRight(r.get(new FilesByBucket(Seq(run)), _, _, _), at))
+        searched { r =>
+          val files = new FilesByBucket(Seq(run))
+          content.keysIterator.foreach { p =>
+            assert(unlessDamaged(r.mayHold(files, p._1, p._2, keyOf(p))) != Some(false), s"$at, $p")
+          }
+        }
         if (scanned.isEmpty) scans += 1
         if (!lookedUp) lookups += 1
         if (scanned.nonEmpty && lookedUp) unseen += i

@@ -68,6 +68,7 @@ class RunFileReaderSuite extends AnyFunSuite {
         val found = told(asked(ours, p))
         assert(found == native.get(RunFormat.keyOf(family, bucket, keyOf(p)).toSeq), p)
         assert(found.nonEmpty, p)
+        assert(LookUp.mayBeIn(ours, family, bucket, keyOf(p)), p)
       }
       looksUp()
       strangers(some, content).foreach { p =>
@@ -219,6 +220,27 @@ class RunFileReaderSuite extends AnyFunSuite {
         assert(readers.heapBytes == both)
         readers.retain(Set.empty)
         assert(readers.heapBytes == 0)
+      }
+    }
+  }
+
+  test("the filter alone says which keys are not there, and is read once") {
+    val content = large(new Random(4))
+    inStore { (store, local) =>
+      val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4, Runs.BlockBytes), 100_000)
+        .write(VersionSpan(1, 9), cursor(content), oldest = false)
+      Using.resource(new RunReaders(local)) { readers =>
+        val files = new FilesByBucket(Seq(run))
+        def mayHold(more: Seq[Byte]): Int = content.keysIterator.count { p =>
+          readers.mayHold(files, p._1, p._2, keyOf(p) ++ more)
+        }
+        assert(mayHold(Nil) == content.size)
+        val filters = readers.heapBytes
+        assert(filters >= content.size * 10 / 8 && filters < content.size * 2, "and no index")
+        assert(mayHold(Seq(1)) < content.size / 20)
+        assert(readers.heapBytes == filters)
+        readers.shed()
+        assert(mayHold(Nil) == content.size && readers.heapBytes == filters)
       }
     }
   }
