@@ -15,6 +15,8 @@ from tests.kit.planted import Expected, Planted, checkpoint_id, fails, opens
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "v1" / "plans"
 Case = Callable[["Planted"], Expected]
 CASES: dict[str, Case] = {}
+NEWER = 1000
+"""A format version that no release has yet."""
 
 
 def case(build: Case) -> Case:
@@ -138,7 +140,7 @@ def manifest_of_a_newer_format(store: Planted) -> Expected:
     """It is no damage: a newer program owns the checkpoint, though older files would lead there."""
     v = store.grow(3)
     store.snapshot(v[1])
-    store.snapshot(v[1], v[2], format_version=3)
+    store.snapshot(v[1], v[2], format_version=NEWER)
     return fails(v[3], "newer-format", "2.manifest")
 
 
@@ -146,7 +148,7 @@ def manifest_of_a_newer_format(store: Planted) -> Expected:
 def manifest_of_a_newer_format_behind(store: Planted) -> Expected:
     """Who has a newer manifest that it can read does not look at older ones."""
     v = store.grow(4)
-    store.snapshot(v[1], format_version=3)
+    store.snapshot(v[1], format_version=NEWER)
     store.snapshot(v[3])
     return opens(v[4], base=v[3], replay=v[4:])
 
@@ -256,7 +258,7 @@ def changelog_damaged(store: Planted) -> Expected:
 def changelog_of_a_newer_format(store: Planted) -> Expected:
     """Who does not know the format does not guess."""
     v = store.grow(2)
-    three = store.write(v[2], format_version=3)
+    three = store.write(v[2], format_version=NEWER)
     return fails(three, "newer-format", "3.changelog")
 
 

@@ -25,6 +25,7 @@ confs = st.builds(
         st.integers(1 << 20, (1 << 63) - 1),
     ),
     memory_prevent_eviction_for=st.integers(0, 86_400_000),
+    exact_key_count=st.sampled_from(["true", "false"]),
     time_bucket_expire_after=st.one_of(
         st.just("never"),
         st.integers(1, 100).flatmap(lambda n: st.sampled_from([f"{n}s", f"{n} min", f"{n}d"])),
@@ -199,7 +200,7 @@ def test_what_names_no_query_and_no_operator(scope: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("field", ["num_buckets", "colour"])
 def test_a_setting_that_is_for_all_queries(field: str) -> None:
-    expected = f"{field} cannot be given for one query, only time_bucket_expire_after, "
+    expected = f"{field} cannot be given for one query, only exact_key_count, "
     with pytest.raises(InvalidSettingError, match=expected):
         Conf().for_query("q", **{field: 1})
 

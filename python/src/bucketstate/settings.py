@@ -60,6 +60,11 @@ class Settings:
     """For so long after its last use, in milliseconds, a bucket stays in memory, even above
     memory.maxBytes."""
 
+    exact_key_count: Literal["true", "false"] = "true"
+    """Whether a key that is not in memory is looked up when it is written, for the exact number of
+    keys. 'false' spares blind writes to state larger than memory that; numRowsTotal is an estimate
+    then, as bucketedEstimatedCounts says."""
+
     time_bucket_expire_after: timedelta | str = "never"
     """State expires when it is older than this, counted from the newest time in its partition: a
     time such as 7d, or 'never'. Not for joins, state with timeouts, or state that a watermark

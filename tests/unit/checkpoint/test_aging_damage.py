@@ -122,8 +122,13 @@ def test_more_time_buckets_than_the_footer_has_bytes(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_is_refused_whatever_it_has(tmp_path: Path) -> None:
-    with pytest.raises(NewerFormatError, match="format version 2 or older, found 3"):
-        written(tmp_path, 7, SOUND, format_version=3, flags=255)
+    with pytest.raises(NewerFormatError, match="format version 3 or older, found 4"):
+        written(tmp_path, 7, SOUND, format_version=4, flags=255)
+
+
+def test_where_keys_have_times_they_are_counted_exactly(tmp_path: Path) -> None:
+    with pytest.raises(DamagedFileError, match="has time buckets, are an estimate"):
+        written(tmp_path, 7, SOUND, format_version=3, flags=6)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.names import Attempt, ChangelogName
 from bucketstate.checkpoint.storage import Folder
 
-FORMAT = 2
+FORMAT = 3
 _MAGIC, _END = b"BKTSTLOG", b"BKTSTEND"
 _START, _MAX_HEADER, _TRAILER, _TAIL = 12, 512, 32, 16 * 1024
 

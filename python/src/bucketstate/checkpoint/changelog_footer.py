@@ -12,8 +12,10 @@ from bucketstate.checkpoint.timed_values import NEVER, TIMED
 
 _FAMILY, _TIME_BUCKET, _BLOCK = 19, 12, 37
 """The least bytes of each."""
-_INTERNAL, _TIMES = 1, 2
-"""Flags of a family; the second one is of format version 2."""
+_INTERNAL, _TIMES, _ESTIMATED = 1, 2, 4
+"""Flags of a family."""
+_FLAGS = {1: _INTERNAL, 2: _INTERNAL | _TIMES, 3: _INTERNAL | _TIMES | _ESTIMATED}
+"""Those that there are, by format version."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def decode_footer(data: bytes, format_version: int, path: str) -> Footer:
 
 
 def _footer(reader: Reader, format_version: int) -> Footer:
-    flags = _INTERNAL if format_version == 1 else _INTERNAL | _TIMES
+    flags = _FLAGS[format_version]
     families = tuple(_family(reader, flags) for _ in range(reader.count(_FAMILY)))
     next_family = reader.u32()
     if any(family.id >= next_family for family in families):
@@ -85,6 +87,7 @@ def _family(reader: Reader, known_flags: int) -> Family:
         keys=reader.u64(),
         internal=bool(flags & _INTERNAL),
         times=_times(reader) if flags & _TIMES else None,
+        estimated=bool(flags & _ESTIMATED),
     )
 
 
@@ -109,6 +112,8 @@ def _check_times(family: Family, path: str) -> None:
         )
     if times is None:
         return
+    if family.estimated:
+        raise damaged(path, f"the keys of {of}, which has time buckets, are an estimate")
     if not times.ascending:
         raise damaged(path, f"the time buckets of {of} are not in ascending order, each once")
     if times.key_count != family.keys:

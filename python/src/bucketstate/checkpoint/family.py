@@ -9,7 +9,7 @@ from bucketstate.checkpoint.time_buckets import TimeBuckets
 
 @dataclass(frozen=True)
 class Family:
-    """A column family; `keys` is how many keys it holds at this version, exactly.
+    """A column family; `keys` is how many keys it holds at this version, exactly or `estimated`.
 
     `internal` families are those that an operator keeps for itself. `times` are the same keys by
     time bucket, where records have times.
@@ -24,3 +24,4 @@ class Family:
     value_schema: str | None = None
     internal: bool = False
     times: TimeBuckets | None = None
+    estimated: bool = False

@@ -55,8 +55,13 @@ def broken(m: Manifest) -> str | None:
         "no file has fewer entries than tombstones, or none": all(
             f.entries >= 1 and 0 <= f.tombstones <= f.entries for f in files
         ),
-        "no key count is negative or more than the runs can hold": min(counts, default=0) >= 0
-        and sum(f.keys for f in m.families) <= live,
+        "no key count is negative or, if it is exact, more than the runs can hold": (
+            min(counts, default=0) >= 0
+            and sum(f.keys for f in m.families if not f.estimated) <= live
+        ),
+        "the keys of a family with time buckets are counted exactly": not any(
+            f.estimated and f.times is not None for f in m.families
+        ),
         "a family has time buckets if its values have times, and only then": all(
             (f.times is not None) == (f.value_encoding == TIMED) for f in m.families
         ),

@@ -1,4 +1,4 @@
-"""Reads manifests, format versions 1 and 2 (`docs/format.md`)."""
+"""Reads manifests, format versions 1 to 3 (`docs/format.md`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.time_buckets import TimeBuckets
 from bucketstate.checkpoint.timed_values import NEVER
 
-FORMAT = 2
+FORMAT = 3
 _KIND = "bucketstate-manifest"
 _END = re.compile(rb',\n  "checksum" : "crc32c:([0-9a-f]{8})"\n}\n')
 
@@ -64,9 +64,10 @@ def _verified(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> Manifest:
-    # Version 1 has no times: what it has under these names is of no meaning.
-    timed = raw["formatVersion"] > 1
-    families = tuple(_family(f, timed=timed) for f in raw["families"])
+    # Version 1 has no times, and only version 3 estimates: what others have under these names is
+    # of no meaning.
+    timed, guessed = raw["formatVersion"] > 1, raw["formatVersion"] > 2
+    families = tuple(_family(f, timed=timed, guessed=guessed) for f in raw["families"])
     return Manifest(
         name=name,
         path=path,
@@ -86,7 +87,7 @@ def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> 
     )
 
 
-def _family(raw: dict[str, Any], *, timed: bool) -> Family:
+def _family(raw: dict[str, Any], *, timed: bool, guessed: bool) -> Family:
     return Family(
         id=_number(raw, "id"),
         name=_text(raw, "name"),
@@ -97,6 +98,7 @@ def _family(raw: dict[str, Any], *, timed: bool) -> Family:
         value_schema=_text(raw, "valueSchema", optional=True) or None,
         internal=raw.get("internal") is True,
         times=_times(raw["timeBuckets"]) if timed and "timeBuckets" in raw else None,
+        estimated=guessed and raw.get("keyCountIsEstimate") is True,
     )
 
 

@@ -14,7 +14,7 @@ from bucketstate.errors import CheckpointError
 class FamilyOverview:
     """A column family: the keys it holds, and how they and its values are encoded.
 
-    `expiry` is None where records have no times.
+    `keys` are about so many if they are `estimated`. `expiry` is None where records have no times.
     """
 
     name: str
@@ -22,6 +22,7 @@ class FamilyOverview:
     key_encoding: str
     value_encoding: str
     expiry: Expiry | None
+    estimated: bool
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         manifests=tuple(m.attempt.version for m in store.manifests),
         keys=sum(f.keys for f in families) if plan else None,
         families=tuple(
-            FamilyOverview(f.name, f.keys, f.key_encoding, f.value_encoding, Expiry.of(f))
+            FamilyOverview(
+                f.name, f.keys, f.key_encoding, f.value_encoding, Expiry.of(f), f.estimated
+            )
             for f in families
         ),
         manifest_version=base.version if base else None,

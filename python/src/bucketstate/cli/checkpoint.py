@@ -200,7 +200,8 @@ def _print_overview(found: Overview) -> None:
             start = "" if s.manifest_version is None else f"manifest {s.manifest_version} "
             start += f"({s.runs} runs) + " if start else ""
             source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
-            cells = [s.partition, s.store, console.count(s.keys), source]
+            about = "~" if any(f.estimated for f in s.families) else ""
+            cells = [s.partition, s.store, about + console.count(s.keys), source]
             sizes = [console.size(s.read_bytes), console.count(s.files), console.size(s.bytes)]
             rows.append([*cells, *sizes])
         terminal.print(console.table(title, columns, rows))

@@ -45,6 +45,8 @@ class ProviderHistorySuite extends AnyFunSuite {
     name -> pairs.map { case (k, v) => s"spark.sql.streaming.stateStore.$k" -> v }
   }
 
+  private val Guessing = "spark.sql.streaming.stateStore.bucketed.exactKeyCount" -> "false"
+
   /** `make sweep` has many more of them run. */
   private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(3)(_.toInt)
 
@@ -88,11 +90,14 @@ class ProviderHistorySuite extends AnyFunSuite {
   for {
     (name, conf) <- settings.filter(_._2.exists(_._1.contains("snapshot")))
     rivals <- Seq(false, true)
-    seed <- 1 to seeds
+    exact <- Seq(true, false)
+    seed <- 1 to (if (exact) seeds else math.max(1, seeds / 3))
   }
-    test(s"random history, short of memory: $name, checkpoint ids: $rivals, seed $seed") {
+    test(
+      s"random history, short of memory: $name, checkpoint ids: $rivals, exact count: $exact, seed $seed"
+    ) {
       withFolder { folder =>
-        val all = conf ++ Option.when(rivals)(Format2)
+        val all = conf ++ Option.when(rivals)(Format2) ++ Option.when(!exact)(Guessing)
         val random = new Random(200L + seed)
         ShortMemory.during {
           new History(new ProviderHarness(folder), all, random, rivals = rivals).run(steps = 1500)
@@ -136,6 +141,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       expiry: Option[Expiry] = None,
       windows: Boolean = false
   ) {
+    private val isExact = !conf.contains(Guessing)
     private val versions = mutable.ArrayBuffer[Model](ExpiryModel(expiry))
     private val ids = mutable.ArrayBuffer[Option[String]](None)
     private var provider = harness.provider(conf: _*)
@@ -238,7 +244,8 @@ class ProviderHistorySuite extends AnyFunSuite {
       begin()
       val base = store.version.toInt
       assert(store.commit() == base + 1L)
-      assert(store.metrics.numKeys == open.size)
+      val told = store.metrics.numKeys
+      assert(if (isExact) told == open.size else told <= open.size)
       record(base, open, store.getStateStoreCheckpointInfo())
       store = null
     }

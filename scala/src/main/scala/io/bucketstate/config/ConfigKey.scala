@@ -180,6 +180,15 @@ object ConfigKey {
     "For so long after its last use, in milliseconds, a bucket stays in memory, even above memory.maxBytes."
   )
 
+  val ExactKeyCount: ConfigKey = ConfigKey(
+    "exactKeyCount",
+    ConfigType.OneOf(Seq("true", "false")),
+    "true",
+    "Whether a key that is not in memory is looked up when it is written, for the exact number of keys. 'false' spares " +
+      "blind writes to state larger than memory that; numRowsTotal is an estimate then, as bucketedEstimatedCounts says.",
+    perQuery = true
+  )
+
   val TimeBucketExpireAfter: ConfigKey = ConfigKey(
     "timeBucket.expireAfter",
     ConfigType.Duration(1L, "never"),
@@ -229,6 +238,7 @@ object ConfigKey {
     RestoreMode,
     MemoryMaxBytes,
     MemoryPreventEvictionFor,
+    ExactKeyCount,
     TimeBucketExpireAfter,
     TimeBucketColumn,
     TimeBucketSpan,

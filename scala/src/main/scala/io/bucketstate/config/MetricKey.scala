@@ -92,6 +92,12 @@ object MetricKey {
     )
   val TimeBuckets: MetricKey =
     MetricKey("bucketedTimeBuckets", Sum, "time buckets that hold keys")
+  val EstimatedCounts: MetricKey =
+    MetricKey(
+      "bucketedEstimatedCounts",
+      Sum,
+      "stores whose number of keys is an estimate, because exactKeyCount is or was false"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -138,6 +144,7 @@ object MetricKey {
     ExpiredKeys,
     LateWrites,
     TimeBuckets,
+    EstimatedCounts,
     Repairs,
     InternalKeys,
     ForcedSnapshots

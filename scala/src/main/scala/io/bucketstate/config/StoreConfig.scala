@@ -20,6 +20,7 @@ import io.bucketstate.error.InvalidException
  * @param restoreEagerly       whether all buckets are loaded before the first batch
  * @param maxMemory            heap that the state of all stores of an executor may take
  * @param preventEvictionMs    how long after its last use a bucket stays in memory
+ * @param exactKeyCount        whether keys are looked up for their exact number
  * @param timeBuckets          when state expires, None for never
  * @param localDir             where working files go, None for Spark's local folders
  * @param spark                Spark's own settings, honoured as they are
@@ -36,6 +37,7 @@ final case class StoreConfig(
     restoreEagerly: Boolean,
     maxMemory: MemoryLimit,
     preventEvictionMs: Long,
+    exactKeyCount: Boolean,
     timeBuckets: Option[TimeBucketConfig],
     localDir: Option[String],
     spark: SparkHonoured
@@ -126,6 +128,7 @@ object StoreConfig {
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
       maxMemory = memory(settings, ConfigKey.MemoryMaxBytes),
       preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),
+      exactKeyCount = word(settings, ConfigKey.ExactKeyCount) == "true",
       timeBuckets = timeBuckets(settings),
       localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
       spark = spark

@@ -37,7 +37,8 @@ private[bucketstate] final class BucketedStore(
     new KnownFamilies(
       registry.default.descriptor(0),
       definition.useColumnFamilies,
-      ageing.map(_.expiry)
+      ageing.map(_.expiry),
+      config.exactKeyCount
     ),
     config,
     origins,

@@ -27,6 +27,7 @@ private[bucketstate] final class FigureSources(
         MetricKey.ExpiredKeys -> expiry.expired,
         MetricKey.LateWrites -> expiry.late,
         MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
+        MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
         MetricKey.WarmUpFailures -> warmUp.drainFailures(),
         MetricKey.RetentionFailures -> maintenance.failures,
         MetricKey.InternalKeys -> StoreFigures.internalKeys(table)

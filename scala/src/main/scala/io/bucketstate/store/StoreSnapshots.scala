@@ -130,6 +130,10 @@ private[bucketstate] final class StoreSnapshots(
         manifest.commitId,
         new ManifestState(manifest, () => runs.readers, () => watch.damaged(manifest))
       )
+      snapshotter.newestCounted.foreach { of =>
+        val keys = of.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
+        keeper.counted(of.attempt, of.commitId, keys)
+      }
       // What is not in memory yet is read from the files that the table was restored from.
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty

@@ -108,7 +108,9 @@ private[bucketstate] final class TableKeeper(
       in.commit()
       if (in eq table) {
         origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
-        origins.filterInPlace((v, _) => v >= in.oldest || (v > floor && v > in.newest - Remembered))
+        // What is counted of a version is told long after it, and of use where the number is an estimate.
+        val from = if (in.families.exists(_.isEstimated)) -1L else floor
+        origins.filterInPlace((v, _) => v >= in.oldest || (v > from && v > in.newest - Remembered))
         ()
       }
     }
@@ -120,12 +122,26 @@ private[bucketstate] final class TableKeeper(
    */
   def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Unit = synchronized {
     val isOurs = table != null && table.isSound && version.version <= table.newest &&
-      origins.get(version.version).exists { origin =>
-        origin.checkpointId == version.checkpointId && origin.commitId == commitId &&
-        origin.keys.forall { case (family, keys) => cold.keyCount(family) == keys }
+      originOf(version, commitId).exists { origin =>
+        origin.keys.forall { case (family, keys) =>
+          cold.isEstimated(family) || cold.keyCount(family) == keys
+        }
       }
     if (isOurs && table.advance(cold)) floor = version.version
   }
+
+  /** The keys of families at a version were counted. Nothing comes of it if the table was not made of that commit. */
+  def counted(version: Attempt, commitId: Option[UUID], keys: Map[Int, Long]): Unit =
+    synchronized {
+      if (table != null && version.version <= table.newest) {
+        originOf(version, commitId).foreach(_ => table.counted(version.version, keys))
+      }
+    }
+
+  private def originOf(version: Attempt, commitId: Option[UUID]): Option[Origin] =
+    origins
+      .get(version.version)
+      .filter(o => o.checkpointId == version.checkpointId && o.commitId == commitId)
 
   /** What a table that is written or read may read from beside memory. */
   def coldParts: Seq[ColdState] = synchronized {
@@ -214,7 +230,7 @@ private object TableKeeper {
   /**
    * Where a version in memory came from.
    *
-   * @param keys of each family
+   * @param keys of each family in which they are counted exactly
    */
   private final case class Origin(
       commitId: Option[UUID],
@@ -223,5 +239,5 @@ private object TableKeeper {
   )
 
   private def keysOf(table: StateTable): Map[Int, Long] =
-    table.families.iterator.map(f => f.spec.id -> f.keyCount).toMap
+    table.families.iterator.filterNot(_.isEstimated).map(f => f.spec.id -> f.keyCount).toMap
 }

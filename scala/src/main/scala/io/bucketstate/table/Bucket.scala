@@ -356,9 +356,10 @@ private[table] final class Bucket(
           else own.starts(i) & 0xffffffffL
         key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
         val known = rest.indexOf(key)
+        val isBelow = Slots.makeKnown(slot, if (known < 0) null else rest.at(known))
         if (known < 0) rest.insert(key.hash, slot, start)
         else {
-          rest.charge(-MergeChain.heap(rest.at(known), null))
+          if (!isBelow) rest.charge(-MergeChain.heap(rest.at(known), null))
           rest.replace(known, slot)
           rest.setStart(known, start)
         }

@@ -75,7 +75,7 @@ private[table] final class BucketIterator(
       val captured = bucketAt(number).capture()
       if (captured.isWhole) new Opened(captured, null, null)
       else {
-        val slots = contentOf(captured)
+        val slots = knownOf(captured, at)
         new Opened(captured, slots, coldAt(number, slots))
       }
     }
@@ -123,12 +123,19 @@ private object BucketIterator {
       val rest: ReadAhead[Bucket]
   )
 
-  private def contentOf(arrays: SlotArrays): Array[AnyRef] = {
+  /**
+   * What slots lead to, but where only the cold part says what a key is at the version. That is looked at once: another
+   * look at the same entries could tell something else.
+   */
+  private def knownOf(arrays: SlotArrays, at: Int): Array[AnyRef] = {
     val found = mutable.ArrayBuilder.make[AnyRef]
     var i = 0
     while (i < arrays.capacity) {
       val held = arrays.slots.getAcquire(i)
-      if (held != null) found += arrays.content(held)
+      if (held != null) {
+        val slot = arrays.content(held)
+        if (Visibility.newest(slot, at) ne Slots.Unknown) found += slot
+      }
       i += 1
     }
     found.result()

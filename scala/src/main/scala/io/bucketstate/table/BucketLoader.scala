@@ -6,8 +6,11 @@ package io.bucketstate.table
  */
 trait BucketLoader {
 
-  /** Keys of a family at the table's base version, counted exactly. */
+  /** Keys of a family at the table's base version, counted exactly, unless that says otherwise. */
   def keyCount(family: Int): Long
+
+  /** Whether [[keyCount]] is an estimate of a family's keys. Never where its records have times. */
+  def isEstimated(family: Int): Boolean
 
   /** The time buckets of a family at the table's base version, where its records have times. */
   def times(family: Int): Option[TimeBuckets]
@@ -38,7 +41,10 @@ trait BucketLoader {
   /** Heap that it holds of what was not loaded yet, in bytes. */
   def heldBytes: Long
 
-  /** All buckets of a family were loaded, and whole, and hold so many keys; throws when they should hold others. */
+  /**
+   * All buckets of a family were loaded, and whole, and hold so many keys; throws when they should hold others. What is
+   * an estimate says nothing of that.
+   */
   def verify(family: Int, keys: Long): Unit
 
   /** All buckets of a family were loaded: its changes are not asked for again. */
@@ -50,6 +56,7 @@ object BucketLoader {
   /** Of the empty store. */
   object Empty extends BucketLoader {
     override def keyCount(family: Int): Long = 0L
+    override def isEstimated(family: Int): Boolean = false
     override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = None
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = ()

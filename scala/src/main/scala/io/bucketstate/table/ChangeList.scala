@@ -54,6 +54,7 @@ private[table] final class ChangeList(numBuckets: Int) {
   def group(
       descriptor: FamilyDescriptor,
       keyCount: Long,
+      isEstimated: Boolean,
       times: Option[TimeBuckets]
   ): FamilyChanges = {
     val start = new Array[Int](numBuckets + 1)
@@ -75,7 +76,7 @@ private[table] final class ChangeList(numBuckets: Int) {
       start(entry.bucket) += 1
       i += 1
     }
-    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, times, sorted)
+    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, isEstimated, times, sorted)
     grouped
   }
 
@@ -110,6 +111,7 @@ private object ChangeList {
       override val descriptor: FamilyDescriptor,
       override val numBuckets: Int,
       override val keyCount: Long,
+      override val isEstimated: Boolean,
       override val times: Option[TimeBuckets],
       val entries: Array[Entry]
   ) extends FamilyChanges {

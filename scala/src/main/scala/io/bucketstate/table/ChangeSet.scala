@@ -11,15 +11,18 @@ trait FamilyChanges {
 
   def numBuckets: Int
 
-  /** Keys the family holds at this version, counted exactly. */
+  /** Keys the family holds at this version, counted exactly, unless that says otherwise. */
   def keyCount: Long
+
+  /** Whether [[keyCount]] is an estimate. */
+  def isEstimated: Boolean
 
   /** The same by time bucket, where records have times. */
   def times: Option[TimeBuckets]
 
   /**
    * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
-   * this version is none, nor is that of what has expired at it. The records are the table's own, not to be written
+   * this version is none, nor is that of what has expired at it; where counts are estimates, that is not known of each. The records are the table's own, not to be written
    * to. Allocates nothing.
    */
   def foreach(sink: ChangeSink): Unit

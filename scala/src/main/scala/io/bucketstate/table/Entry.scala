@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicReference
  * @param bytes   the key and, unless `isRemoval`, the value: see [[Record]]
  * @param isRemoval true for a tombstone: the key does not exist at this version
  * @param isMerge true if the value is appended to that of `older`: see [[MergeChain]]
- * @param replaced what is `older` at first: null, a settled `Array[Byte]` record, or another `Entry`
+ * @param replaced what is `older` at first: null, a settled `Array[Byte]` record, another `Entry`, or [[Slots.Unknown]]
  */
 private[table] final class Entry(
     val hash: Int,
@@ -54,7 +54,7 @@ private[table] final class Entry(
   def op: Byte =
     if (isRemoval) RecordOp.Remove else if (isMerge) RecordOp.Merge else RecordOp.Put
 
-  /** False for the removal of a key that no older version holds: such a write leaves no trace. */
+  /** False for the removal of a key that is known not to be in older versions: such a write leaves no trace. */
   def isVisibleChange: Boolean = !isRemoval || older != null
 }
 

@@ -26,8 +26,16 @@ private[table] final class FamilyBuckets(
   private[this] val uses = new Array[Int](numBuckets)
   @volatile private[this] var areCounted = true // all that were loaded came whole
 
-  /** Keys when nothing was written yet, counted exactly. */
+  @volatile private[this] var countedKeys = FamilyBuckets.NotCounted
+
+  /** Keys when nothing was written yet, as the files say. */
   val initialKeys: Long = loading.loader.keyCount(spec.id)
+
+  /** Whether that is an estimate. */
+  val isEstimated: Boolean = loading.loader.isEstimated(spec.id)
+
+  /** Keys when nothing was written yet as they were loaded, all of them; negative until then. Any thread. */
+  def counted: Long = countedKeys
 
   /** The time buckets when nothing was written yet, null where records do not expire. */
   val initialTimes: TimeBuckets =
@@ -35,12 +43,15 @@ private[table] final class FamilyBuckets(
     else loading.loader.times(spec.id).getOrElse(TimeBuckets.ofUntimed(initialKeys))
 
   // Where keys were removed since the cold part, a bucket without keys is not one without a past.
-  if (initialKeys == 0 && loading.loader.cold.forall(_.keyCount(spec.id) == 0)) {
+  if (isKnownToBeEmpty) {
     (0 until numBuckets).foreach(n =>
       buckets.setPlain(n, new Bucket(newIndex, isTimed = spec.expiry.isDefined))
     )
     missing.set(0)
   }
+
+  private def isKnownToBeEmpty: Boolean = initialKeys == 0 && !isEstimated &&
+    loading.loader.cold.forall(cold => cold.keyCount(spec.id) == 0 && !cold.isEstimated(spec.id))
 
   /** Whether the loader is not needed any more. */
   def isLoaded: Boolean = missing.get == 0
@@ -158,7 +169,10 @@ private[table] final class FamilyBuckets(
         if (whole) loadedKeys.addAndGet(filling.keys) else areCounted = false
         // Everybody adds before counting down, so the last one sees all keys.
         if (missing.decrementAndGet() == 0) {
-          if (areCounted) loading.loader.verify(spec.id, loadedKeys.get)
+          if (areCounted) {
+            loading.loader.verify(spec.id, loadedKeys.get)
+            countedKeys = loadedKeys.get
+          }
           loading.loader.loaded(spec.id)
         }
       }
@@ -182,6 +196,8 @@ private[table] object FamilyBuckets {
 
   /** Of a bucket on the heap: some thousand keys, which are loaded in the time of some hundred look-ups. */
   private final val SmallBytes = 512L << 10
+
+  private final val NotCounted = -1L
 
   /** No record. */
   val InBucket: Array[Byte] = Array.emptyByteArray

@@ -2,14 +2,21 @@ package io.bucketstate.table
 
 import io.bucketstate.bucket.BucketAssigner
 
-/** [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote. */
+/**
+ * [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote.
+ *
+ * @param countsExactly whether a key that memory does not know is looked up when it is written, for the exact number of
+ *                      keys; in a family whose records expire, or that is scanned by a part of its keys, it is in any
+ *                      case
+ */
 private[table] final class FamilyTable(
     val spec: FamilySpec,
     assigner: BucketAssigner,
     versions: Versions,
     backlog: SettlingBacklog,
     loading: TableLoading,
-    floor: Floor
+    floor: Floor,
+    countsExactly: Boolean
 ) extends FamilyState
     with Settler {
   import Slots._
@@ -33,11 +40,22 @@ private[table] final class FamilyTable(
       .filter(_.after.isDefined)
       .map(_ => new ExpirySweep(buckets, assigner.numBuckets))
       .orNull
-  private[this] var keys = buckets.initialKeys // where they do not
+  private[this] val began = versions.newest
+  private[this] val keys = // of meaning where they do not
+    new KeyCount(versions, began, buckets.initialKeys, buckets.isEstimated)
+  private[this] val guesses = !countsExactly && times == null && newIndex == null
   private[this] var evictions = 0L
   private[this] var cached = 0 // of no meaning: what was read ahead
 
-  override def keyCount: Long = if (times == null) keys else times.keyCount
+  override def keyCount: Long = if (times == null) keys.keys else times.keyCount
+
+  override def isEstimated: Boolean = times == null && keys.isEstimate
+
+  /** See [[StateTable.counted]]. */
+  def counted(version: Long, found: Long): Unit = keys.tell(version, found)
+
+  /** What [[undo]] goes back to. */
+  def countMark: Long = keys.mark
 
   override def expiry: ExpiryFigures =
     if (times == null) ExpiryFigures.None else times.figures
@@ -46,7 +64,8 @@ private[table] final class FamilyTable(
 
   override def get(key: RecordBuffer, at: Long): Array[Byte] = {
     val version = versions.relative(at)
-    val record = Visibility.record(search(key, at, version), version)
+    val seen = Visibility.record(search(key, at, version), version)
+    val record = if (seen eq Slots.Unknown) cold.find(key) else seen
     if (times == null || record == null || times.at(at).shows(record)) record else null
   }
 
@@ -57,7 +76,8 @@ private[table] final class FamilyTable(
     if (times != null) get(key, at) != null
     else {
       val version = versions.relative(at)
-      Visibility.holds(search(key, at, version), version)
+      val newest = Visibility.newest(search(key, at, version), version)
+      if (newest eq Slots.Unknown) cold.find(key) != null else Slots.exists(newest)
     }
 
   /** What leads to the record of a key: what its slot holds, or the record as files have it. */
@@ -85,7 +105,7 @@ private[table] final class FamilyTable(
   override def put(record: RecordBuffer): Unit = {
     val bucket = buckets.touched(record.bucket)
     val i = bucket.indexOf(record)
-    val head = known(bucket, i, record)
+    val head = replaced(bucket, i, record)
     val bytes = record.toRecord
     if (times == null || times.take(bytes, shownIn(head)))
       write(bucket, i, head, record, bytes, removed = false)
@@ -133,9 +153,13 @@ private[table] final class FamilyTable(
   override def remove(key: RecordBuffer): Unit = {
     val bucket = buckets.touched(key.bucket)
     val i = bucket.indexOf(key)
-    val head = known(bucket, i, key)
+    val head = replaced(bucket, i, key)
     if (exists(head)) write(bucket, i, head, key, key.toKeyRecord, removed = true)
   }
+
+  /** What a write of a key whose slot is `i` stands on: it does not need the record. */
+  private def replaced(bucket: Bucket, i: Int, key: RecordBuffer): AnyRef =
+    if (guesses && i < 0 && !bucket.isWhole) cold.guessOnce(key) else known(bucket, i, key)
 
   /** What is known of a key whose slot is `i`, and otherwise what the cold part has. */
   private def known(bucket: Bucket, i: Int, key: RecordBuffer): AnyRef =
@@ -181,7 +205,8 @@ private[table] final class FamilyTable(
   private def count(head: AnyRef, record: Array[Byte], removed: Boolean): Long =
     if (times != null) times.replaced(shownIn(head), if (removed) null else record)
     else {
-      if (removed) keys -= 1 else if (!Slots.exists(head)) keys += 1
+      if (head eq Slots.Unknown) keys.guess()
+      if (removed) keys.add(-1) else if (!Slots.exists(head)) keys.add(1)
       TimedValue.Untimed
     }
 
@@ -301,7 +326,10 @@ private[table] final class FamilyTable(
   }
 
   /** There is a higher floor. */
-  def floorRaised(): Unit = backlog.add(this, cold.raised())
+  def floorRaised(): Unit = {
+    backlog.add(this, cold.raised())
+    if (isEstimated) cold.tellCount(keys)
+  }
 
   /** Hands over the open version's entries. */
   def takeChanges(): Array[Entry] = changes.take()
@@ -309,7 +337,7 @@ private[table] final class FamilyTable(
   /** The open version's changes by bucket. */
   def groupedChanges: FamilyChanges = {
     if (multiValued) changes.rewrite(joined)
-    changes.group(spec.descriptor, keyCount, Option(times).map(_.current))
+    changes.group(spec.descriptor, keyCount, isEstimated, Option(times).map(_.current))
   }
 
   /** One entry for each key that was written, also if it was appended to again and again. */
@@ -389,7 +417,7 @@ private[table] final class FamilyTable(
     else MergeChain.heap(entry, null) - MergeChain.heap(settled, null)
 
   /** Takes back entries that are the newest of their keys. */
-  def undo(entries: Array[Entry], keysBefore: Long): Unit = {
+  def undo(entries: Array[Entry], countBefore: Long): Unit = {
     entries.foreach { entry =>
       val bucket = buckets.known(entry.bucket)
       val i = bucket.indexOf(entry)
@@ -398,7 +426,9 @@ private[table] final class FamilyTable(
       }
       val older = if (multiValued) MergeChain.below(entry) else entry.older
       bucket.charge(-MergeChain.heap(entry, older))
-      if (older != null) {
+      // The key is what the cold part says again.
+      if (older eq Slots.Unknown) bucket.free(i)
+      else if (older != null) {
         bucket.replace(i, older)
         bucket.setStart(i, TimedValue.Untimed) // it may be later than that of what is gone
       } else if (!bucket.isWhole) forgetIn(bucket, i, entry)
@@ -410,11 +440,11 @@ private[table] final class FamilyTable(
         }
       }
     }
-    keys = keysBefore
+    keys.undo(countBefore)
   }
 
   /** Versions above the newest were undone. */
-  def undone(): Unit = if (times != null) times.undone()
+  def undone(): Unit = if (times != null) times.undone() else keys.undone()
 
   /**
    * A version is about to be opened.
@@ -424,10 +454,14 @@ private[table] final class FamilyTable(
   def begin(now: Long): Unit = {
     filling.take(versions.relative(versions.oldest))
     if (times != null) times.begin(now)
+    else if (keys.isEstimate) {
+      if (buckets.counted >= 0) keys.counted(began, buckets.counted)
+      keys.begin()
+    }
   }
 
   /** The open version is complete. */
-  def commit(): Unit = if (times != null) times.commit()
+  def commit(): Unit = if (times != null) times.commit() else keys.commit()
 
   /**
    * The key of an entry that is taken back was not there before, though the cold part may have it: what removed it

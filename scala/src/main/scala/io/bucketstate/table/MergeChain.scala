@@ -10,6 +10,8 @@ import java.util.ArrayDeque
  * A merge that settles takes in what it stands on as long as that is not more than twice its own size.
  * What stays behind at least doubles from entry to entry, so a chain has few entries and a byte is
  * copied few times: both grow with the logarithm of the size of the values.
+ *
+ * A merge never stands on [[Slots.Unknown]], only a put or a removal below it may.
  */
 private[table] object MergeChain {
 

@@ -65,6 +65,7 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
     while (i < gathered) {
       val record = Visibility.record(slots(i), at)
       if (record == null) hidden(i, slots(i))
+      else if (record eq Slots.Unknown) throw unknown()
       else if (times == null || times.shows(record)) {
         records(found) = record
         found += 1
@@ -72,6 +73,9 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
       i += 1
     }
   }
+
+  private def unknown() =
+    new IllegalStateException("a scan came to what only the cold part knows, which is read by itself")
 
   /** Brings the first bytes of what the slots hold into the processor's cache. */
   private def touchSlots(gathered: Int): Unit = {

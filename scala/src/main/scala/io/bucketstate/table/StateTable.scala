@@ -31,13 +31,13 @@ trait FamilyState {
   /** Whether the key exists at a version. Allocates nothing. */
   def contains(key: RecordBuffer, at: Long): Boolean
 
-  /** Writes key and value of `record` at the open version; the buffer is copied. */
+  /** Writes key and value of `record` at the open version; the buffer is copied. Reads no value to store one. */
   def put(record: RecordBuffer): Unit
 
   /** Appends the value of `record` to what its key has at the open version; O(appended). */
   def merge(record: RecordBuffer): Unit
 
-  /** Removes the key at the open version; does nothing if it does not exist. */
+  /** Removes the key at the open version; does nothing if it is known not to exist. */
   def remove(key: RecordBuffer): Unit
 
   /** Removes the keys of a family that serves ranges from `from` on and below `until`. O(removed). */
@@ -62,8 +62,11 @@ trait FamilyState {
    */
   def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan
 
-  /** Keys at the newest version, the writer's changes included, counted exactly. */
+  /** Keys at the newest version, the writer's changes included, counted exactly, unless that says otherwise. */
   def keyCount: Long
+
+  /** Whether [[keyCount]] is an estimate: writes were counted whose keys nobody looked up. */
+  def isEstimated: Boolean
 
   /** What expired with the open version, or else with the newest. The writer's. */
   def expiry: ExpiryFigures
@@ -199,6 +202,13 @@ trait StateTable {
    * back behind gives up what it stands on, and can be evicted. O(what these versions changed). The writer's.
    */
   def settle(): Unit
+
+  /**
+   * Families held so many keys at a version that was committed by this table, or that it began with: where their
+   * number is an estimate, it is a better one from some later `begin` on, or exact. Any thread, but not beside
+   * `rollBackTo`.
+   */
+  def counted(version: Long, keys: Map[Int, Long]): Unit
 
   /** What [[advance]] was given and may still be read, now or later. Any thread. */
   def coldParts: Seq[ColdState]

@@ -12,6 +12,7 @@ object StateTables {
    * @param families   of that version, in ascending order of their numbers
    * @param nextFamily numbers below this one belonged to families that are gone
    * @param loader     hands out the state at that version
+   * @param countsExactly whether keys are looked up for their exact number
    */
   def heap(
       assigner: BucketAssigner,
@@ -19,9 +20,10 @@ object StateTables {
       families: Seq[FamilySpec],
       nextFamily: Int = 0,
       loader: BucketLoader = BucketLoader.Empty,
-      host: LoadHost = LoadHost.Plain
+      host: LoadHost = LoadHost.Plain,
+      countsExactly: Boolean = true
   ): StateTable = {
-    val table = new VersionedTable(assigner, base, loader, host)
+    val table = new VersionedTable(assigner, base, loader, host, countsExactly)
     families.foreach(table.family)
     table.reserveFamilies(nextFamily)
     table

@@ -15,12 +15,14 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * @param base   version the table is loaded with; entries count versions from here
  * @param loader hands out the state at that version
+ * @param countsExactly whether keys that are written are looked up for their exact number
  */
 private[table] final class VersionedTable(
     assigner: BucketAssigner,
     base: Long,
     loader: BucketLoader = BucketLoader.Empty,
-    host: LoadHost = LoadHost.Plain
+    host: LoadHost = LoadHost.Plain,
+    countsExactly: Boolean = true
 ) extends StateTable {
   import VersionedTable._
 
@@ -33,7 +35,7 @@ private[table] final class VersionedTable(
   @volatile private[this] var abandoned = false
   @volatile private[this] var lists = FamilyHistory(base)
   private[this] var before: Vector[FamilyTable] = Vector.empty // those at the newest version
-  private[this] var keysBefore: Array[Long] = Array.empty // of those, while a version is open
+  private[this] var countsBefore: Array[Long] = Array.empty // of those, while a version is open
 
   override def newest: Long = versions.newest
 
@@ -47,7 +49,7 @@ private[table] final class VersionedTable(
 
   override def family(spec: FamilySpec): FamilyState =
     tables.find(_.spec.id == spec.id).getOrElse {
-      val table = new FamilyTable(spec, assigner, versions, backlog, loading, floor)
+      val table = new FamilyTable(spec, assigner, versions, backlog, loading, floor, countsExactly)
       lists = lists.changed(versions.changing, lists.newest + table)
       table
     }
@@ -69,7 +71,7 @@ private[table] final class VersionedTable(
     giveUpBelow(Math.min(keepFrom, newest))
     if (floor.raise()) lists.all.distinct.foreach(_.floorRaised())
     before = tables
-    keysBefore = before.iterator.map(_.keyCount).toArray
+    countsBefore = before.iterator.map(_.countMark).toArray
     before.foreach(_.begin(now))
     versions.begin()
   }
@@ -116,6 +118,9 @@ private[table] final class VersionedTable(
 
   override def advance(cold: ColdState): Boolean =
     cold.version <= newest && floor.advance(cold)
+
+  override def counted(version: Long, keys: Map[Int, Long]): Unit =
+    for (family <- tables; found <- keys.get(family.spec.id)) family.counted(version, found)
 
   override def settle(): Unit = backlog.settleAll()
 
@@ -169,15 +174,15 @@ private[table] final class VersionedTable(
     val taken = new Changes(
       all.toArray,
       all.iterator.map(_.takeChanges()).toArray,
-      keysBefore.padTo(all.size, 0L)
+      countsBefore.padTo(all.size, 0L)
     )
     before = Vector.empty
-    keysBefore = Array.empty
+    countsBefore = Array.empty
     taken
   }
 
   private def undo(changes: Changes): Unit = changes.tables.indices.foreach(i =>
-    changes.tables(i).undo(changes.entries(i), changes.keysBefore(i))
+    changes.tables(i).undo(changes.entries(i), changes.countsBefore(i))
   )
 
   private def requireOpen(): Unit =
@@ -186,10 +191,10 @@ private[table] final class VersionedTable(
 
 private object VersionedTable {
 
-  /** What one complete version wrote, per family, and how many keys there were before it. */
+  /** What one complete version wrote, per family, and what was counted of its keys before it. */
   final class Changes(
       val tables: Array[FamilyTable],
       val entries: Array[Array[Entry]],
-      val keysBefore: Array[Long]
+      val countsBefore: Array[Long]
   )
 }

@@ -3,7 +3,7 @@ package io.bucketstate.table
 /** What of a slot is to be seen at a version, counted from the table's base. */
 private[table] object Visibility {
 
-  /** The record, or null. */
+  /** The record, null for none, or [[Slots.Unknown]] where the cold part has to say. */
   def record(slot: AnyRef, at: Int): Array[Byte] = {
     var current = slot
     while (current.isInstanceOf[Entry]) {
@@ -18,11 +18,11 @@ private[table] object Visibility {
     current.asInstanceOf[Array[Byte]]
   }
 
-  /** Whether there is one. */
-  def holds(slot: AnyRef, at: Int): Boolean = {
+  /** What tells whether there is one: the entry of the version, a settled record, null, or [[Slots.Unknown]]. */
+  def newest(slot: AnyRef, at: Int): AnyRef = {
     var current = slot
     while (current.isInstanceOf[Entry] && current.asInstanceOf[Entry].version > at)
       current = current.asInstanceOf[Entry].older
-    Slots.exists(current)
+    current
   }
 }

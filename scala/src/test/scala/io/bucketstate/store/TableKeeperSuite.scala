@@ -31,10 +31,15 @@ class TableKeeperSuite extends AnyFunSuite {
       UUID.nameUUIDFromBytes(s"$version$attempt".getBytes)
 
     /** Announces a snapshot; whether the table took it. */
-    def takes(version: Int, attempt: String = "", keys: Int = -1): Boolean = {
+    def takes(
+        version: Int,
+        attempt: String = "",
+        keys: Int = -1,
+        estimate: Option[Long] = None
+    ): Boolean = {
       val size = if (keys < 0) version else keys
       val cold =
-        new MapCold(version.toLong, (0 until size).map(n => s"k$n" -> "").toMap, assigner)
+        new MapCold(version.toLong, (0 until size).map(n => s"k$n" -> "").toMap, assigner, estimate = estimate)
       keeper.advance(Attempt(version.toLong), Some(idOf(version, attempt)), cold)
       keeper.coldParts.contains(cold)
     }
@@ -55,6 +60,7 @@ class TableKeeperSuite extends AnyFunSuite {
     assert(!room.takes(2, attempt = "another"))
     assert(!room.takes(2, keys = 1))
     assert(room.takes(2))
+    assert(room.takes(3, estimate = Some(1L)), "an estimate says nothing of that")
   }
 
   test("not one of a version that was rolled back since, nor of what came before a reload") {

@@ -14,7 +14,7 @@ import io.bucketstate.testkit.{ChanceOfRoom, Changes, MapCold, TextRecords}
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
  * whatever order, no answer differs from the map's, and no cold part is asked once the table does
- * not name it any more.
+ * not name it any more. With exact counts of keys, and with such as are guessed.
  */
 class ColdHistorySuite extends AnyFunSuite {
   import ColdHistorySuite._
@@ -26,10 +26,13 @@ class ColdHistorySuite extends AnyFunSuite {
     buckets <- Seq(1, 4)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
+    exact <- Seq(true, false)
     seed <- 1 to 6
   }
-    test(s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, $seed") {
-      new History(buckets, keys, policy, lists, new Random(seed.toLong)).run(4000)
+    test(
+      s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, exact $exact, $seed"
+    ) {
+      new History(buckets, keys, policy, lists, exact, new Random(seed.toLong)).run(4000)
     }
 
   for {
@@ -40,7 +43,8 @@ class ColdHistorySuite extends AnyFunSuite {
     seed <- 1 to 6
   }
     test(s"random histories, evicting $name: ${layout.scans}, $keys keys, lists $lists, $seed") {
-      new History(4, keys, policy, lists, new Random(seed.toLong), layout = layout).run(3000)
+      val random = new Random(seed.toLong)
+      new History(4, keys, policy, lists, exact = true, random, layout = layout).run(3000)
     }
 
   for {
@@ -48,24 +52,31 @@ class ColdHistorySuite extends AnyFunSuite {
     (name, policy) <- Seq("seldom" -> 1, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
-    seed <- 1 to 6
+    exact <- Seq(true, false)
+    seed <- 1 to 4
   }
     test(
-      s"random histories after a restart, ${layout.scans}, evicting $name: $keys keys, lists $lists, $seed"
+      s"random histories after a restart, ${layout.scans}, evicting $name: $keys keys, lists $lists, exact $exact, $seed"
     ) {
       val random = new Random(seed.toLong)
-      new History(4, keys, policy, lists, random, isRestarted = true, layout).run(2000)
+      new History(4, keys, policy, lists, exact, random, isRestarted = true, layout).run(2000)
     }
 
-  /** The changes since a cold part, as the files after a manifest have them. */
+  /**
+   * The changes since a cold part, as the files after a manifest have them.
+   *
+   * @param estimate of the keys, if they were not counted
+   */
   private final class Tail(
       override val cold: Option[MapCold],
       written: Map[String, Option[String]],
       keys: Long,
+      estimate: Option[Long],
       assigner: BucketAssigner,
       bucketKey: BucketKey
   ) extends BucketLoader {
-    override def keyCount(family: Int): Long = keys
+    override def keyCount(family: Int): Long = estimate.getOrElse(keys)
+    override def isEstimated(family: Int): Boolean = estimate.isDefined
     override def times(family: Int): Option[TimeBuckets] = None
 
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
@@ -96,12 +107,16 @@ class ColdHistorySuite extends AnyFunSuite {
     override def loaded(family: Int): Unit = ()
   }
 
-  /** @param evicting how many of a hundred steps evict; 0 for all that can be, after each step */
+  /**
+   * @param evicting how many of a hundred steps evict; 0 for all that can be, after each step
+   * @param exact    whether keys are counted exactly; if not, files have estimates, too
+   */
   private final class History(
       numBuckets: Int,
       keys: Int,
       evicting: Int,
       multiValued: Boolean,
+      exact: Boolean,
       random: Random,
       isRestarted: Boolean = false,
       layout: Layout = Layout.Nothing
@@ -119,14 +134,17 @@ class ColdHistorySuite extends AnyFunSuite {
     }
     private val host = new ChanceOfRoom(random)
     private val table =
-      if (!isRestarted) new VersionedTable(assigner, base)
+      if (!isRestarted) new VersionedTable(assigner, base, countsExactly = exact)
       else {
-        val cold = new MapCold(base - 2, before, assigner, layout.bucketKey)
+        val cold =
+          new MapCold(base - 2, before, assigner, layout.bucketKey, someEstimate(before))
+        val estimate = someEstimate(first)
         new VersionedTable(
           assigner,
           base,
-          new Tail(Some(cold), since, first.size.toLong, assigner, layout.bucketKey),
-          host
+          new Tail(Some(cold), since, first.size.toLong, estimate, assigner, layout.bucketKey),
+          host,
+          exact
         )
       }
     private val family =
@@ -180,6 +198,18 @@ class ColdHistorySuite extends AnyFunSuite {
     private def someModel(): Model =
       Seq.fill(random.nextInt(keys * 2))(someKey() -> "x" * (1 + random.nextInt(30))).toMap
 
+    /** Of the keys that there are, often as few as none. */
+    private def someEstimate(model: Model): Option[Long] =
+      Option.when(!exact && random.nextInt(3) > 0)(
+        random.nextInt(2).toLong * random.nextInt(model.size + 1)
+      )
+
+    private def requireCounted(model: Model): Unit = {
+      if (exact) assert(!family.isEstimated)
+      if (family.isEstimated) assert(family.keyCount >= 0 && family.keyCount <= model.size)
+      else assert(family.keyCount == model.size)
+    }
+
     private def kept: Int = (table.newest - table.oldest).toInt + 1
 
     private def someKey(): String = layout.key(random.nextInt(keys))
@@ -212,7 +242,7 @@ class ColdHistorySuite extends AnyFunSuite {
     private def changed(key: String, value: Option[String]): Unit = {
       open = open.map(_.updatedWith(key)(_ => value))
       ownScan.foreach(_.touched += key)
-      assert(family.keyCount == open.get.size)
+      requireCounted(open.get)
     }
 
     private def lookAndWrite(): Unit = {
@@ -248,7 +278,7 @@ class ColdHistorySuite extends AnyFunSuite {
       table.commit()
       models(table.newest) = open.get
       open = None
-      assert(family.keyCount == models(table.newest).size)
+      requireCounted(models(table.newest))
     }
 
     private def checkChanges(): Unit = {
@@ -271,7 +301,7 @@ class ColdHistorySuite extends AnyFunSuite {
       finishOwn()
       table.abort()
       open = None
-      assert(family.keyCount == models(table.newest).size)
+      requireCounted(models(table.newest))
     }
 
     private def rollBack(): Unit = {
@@ -279,12 +309,13 @@ class ColdHistorySuite extends AnyFunSuite {
       val lowest = scans.map(_.version).foldLeft(table.oldest)(Math.max)
       table.rollBackTo(lowest + random.nextInt((table.newest - lowest).toInt + 1))
       models.keys.filter(_ > table.newest).foreach(models.remove)
-      assert(family.keyCount == models(table.newest).size)
+      requireCounted(models(table.newest))
     }
 
     private def announce(): Unit = {
       val version = Math.max(base, table.newest - random.nextInt(6))
-      val cold = new MapCold(version, models(version), assigner, layout.bucketKey)
+      val model = models(version)
+      val cold = new MapCold(version, model, assigner, layout.bucketKey, someEstimate(model))
       if (table.advance(cold)) announced += cold
     }
 

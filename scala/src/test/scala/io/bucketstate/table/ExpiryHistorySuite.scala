@@ -120,6 +120,7 @@ private object ExpiryHistorySuite {
 
     override def wholeBytes: Long = 100L * model.items.size
     override def keyCount(family: Int): Long = model.items.size.toLong
+    override def isEstimated(family: Int): Boolean = false
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
       assert(!isClosed)
@@ -155,6 +156,7 @@ private object ExpiryHistorySuite {
       model: Model
   ) extends BucketLoader {
     override def keyCount(family: Int): Long = model.items.size.toLong
+    override def isEstimated(family: Int): Boolean = false
     override def times(family: Int): Option[TimeBuckets] = Some(model.times)
     override def cold: Option[ColdState] = Some(base)
 

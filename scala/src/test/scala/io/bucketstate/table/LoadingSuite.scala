@@ -24,6 +24,7 @@ class LoadingSuite extends AnyFunSuite {
   private class Loader extends BucketLoader {
     val handedOut: ConcurrentLinkedQueue[Int] = new ConcurrentLinkedQueue[Int]
     override def keyCount(family: Int): Long = keys.size.toLong
+    override def isEstimated(family: Int): Boolean = false
     override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = None
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {

@@ -58,11 +58,13 @@ object Changes {
       of: FamilyDescriptor,
       buckets: Int,
       writes: Seq[Write],
-      keys: Long
+      keys: Long,
+      estimated: Boolean = false
   ): FamilyChanges = new FamilyChanges {
     override def descriptor: FamilyDescriptor = of
     override def numBuckets: Int = buckets
     override def keyCount: Long = keys
+    override def isEstimated: Boolean = estimated
     override def times: Option[TimeBuckets] = None
     override def foreach(sink: ChangeSink): Unit =
       writes.filter(w => w.visible || w.value.nonEmpty).sortBy(_.bucket).foreach { w =>

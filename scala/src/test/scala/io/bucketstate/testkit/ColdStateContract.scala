@@ -132,7 +132,7 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
         for (_ <- 1 to 2) {
           assert(found(cold, 0) == model)
           assert(scanned(cold, 0) == model)
-          assert(cold.keyCount(0) == model.size)
+          assert(cold.keyCount(0) == model.size && !cold.isEstimated(0))
         }
       }
     }

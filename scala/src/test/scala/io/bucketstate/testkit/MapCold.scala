@@ -3,12 +3,17 @@ package io.bucketstate.testkit
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp, RecordSink}
 
-/** A cold part with one family, number 0, of strings. Refuses to answer once it is closed. */
+/**
+ * A cold part with one family, number 0, of strings. Refuses to answer once it is closed.
+ *
+ * @param estimate what it gives for the number of keys, if that is not counted
+ */
 final class MapCold(
     override val version: Long,
     content: Map[String, String],
     assigner: BucketAssigner,
-    bucketKey: BucketKey = BucketKey.Whole
+    bucketKey: BucketKey = BucketKey.Whole,
+    estimate: Option[Long] = None
 ) extends ColdState {
   private val byKey = content.map { case (key, value) =>
     key -> Record.of(key.getBytes, value.getBytes)
@@ -26,8 +31,10 @@ final class MapCold(
 
   override def keyCount(family: Int): Long = {
     requireOpen()
-    if (family == 0) content.size.toLong else 0L
+    if (family == 0) estimate.getOrElse(content.size.toLong) else 0L
   }
+
+  override def isEstimated(family: Int): Boolean = estimate.isDefined
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
     requireOpen()

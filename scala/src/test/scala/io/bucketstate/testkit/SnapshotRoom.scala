@@ -19,12 +19,14 @@ import io.bucketstate.table.{Record, RecordOp}
  * A store's changelogs made by hand from strings, and a snapshotter over them, without Spark or a table.
  *
  * @param maxFileBytes 1 for a file per bucket
+ * @param estimate     what changelogs give for the number of keys at a version, where that is not counted
  */
 final class SnapshotRoom(
     store: FileStore,
     folder: Path,
     maxRuns: Int = 3,
-    maxFileBytes: Long = Long.MaxValue
+    maxFileBytes: Long = Long.MaxValue,
+    estimate: Long => Option[Long] = _ => None
 ) extends AutoCloseable {
   private val numBuckets = 4
   private val assigner = new BucketAssigner(numBuckets)
@@ -80,7 +82,9 @@ final class SnapshotRoom(
       )
     val out = new ByteArrayOutputStream
     Using.resource(new ChangelogWriter) { writer =>
-      val family = Changes.family(0, numBuckets, writes, model(version).size.toLong)
+      val guess = estimate(version)
+      val keys = guess.getOrElse(model(version).size.toLong)
+      val family = Changes.of(Changes.descriptor(0), numBuckets, writes, keys, guess.isDefined)
       writer.encode(header, Changes.set(Seq(family))).writeTo(out)
     }
     store.write(Attempt(version).changelog)(_.write(out.toByteArray))

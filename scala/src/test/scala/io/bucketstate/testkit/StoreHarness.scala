@@ -54,7 +54,8 @@ final class StoreHarness(
     val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
     val all = Map("numBuckets" -> "4", "snapshot.maxVersions" -> "1000") ++ settings
     val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
-    val families = new KnownFamilies(Changes.descriptor(0), others = false, expiry)
+    val families =
+      new KnownFamilies(Changes.descriptor(0), others = false, expiry, config.exactKeyCount)
     val newId = () => new UUID(0L, ids.incrementAndGet())
     new OpenStore(
       files,

@@ -61,12 +61,16 @@ private[checkpoint] object ChangelogFooter {
   // A family's flags.
   private final val Internal = 1
   private final val IsTimed = 2
+  private final val IsEstimated = 4
 
   def encode(footer: ChangelogFooter, out: LittleEndian.Writer): Unit = {
     out.u32(footer.families.size)
     footer.families.foreach { f =>
       val d = f.descriptor
-      out.u32(d.id).u8((if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed))
+      out.u32(d.id).u8(
+        (if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed) |
+          (if (f.isEstimated) IsEstimated else 0)
+      )
       out.string(d.name).string(d.keyEncoding).string(d.valueEncoding).u64(f.keyCount)
       f.times.foreach(encode(_, out))
     }
@@ -90,17 +94,20 @@ private[checkpoint] object ChangelogFooter {
       val in = new LittleEndian.Reader(bytes)
       val families = IndexedSeq.fill(counted(in, MinFamilyLength)) {
         val (id, flags) = (in.u32(), in.u8())
-        val most = if (format == ChangelogFormat.Plain) Internal else Internal | IsTimed
+        val most = flagsOf(format)
         if ((flags & ~most) != 0) {
           throw damage.mismatch("column family flags of", s"0 to $most", flags)
         }
+        val (isTimed, isEstimated) = ((flags & IsTimed) != 0, (flags & IsEstimated) != 0)
+        if (isTimed && isEstimated) throw damage("the keys of a family with times are an estimate")
         val descriptor =
           FamilyDescriptor(id, in.string(), in.string(), in.string(), (flags & Internal) != 0)
         val keys = in.u64()
         ChangelogFamily(
           descriptor,
           keys,
-          Option.when((flags & IsTimed) != 0)(times(in, keys, damage))
+          Option.when(isTimed)(times(in, keys, damage)),
+          isEstimated
         )
       }
       val nextFamily = in.u32()
@@ -120,6 +127,12 @@ private[checkpoint] object ChangelogFooter {
       if (in.remaining > 0) throw damage(s"the footer has ${in.remaining} bytes too many")
       ChangelogFooter(families, nextFamily, blocks)
     }
+
+  private def flagsOf(format: Int): Int = format match {
+    case ChangelogFormat.Plain => Internal
+    case ChangelogFormat.Timed => Internal | IsTimed
+    case _                     => Internal | IsTimed | IsEstimated
+  }
 
   private def times(in: LittleEndian.Reader, keys: Long, damage: Damage): TimeBuckets = {
     def start() = in.crc() & 0xffffffffL

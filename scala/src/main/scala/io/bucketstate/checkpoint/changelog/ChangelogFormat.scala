@@ -6,7 +6,7 @@ import io.bucketstate.checkpoint.io.BlockCodec
 import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 
 /**
- * The layout of a changelog, format versions 1 and 2. All numbers are little-endian and unsigned unless said
+ * The layout of a changelog, format versions 1 to 3. All numbers are little-endian and unsigned unless said
  * otherwise; checksums are CRC32C (Castagnoli); `docs/format.md` works an example byte by byte.
  *
  * {{{
@@ -25,7 +25,7 @@ import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
  *   varint  := unsigned LEB128, at most 5 bytes, less than 2^31
  *
  *   footer  := count u32 | family* | next family id u32 | count u32 | entry*
- *   family  := id u32 | flags u8 (1 internal, 2 timed) | name string | key encoding string
+ *   family  := id u32 | flags u8 (1 internal, 2 timed, 4 count estimated) | name string | key encoding string
  *              | value encoding string | key count u64 | times if it is timed
  *   times   := newest u32 | horizon u32 | untimed u32 | untimed keys u64 | count u32 | bucket*
  *   bucket  := start u32 | key count u64              starts in seconds since 1970, ffffffff for none
@@ -36,7 +36,8 @@ import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
  *              | crc u32 (of the trailer up to here) | "BKTSTEND"
  * }}}
  *
- * Version 2 is what a store has that has a timed family, and version 1 what all others have.
+ * Version 3 is what a store has the number of whose keys is an estimate in some family, version 2 else what one has
+ * that has a timed family, and version 1 what all others have.
  *
  * What the parts promise each other: every byte of the file is under one of the checksums or is one
  * of the two magic words; blocks come in the order of their entries, without gaps, by family and then
@@ -50,8 +51,14 @@ private[checkpoint] object ChangelogFormat {
   /** Of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family; the newest there is. */
+  /** Of a store that has a timed family. */
   val Timed = 2
+
+  /**
+   * Of a store that has a family whose key count is an estimate; the newest there is. A reader of an older format would
+   * take the count for exact, and the whole store for damaged.
+   */
+  val Estimated = 3
 
   /** One read of so many bytes holds any header; the writer refuses to make a longer one. */
   val MaxHeaderLength = 512
@@ -77,13 +84,15 @@ private[checkpoint] object ChangelogFormat {
 }
 
 /**
- * @param keyCount keys the family holds at the changelog's version, counted exactly
- * @param times    the same by time bucket, where it is timed
+ * @param keyCount    keys the family holds at the changelog's version, counted exactly, unless it is estimated
+ * @param times       the same by time bucket, where it is timed
+ * @param isEstimated whether `keyCount` is an estimate; never where it is timed
  */
 final case class ChangelogFamily(
     descriptor: FamilyDescriptor,
     keyCount: Long,
-    times: Option[TimeBuckets] = None
+    times: Option[TimeBuckets] = None,
+    isEstimated: Boolean = false
 )
 
 /** Where the changes of some neighbouring buckets of one family are. */

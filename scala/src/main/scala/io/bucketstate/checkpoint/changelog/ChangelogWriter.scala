@@ -55,9 +55,11 @@ final class ChangelogWriter(
    */
   def encode(header: ChangelogHeader, changes: ChangeSet): ChangelogBytes = {
     reset(header.codec)
-    val isTimed = changes.families.exists(_.times.isDefined)
-    val headerCrc =
-      ChangelogHeader.encode(header, if (isTimed) Timed else Plain, small)
+    val format =
+      if (changes.families.exists(_.isEstimated)) Estimated
+      else if (changes.families.exists(_.times.isDefined)) Timed
+      else Plain
+    val headerCrc = ChangelogHeader.encode(header, format, small)
     out.put(small.array, small.length)
     changes.families.foreach { family =>
       check(header, family)
@@ -65,7 +67,7 @@ final class ChangelogWriter(
     }
     val footer = ChangelogFooter(
       changes.families.map(family =>
-        ChangelogFamily(family.descriptor, family.keyCount, family.times)
+        ChangelogFamily(family.descriptor, family.keyCount, family.times, family.isEstimated)
       ),
       changes.nextFamily,
       blocks.toIndexedSeq

@@ -9,17 +9,19 @@ import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 /**
  * A column family at a manifest's version.
  *
- * @param keyCount    keys it holds, counted exactly
+ * @param keyCount    keys it holds, counted exactly, unless it is estimated
  * @param times       the same by time bucket, where records have times
  * @param keySchema   Spark's JSON of the key's schema, for who reads the checkpoint without the query
  * @param valueSchema the same of the value's
+ * @param isEstimated whether `keyCount` is an estimate; never where records have times
  */
 final case class ManifestFamily(
     descriptor: FamilyDescriptor,
     keyCount: Long,
     keySchema: Option[String] = None,
     valueSchema: Option[String] = None,
-    times: Option[TimeBuckets] = None
+    times: Option[TimeBuckets] = None,
+    isEstimated: Boolean = false
 )
 
 /**
@@ -75,5 +77,6 @@ final case class Manifest(
   def times: Map[Int, TimeBuckets] =
     families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
 
+  /** Keys of all families, about so many where one is estimated. */
   def keys: Long = families.iterator.map(_.keyCount).sum
 }

@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.io.{Damage, LittleEndian}
 import io.bucketstate.error.InvalidException
 
 /**
- * A manifest as bytes, format version 1: a JSON object in UTF-8 whose last member is its checksum, in
+ * A manifest as bytes, format versions 1 to 3: a JSON object in UTF-8 whose last member is its checksum, in
  * exactly these characters, so that the bytes the checksum is of can be told without knowing JSON:
  *
  * {{{
@@ -26,8 +26,14 @@ private[checkpoint] object ManifestFormat {
   /** Of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family; the newest there is. */
+  /** Of a store that has a timed family. */
   val Timed = 2
+
+  /**
+   * Of a store that has a family whose key count is an estimate; the newest there is. A reader of an older format would
+   * take the count for exact, and the manifest for damaged.
+   */
+  val Estimated = 3
 
   private val TailStart = ",\n  \"checksum\" : \"crc32c:"
   private val TailEnd = "\"\n}\n"
@@ -53,10 +59,15 @@ private[checkpoint] object ManifestFormat {
       )
     }
     val root = mapper.createObjectNode()
-    root.put("format", Name).put("formatVersion", if (manifest.times.nonEmpty) Timed else Plain)
+    root.put("format", Name).put("formatVersion", formatOf(manifest))
     ManifestJson.write(manifest, root)
     seal(root)
   }
+
+  private def formatOf(manifest: Manifest): Int =
+    if (manifest.families.exists(_.isEstimated)) Estimated
+    else if (manifest.times.nonEmpty) Timed
+    else Plain
 
   /** The bytes of an object, with its checksum. */
   def seal(body: ObjectNode): Array[Byte] = {
@@ -74,8 +85,8 @@ private[checkpoint] object ManifestFormat {
     if (json.text("format") != Name) throw damage.mismatch("format", Name, json.text("format"))
     // Before the checksum: a newer format may have it elsewhere.
     val format = json.int("formatVersion")
-    if (format > Timed) throw damage.newer(Timed, format)
-    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Timed", format)
+    if (format > Estimated) throw damage.newer(Estimated, format)
+    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Estimated", format)
     verify(bytes, damage)
     val manifest = ManifestJson.manifest(json)
     val broken = ManifestInvariants.broken(manifest)

@@ -74,9 +74,14 @@ object ManifestInvariants {
         files.forall(f => f.entries >= 1 && f.tombstones >= 0 && f.tombstones <= f.entries)
       ),
       ManifestInvariant(
-        "no key count is negative or more than the runs can hold",
+        "no key count is negative or, if it is exact, more than the runs can hold",
         m.families.forall(_.keyCount >= 0) &&
-          m.keys <= files.iterator.map(f => f.entries - f.tombstones).sum
+          m.families.iterator.filterNot(_.isEstimated).map(_.keyCount).sum <=
+          files.iterator.map(f => f.entries - f.tombstones).sum
+      ),
+      ManifestInvariant(
+        "the keys of a family with time buckets are counted exactly",
+        m.families.forall(f => f.times.isEmpty || !f.isEstimated)
       ),
       ManifestInvariant(
         "a family's time buckets hold as many keys as it has",

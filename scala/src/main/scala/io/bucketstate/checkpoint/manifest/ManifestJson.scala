@@ -16,6 +16,7 @@ import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
 /** The members of a manifest's JSON, written and read side by side. */
 private[checkpoint] object ManifestJson {
   private val Crc = "crc32c:"
+  private val Estimated = "keyCountIsEstimate"
 
   def write(m: Manifest, to: ObjectNode): Unit = {
     to.put("storeId", m.storeId).put("version", m.version)
@@ -51,6 +52,7 @@ private[checkpoint] object ManifestJson {
     f.keySchema.foreach(to.put("keySchema", _))
     f.valueSchema.foreach(to.put("valueSchema", _))
     to.put("keyCount", f.keyCount)
+    if (f.isEstimated) to.put(Estimated, true)
     f.times.foreach(write(_, to.putObject("timeBuckets")))
   }
 
@@ -65,7 +67,8 @@ private[checkpoint] object ManifestJson {
     json.long("keyCount"),
     json.optional("keySchema")(_.text(_)),
     json.optional("valueSchema")(_.text(_)),
-    json.optional("timeBuckets")(_.nested(_)).map(times)
+    json.optional("timeBuckets")(_.nested(_)).map(times),
+    json.optional(Estimated)(_.flag(_)).getOrElse(false)
   )
 
   private def write(times: TimeBuckets, to: ObjectNode): Unit = {

@@ -11,11 +11,13 @@ import io.bucketstate.table.{Expiry, FamilyDescriptor, FamilySpec}
  *                and a file in which it is encoded otherwise was written by another query. If so, a
  *                family is held against the query's when that asks for it.
  * @param expiry  how records of the default family age, where the query wants that
+ * @param countsExactly whether the query wants keys looked up for their exact number
  */
 final class KnownFamilies(
     default: FamilyDescriptor,
     others: Boolean,
-    expiry: Option[Expiry] = None
+    expiry: Option[Expiry] = None,
+    val countsExactly: Boolean = true
 ) {
   private[this] val isTimed = expiry.isDefined
 

@@ -9,21 +9,32 @@ import io.bucketstate.table.{StateTable, TimeBuckets, TimedValue}
 /**
  * Counts the keys of families by time bucket where the files cannot be right about them: without checkpoint ids another
  * attempt may have replaced a version after the next one counted on it, and by processing time its records have
- * other times.
+ * other times; and an estimate is of no use where keys are to expire.
  */
 private[recovery] object Recount {
 
   /**
-   * The families with what they really hold. Reads all of those whose records have times.
+   * The families with what they really hold. Reads all of those that are counted.
    *
    * @param said  what the newest file says of them
+   * @param wrong those of them to be counted
    * @param table of that version, which takes no count for wrong
    */
-  def of(said: Seq[ChangelogFamily], table: StateTable): Seq[ChangelogFamily] =
+  def of(
+      said: Seq[ChangelogFamily],
+      wrong: Seq[ChangelogFamily],
+      table: StateTable
+  ): Seq[ChangelogFamily] =
     said.map { family =>
-      family.times.fold(family) { times =>
+      if (!wrong.contains(family)) family
+      else {
+        val times = family.times.getOrElse(TimeBuckets.ofUntimed(0L))
         val counted = timesIn(table, family.descriptor.id, times)
-        family.copy(keyCount = counted.keyCount, times = Some(counted))
+        family.copy(
+          keyCount = counted.keyCount,
+          times = family.times.map(_ => counted),
+          isEstimated = false
+        )
       }
     }
 

@@ -84,7 +84,15 @@ final class Recovery(
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
       Lineage.of(store, target)(_ => false)
-      Recovered(StateTables.heap(assigner, 0L, families.initial, host = host))
+      Recovered(
+        StateTables.heap(
+          assigner,
+          0L,
+          families.initial,
+          host = host,
+          countsExactly = families.countsExactly
+        )
+      )
     } else {
       val there = Listed(store)
       val all = there.manifests.filter(_.version <= latest.version)

@@ -51,7 +51,7 @@ private[checkpoint] final class VersionFiles(
     val said = opened.lastOption.fold(
       manifest.iterator
         .flatMap(_.families)
-        .map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times))
+        .map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times, f.isEstimated))
         .toSeq
     )(_.opened.families)
     val nextFamily =
@@ -63,12 +63,17 @@ private[checkpoint] final class VersionFiles(
         counts.map(f => families.matching(path(target), f.descriptor)),
         nextFamily.getOrElse(0),
         loaderOf(target, counts, manifest, tail, onDamage, isCertain),
-        host
+        host,
+        families.countsExactly
       )
-    val isCertain = replaced.isEmpty || said.forall(_.times.isEmpty)
+    val wrong = said.filter { f =>
+      // From now on its records have times, and are counted by them.
+      f.isEstimated && families.matching(path(target), f.descriptor).expiry.isDefined ||
+      f.times.isDefined && replaced.nonEmpty
+    }
     val counted =
-      if (isCertain) said
-      else Recount.of(said, tableOf(said, tailOf(lineage, lengths), isCertain = false))
+      if (wrong.isEmpty) said
+      else Recount.of(said, wrong, tableOf(said, tailOf(lineage, lengths), isCertain = false))
     val table = tableOf(counted, tail, isCertain = true)
     Recovered(
       table,

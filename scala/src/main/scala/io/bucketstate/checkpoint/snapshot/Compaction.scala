@@ -2,8 +2,13 @@ package io.bucketstate.checkpoint.snapshot
 
 import java.util.concurrent.CancellationException
 
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
-import io.bucketstate.checkpoint.records.{ExpiredRecords, RecordCursor, RecordFilter}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily}
+import io.bucketstate.checkpoint.records.{
+  CountedRecords,
+  ExpiredRecords,
+  RecordCursor,
+  RecordFilter
+}
 import io.bucketstate.checkpoint.run.{Run, TimeSlices, VersionSpan}
 import io.bucketstate.error.{CorruptException, MissingException}
 
@@ -33,12 +38,16 @@ final class Compaction private[snapshot] (
   private[this] val isWhole = count == manifest.runs.size
   @volatile private[this] var files = Set.empty[String]
   @volatile private[this] var state: State = Waiting
+  @volatile private[this] var counts = Option.empty[Manifest]
   @volatile private[this] var cancelled = false
   private[this] var isOffered =
     false // to a manifest, which may be there although writing it failed
 
   /** Data files that it has made or is making, each before it is there. */
   def inFlight: Set[String] = files
+
+  /** The manifest with the keys that were counted, once all of its runs are merged. */
+  private[snapshot] def counted: Option[Manifest] = counts
 
   /** How much it is needed when there are so many runs: 1 when it was asked for, 2 is too much. */
   def lag(runCount: Int): Double = runCount.toDouble / begun
@@ -63,8 +72,9 @@ final class Compaction private[snapshot] (
       gate.begin(merged.iterator.map(_.entries).sum)
       val span = VersionSpan(merged.last.versions.first, merged.head.versions.last)
       val slices = TimeSlices.of(manifest.times, isCut = isWhole)
-      val run = runs.writer.write(span, records(gate), isWhole, slices, name => files += name)
-      end(run)
+      val counted = new CountedRecords(records(gate))
+      val run = runs.writer.write(span, counted, isWhole, slices, name => files += name)
+      end(run, counted)
       run.bytes
     } catch {
       case failure: Throwable =>
@@ -77,18 +87,28 @@ final class Compaction private[snapshot] (
         throw failure
     }
 
-  private def end(run: Run): Unit = synchronized {
-    unfit(run).foreach { failure =>
+  private def end(run: Run, records: CountedRecords): Unit = synchronized {
+    unfit(records).foreach { failure =>
       runs.writer.discard(run.files).foreach(failure.addSuppressed)
       throw failure
     }
+    if (isWhole) counts = Some(withCounts(records))
     state = Done(run)
   }
 
+  private def withCounts(counted: CountedRecords): Manifest =
+    manifest.copy(families = manifest.families.map { f =>
+      f.copy(keyCount = counted.count(f.descriptor.id), isEstimated = false)
+    })
+
   /** Why a result is of no use: a whole state must have the keys that were counted when it was written. */
-  private def unfit(run: Run): Option[RuntimeException] =
+  private def unfit(counted: CountedRecords): Option[RuntimeException] =
     if (cancelled) Some(new CancellationException("it is not wanted any more"))
-    else Option.when(isWhole && run.entries != manifest.keys)(miscounted(run))
+    else if (!isWhole) None
+    else
+      manifest.families
+        .find(f => !f.isEstimated && f.keyCount != counted.count(f.descriptor.id))
+        .map(f => miscounted(f, counted.count(f.descriptor.id)))
 
   private def fail(): Unit = synchronized {
     state = Failed
@@ -141,9 +161,10 @@ final class Compaction private[snapshot] (
     new GatedCursor(new ExpiredRecords(manifest.times).removed(wanted), gate, () => cancelled)
   }
 
-  private def miscounted(run: Run) = new CorruptException(
+  private def miscounted(family: ManifestFamily, found: Long) = new CorruptException(
     s"${store.location}/${manifest.file.name}",
-    s"it says that there are ${manifest.keys} keys, its runs hold ${run.entries}",
+    s"it says that there are ${family.keyCount} keys in the column family '${family.descriptor.name}', " +
+      s"its runs hold $found",
     "The runs stay as they are. Please report it together with a copy of the folder."
   )
 }

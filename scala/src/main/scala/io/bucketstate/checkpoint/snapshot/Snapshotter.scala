@@ -5,12 +5,18 @@ import java.util.UUID
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, Lineage}
+import io.bucketstate.checkpoint.changelog.{
+  ChangelogBuckets,
+  ChangelogFamily,
+  ChangelogReader,
+  Lineage
+}
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, Closing, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily, Manifests}
 import io.bucketstate.checkpoint.records.{
   BucketSource,
   ChangeMerger,
+  CountedRecords,
   ExpiredRecords,
   RecordCursor,
   RecordFilter,
@@ -76,12 +82,16 @@ final class Snapshotter(
   @volatile private[this] var used = Set.empty[String]
   @volatile private[this] var compaction: Option[Compaction] =
     None // till a manifest names its result
+  @volatile private[this] var counted = Option.empty[Manifest]
   @volatile private[this] var cancelled = false
   // From memory, if that has everything: a file was damaged or gone.
   @volatile private[this] var rewriteNext = false
 
   /** Data files that what is under way builds on or has made, each before it is there. */
   def inFlight: Set[String] = used ++ compaction.fold(Set.empty[String])(_.inFlight)
+
+  /** The newest manifest whose keys a compaction that has ended counted, with their numbers. */
+  def newestCounted: Option[Manifest] = counted
 
   /** What a restart started from: the next snapshot need not look for it. */
   def startFrom(manifest: Option[Manifest]): Unit = newest = manifest
@@ -124,6 +134,7 @@ final class Snapshotter(
           publish(target, opened.head, recipe, records(target, recipe, lineage, opened.toSeq, gate))
         newest = Some(report.manifest)
         rewriteNext = false
+        compaction.flatMap(_.counted).foreach(found => counted = Some(found))
         val left = recipe.compact.map(compactionOf(report.manifest, _))
         if (left.isDefined || !compaction.exists(_.isWanted(report.manifest.runs))) give(left)
         report.copy(compaction = left)
@@ -235,12 +246,15 @@ final class Snapshotter(
   ): SnapshotReport = {
     val slices = TimeSlices.of(newestLog.times, isCut = recipe.isWhole)
     // Retention asks for the names before it lists the files: so a name must be known before its file is.
+    val counted = new CountedRecords(records)
     val run =
-      runs.writer.write(recipe.span, records, recipe.isWhole, slices, name => used += name)
+      runs.writer.write(recipe.span, counted, recipe.isWhole, slices, name => used += name)
     try {
-      val keys = keysOf(newestLog)
-      if (recipe.isWhole && run.entries != keys) throw miscounted(target, keys, run.entries)
-      val manifest = manifestOf(target, newestLog, run +: living(recipe.kept, newestLog))
+      val families =
+        if (recipe.isWhole) newestLog.families.map(f => requireCounted(target, f, counted))
+        else newestLog.families
+      val manifest =
+        manifestOf(target, newestLog, families, run +: living(recipe.kept, newestLog))
       requireThere(manifest)
       compaction.foreach(_.offer(manifest.runs))
       manifests.write(manifest)
@@ -251,6 +265,19 @@ final class Snapshotter(
         runs.writer.discard(run.files).foreach(failure.addSuppressed)
         throw failure
     }
+  }
+
+  /** A family with the keys that a whole run has of it, which are those it should have, if that is known. */
+  private def requireCounted(
+      target: SnapshotTarget,
+      family: ChangelogFamily,
+      counted: CountedRecords
+  ): ChangelogFamily = {
+    val found = counted.count(family.descriptor.id)
+    if (!family.isEstimated && found != family.keyCount) {
+      throw miscounted(target, family, found)
+    }
+    family.copy(keyCount = found, isEstimated = false)
   }
 
   /** The runs without files all of which has expired; a compaction needs those that it merges as they were. */
@@ -270,20 +297,26 @@ final class Snapshotter(
       next.header.baseId.exists(_ != before.header.commitId.toString)
     }
 
-  private def manifestOf(target: SnapshotTarget, log: ChangelogReader, all: Seq[Run]): Manifest =
+  private def manifestOf(
+      target: SnapshotTarget,
+      log: ChangelogReader,
+      families: Seq[ChangelogFamily],
+      all: Seq[Run]
+  ): Manifest =
     Manifest(
       storeId,
       target.file.version,
       assigner.numBuckets,
       BucketAssigner.HashName,
-      log.families.map { f =>
+      families.map { f =>
         val schema = schemas(f.descriptor.name)
         ManifestFamily(
           f.descriptor,
           f.keyCount,
           schema.map(_.key),
           schema.map(_.value),
-          f.times
+          f.times,
+          f.isEstimated
         )
       },
       all,
@@ -331,10 +364,11 @@ final class Snapshotter(
       "No snapshot was made; the next one is, of memory, when all of the state has been loaded."
     )
 
-  private def miscounted(target: SnapshotTarget, expected: Long, found: Long) =
+  private def miscounted(target: SnapshotTarget, family: ChangelogFamily, found: Long) =
     new CorruptException(
       s"${store.location}/${target.file.changelog}",
-      s"version ${target.file.version} should hold $expected keys, its snapshot would hold $found",
+      s"the column family '${family.descriptor.name}' should hold ${family.keyCount} keys at version " +
+        s"${target.file.version}, its snapshot would hold $found",
       "No manifest was written; the changelogs and older manifests stay as they are. Please report it " +
         "together with a copy of the folder."
     )

@@ -100,9 +100,9 @@ class ChangelogDamageSuite extends AnyFunSuite {
 
   test("a newer format says so, and that an upgrade helps") {
     val bytes = encode(BlockCodec.Lz4, 12)
-    bytes(8) = 3
-    val e = corrupt(bytes, "format 3")
-    assert(e.getMessage.contains("expected format version 2 or older, found 3"))
+    bytes(8) = 4
+    val e = corrupt(bytes, "format 4")
+    assert(e.getMessage.contains("expected format version 3 or older, found 4"))
     assert(e.getMessage.contains("written by a newer bucketstate"))
     assert(e.remedy.startsWith("Upgrade bucketstate"))
   }

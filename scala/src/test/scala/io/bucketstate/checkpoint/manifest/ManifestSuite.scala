@@ -118,8 +118,8 @@ class ManifestSuite extends AnyFunSuite {
         .put("x", 1)
     }
     assert(ManifestFormat.decode(more, damage) == ManifestFormat.decode(golden, damage))
-    val newer = message(edited(_.put("formatVersion", 3)))
-    assert(newer.contains("found 3") && newer.contains("Upgrade bucketstate"))
+    val newer = message(edited(_.put("formatVersion", 4)))
+    assert(newer.contains("found 4") && newer.contains("Upgrade bucketstate"))
     assert(message(edited(_.put("formatVersion", 0))).contains("format version"))
     assert(message(edited(_.put("format", "something"))).contains("bucketstate-manifest"))
   }
@@ -159,6 +159,11 @@ class ManifestSuite extends AnyFunSuite {
       "described once" -> good.copy(families = good.families ++ good.families),
       "as many keys as it has" -> good.copy(families =
         good.families.map(_.copy(times = Some(TimeBuckets.ofUntimed(1000))))
+      ),
+      "are counted exactly" -> good.copy(families =
+        good.families.map(
+          _.copy(times = Some(TimeBuckets.ofUntimed(0)), keyCount = 0, isEstimated = true)
+        )
       ),
       "fewer entries" -> withFile(f => f.copy(tombstones = f.entries + 1)),
       "key count" -> good.copy(families = good.families.map(_.copy(keyCount = 1000))),

@@ -37,6 +37,7 @@ class TimesInFilesSuite extends AnyFunSuite {
         Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
       override def numBuckets: Int = 4
       override def keyCount: Long = keys
+      override def isEstimated: Boolean = false
       override def times: Option[TimeBuckets] = Some(held)
       override def foreach(sink: ChangeSink): Unit = ()
     }

@@ -47,10 +47,12 @@ class CompactionSuite extends AnyFunSuite {
       assert(room.contentOf(manifest) == room.model(manifest.version), manifest.file.name)
   }
 
-  private def withRoom(maxRuns: Int)(body: (SnapshotRoom, MemoryFileStore) => Any): Unit =
+  private def withRoom(maxRuns: Int, estimate: Long => Option[Long] = _ => None)(
+      body: (SnapshotRoom, MemoryFileStore) => Any
+  ): Unit =
     TempFolder.use { folder =>
       val store = new MemoryFileStore
-      Using.resource(new SnapshotRoom(store, folder, maxRuns)) { room =>
+      Using.resource(new SnapshotRoom(store, folder, maxRuns, estimate = estimate)) { room =>
         body(room, store)
         ()
       }
@@ -94,6 +96,35 @@ class CompactionSuite extends AnyFunSuite {
         room.snapshotter.discard()
         assert(room.snapshotter.inFlight.isEmpty)
         assert(unnamed(store).isEmpty)
+      }
+    }
+
+  for (seed <- 1 to 5)
+    test(s"whole runs count the keys of which there is an estimate alone, seed $seed") {
+      val random = new Random(seed.toLong)
+      def guess(version: Long) =
+        Option.when(version % (1 + seed % 3) == 0)(Math.max(0L, version * 11 % 37 - 5))
+      withRoom(1 + random.nextInt(3), guess) { (room, store) =>
+        var compacted = 0
+        for (n <- 1 to 80) {
+          commit(room, random)
+          val beside = n % 3 > 0
+          val target = room.target(room.newest, fromMemory = random.nextBoolean())
+          val report = room.snapshotter.take(target, full = n % 20 == 0, compactsBeside = beside)
+          val (version, family) = (report.manifest.version, report.manifest.families.head)
+          val isWhole = report.manifest.runs.size == 1
+          assert(family.isEstimated == (guess(version).isDefined && !isWhole))
+          assert(family.keyCount == guess(version).filterNot(_ => isWhole).getOrElse(room.model(version).size.toLong))
+          report.compaction.foreach { c =>
+            c.run(SnapshotGate.Open)
+            c.counted.foreach { of =>
+              compacted += 1
+              assert(of.families.forall(!_.isEstimated) && of.keys == room.model(of.version).size)
+            }
+          }
+        }
+        assert(compacted > 0 && room.snapshotter.newestCounted.isDefined)
+        requireRight(room, store)
       }
     }
 
