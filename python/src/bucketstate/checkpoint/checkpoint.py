@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bucketstate.checkpoint.bucket_residency import SCHEMA as BUCKET_RESIDENCY
+from bucketstate.checkpoint.bucket_residency import residency_per_bucket
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
@@ -195,6 +197,25 @@ class Checkpoint(Catalog):
         """How many keys each bucket holds: `partition_id`, `bucket`, `keys`. Reads the state."""
         reading = self._reading(operator, column_family, store)
         return reading.keys_per_bucket(self._parts(operator, partition, store, version))
+
+    def residency_per_bucket(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+    ) -> pa.Table:
+        """What of each bucket lies in data files (cold), and what in changelogs alone (warm).
+
+        A row for each bucket of each column family: see `bucketstate.checkpoint.bucket_residency`.
+        Reads the state; `overview` has the sums without that.
+        """
+        tables = [BUCKET_RESIDENCY.empty_table()]
+        for part in self._parts(operator, partition, store, version):
+            plan = part.store.plan(part.target)
+            tables.append(residency_per_bucket(part.store, plan, self._memory))
+        return pa.concat_tables(tables)
 
     def keys_per_time_bucket(
         self,

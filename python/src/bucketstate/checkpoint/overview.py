@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.expiry import Expiry
+from bucketstate.checkpoint.residency import Residency
 from bucketstate.checkpoint.store import Store
 from bucketstate.errors import CheckpointError
 
@@ -31,7 +32,8 @@ class StoreOverview:
 
     `manifest_version` and `changelogs` are what the version is read from; `skipped` says which
     newer manifests could not be used, `replaced` for which versions another attempt is read than
-    the one that was built on. If `problem` is given, the version cannot be read.
+    the one that was built on. If `problem` is given, the version cannot be read, and there is no
+    `residency`.
     """
 
     partition: int
@@ -46,6 +48,7 @@ class StoreOverview:
     changelogs: int
     read_bytes: int
     num_buckets: int
+    residency: Residency | None
     skipped: tuple[str, ...]
     replaced: tuple[str, ...]
     problem: str | None
@@ -118,6 +121,7 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         changelogs=len(plan.changelogs) if plan else 0,
         read_bytes=plan.size if plan else 0,
         num_buckets=plan.num_buckets if plan else 0,
+        residency=Residency.of(plan) if plan else None,
         skipped=tuple(map(str, plan.skipped)) if plan else (),
         replaced=tuple(map(str, plan.replaced)) if plan else (),
         problem=problem,

@@ -67,6 +67,14 @@ class Runs:
 
     def verify(self, file: RunFile) -> None:
         """Reads all of it; raises for whatever is not as the manifest says."""
+        for _ in self.entries(file):
+            pass
+
+    def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
+        """All that the file has, each with its column family << 16 | bucket, in order.
+
+        Raises, at the end at the latest, for whatever is not as the manifest says.
+        """
         path = self.path_of(file)
         entries = tombstones = 0
         spans = {b.family: (b.first, b.last) for b in file.buckets}
@@ -84,6 +92,7 @@ class Runs:
                         f"it has keys of column family {family}, bucket {bucket}, which its "
                         "manifest does not say",
                     )
+            yield records, prefixes
         if (entries, tombstones) != (file.entries, file.tombstones):
             raise damaged(
                 path,

@@ -8,7 +8,9 @@ import pyarrow as pa
 from bucketstate.checkpoint.buckets import buckets_of
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.state import read_state
+from bucketstate.checkpoint.runs import Runs
+from bucketstate.checkpoint.slices import Positions
+from bucketstate.checkpoint.state import read_family
 from bucketstate.checkpoint.store import Store
 
 SCHEMA = pa.schema([("partition_id", pa.int32()), ("bucket", pa.int32()), ("keys", pa.int64())])
@@ -16,10 +18,8 @@ SCHEMA = pa.schema([("partition_id", pa.int32()), ("bucket", pa.int32()), ("keys
 
 def keys_per_bucket(store: Store, plan: Plan, family: Family, memory: int) -> pa.Table:
     """The keys of each bucket, also of the empty ones."""
-    counts = np.zeros(plan.num_buckets, np.int64)
-    for records in read_state(store, plan, family, memory):
-        found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
-        counts += np.bincount(found, minlength=plan.num_buckets)
+    with Runs(store.folder) as runs:
+        counts = count_keys(plan, family, runs, memory)
     return pa.table(
         [
             pa.array([store.partition] * counts.size, pa.int32()),
@@ -28,3 +28,12 @@ def keys_per_bucket(store: Store, plan: Plan, family: Family, memory: int) -> pa
         ],
         schema=SCHEMA,
     )
+
+
+def count_keys(plan: Plan, family: Family, runs: Runs, memory: int) -> Positions:
+    """The keys of each bucket, by its number."""
+    counts = np.zeros(plan.num_buckets, np.int64)
+    for records in read_family(plan, family, runs, memory):
+        found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
+        counts += np.bincount(found, minlength=plan.num_buckets)
+    return counts

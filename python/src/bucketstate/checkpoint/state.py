@@ -33,12 +33,17 @@ def read_state(store: Store, plan: Plan, family: Family, memory: int = MEMORY) -
     Raises DamagedFileError at the end if there are not as many keys as the newest file says, unless
     that is an estimate.
     """
-    count = 0
     with Runs(store.folder) as runs:
-        for first, last in spans([(plan, family)], memory):
-            for records in _span(plan, family, runs, first, last):
-                count += len(records)
-                yield records
+        yield from read_family(plan, family, runs, memory)
+
+
+def read_family(plan: Plan, family: Family, runs: Runs, memory: int = MEMORY) -> Iterator[Records]:
+    """The same from files that stay open afterwards."""
+    count = 0
+    for first, last in spans([(plan, family)], memory):
+        for records in _span(plan, family, runs, first, last):
+            count += len(records)
+            yield records
     if count != family.keys and not family.estimated:
         raise damaged(
             plan.described_by,
@@ -101,7 +106,7 @@ def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iter
         return
     # A changelog has each key once, and so has a run.
     alone = len(parts) == 1 and len(plan.changelogs) <= 1
-    wins = [part.puts for part in parts] if alone else _newest([p.keys for p in parts])
+    wins = [part.puts for part in parts] if alone else firsts([p.keys for p in parts])
     for part, won in zip(parts, wins, strict=True):
         live = won & part.puts
         if live.any():
@@ -127,7 +132,7 @@ def _appended(newest_first: Sequence[Records]) -> Records:
     return Records.of(state)
 
 
-def _newest(parts: Sequence[Slices]) -> list[Mask]:
+def firsts(parts: Sequence[Slices]) -> list[Mask]:
     """Which are the first of their key, over all parts."""
     if not parts:
         return []
@@ -199,6 +204,6 @@ def _aged(records: Records, family: Family, path: str) -> Records:
 
 def _check_apart(parts: Sequence[Records], paths: Sequence[str]) -> None:
     """Files of a run may share buckets, but no key."""
-    for path, first in zip(paths, _newest([part.keys for part in parts]), strict=True):
+    for path, first in zip(paths, firsts([part.keys for part in parts]), strict=True):
         if not first.all():
             raise damaged(path, "it has a key that another file of its run has, too")

@@ -1,0 +1,53 @@
+"""What of a store lies in data files, and what a restart has to hold in memory beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bucketstate.checkpoint.keys import LISTS
+from bucketstate.checkpoint.plan import Plan
+
+
+@dataclass(frozen=True)
+class Residency:
+    """Where a version's state lies, as the indexes of its files tell. Sizes in bytes, as stored.
+
+    Cold is what the runs of the manifest hold: executors may let go of it, and read it again. Warm
+    is what changed since, and lies in changelogs alone: it stays in memory until the next snapshot.
+
+    Attributes:
+        cold_entries: of all runs; a key is one entry in each that has it.
+        cold_bytes: length of the runs' files.
+        warm_records: of all changelogs; a key is one record in each that changed it.
+        warm_bytes: length of the changelogs' blocks.
+        resident_keys: how many keys a restart must hold in memory: not more than this. A key that
+            changed twice counts twice, and one that was removed counts, too. All keys count where
+            there is no manifest, and those of families whose keys have several values.
+        resident_share: the same as a share of the keys; None if there are none.
+    """
+
+    cold_entries: int
+    cold_bytes: int
+    warm_records: int
+    warm_bytes: int
+    resident_keys: int
+    resident_share: float | None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Residency:
+        files = plan.base.files if plan.base else []
+        blocks = [block for changelog in plan.changelogs for block in changelog.blocks]
+        keys = sum(family.keys for family in plan.families)
+        resident = 0
+        for family in plan.families:
+            changed = sum(block.records for block in blocks if block.family == family.id)
+            whole = plan.base is None or family.value_encoding == LISTS
+            resident += family.keys if whole else min(family.keys, changed)
+        return cls(
+            cold_entries=sum(file.entries for file in files),
+            cold_bytes=sum(file.size for file in files),
+            warm_records=sum(block.records for block in blocks),
+            warm_bytes=sum(block.stored_length for block in blocks),
+            resident_keys=resident,
+            resident_share=resident / keys if keys else None,
+        )
