@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import Conf, enable
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.bucket_residency import NUMBERS
+from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
 
 if TYPE_CHECKING:
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 CODEC = "spark.sql.streaming.stateStore.compression.codec"
+JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 WATERMARK = "1 hour"
 
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
-    for key in (FORMAT, CODEC):
+    for key in (FORMAT, CODEC, JOIN_FORMAT):
         spark.conf.unset(key)
 
 
@@ -210,10 +213,40 @@ def test_snapshots_are_read_and_are_sound(
         bases.add(plan.base.version if plan.base else 0)
         read = session.read.format("statestore").option("storeName", store)
         same(read.load(found.location), found.to_arrow(store=store))
+        buckets_add_up(found, store)
     assert min(bases) >= found.restart_version - 3
     report = found.verify()
     assert report.ok, report.findings
     assert not [f for f in report.findings if f.severity == "warning"]
+
+
+def buckets_add_up(found: Checkpoint, store: str) -> dict[str, int]:
+    """What buckets have is what their store has; the keys that each column family has."""
+    (operator,) = found.overview().operators
+    table = found.residency_per_bucket(store=store)
+    sums = table.group_by("partition_id").aggregate([(name, "sum") for name in NUMBERS])
+    by_partition = {row["partition_id"]: row for row in sums.to_pylist()}
+    for of in operator.stores:
+        if of.store == store:
+            row = by_partition[of.partition]
+            assert of.residency is not None
+            assert row["keys_sum"] == of.keys
+            for name in ("cold_entries", "cold_bytes", "warm_records", "warm_bytes"):
+                assert row[f"{name}_sum"] == getattr(of.residency, name)
+    keys = table.group_by("column_family").aggregate([("keys", "sum")]).to_pylist()
+    return {row["column_family"]: row["keys_sum"] for row in keys}
+
+
+@pytest.mark.usefixtures("snapshots")
+def test_buckets_of_several_column_families(session: SparkSession, tmp_path: Path) -> None:
+    """In format 3 a join has one store, whose column family `default` no schema describes."""
+    session.conf.set(JOIN_FORMAT, 3)
+    found = written(session, tmp_path, joined, "append", 1)
+    keys = buckets_add_up(found, "default")
+    assert keys == {"default": 0} | {
+        family: found.to_arrow(column_family=family).num_rows for family in JOIN_STORES
+    }
+    assert main(["inspect", found.location, "--buckets"]) == 0
 
 
 @pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy", "lzf"])

@@ -18,7 +18,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from bucketstate.cli import main
+from bucketstate.cli import console, main
 from bucketstate.cli.rows import as_json, as_text
 from tests.kit.aging import Aging, Record
 from tests.kit.checkpoints import NEVER, Built, Row
@@ -54,13 +54,76 @@ def test_inspect(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     assert "keys per bucket" in ran(capsys, "inspect", built.root, "--buckets")
 
 
+def cells(text: str) -> list[list[str]]:
+    """The cells of all tables' rows."""
+    split = (line.strip("│").split("│") for line in text.splitlines() if line.startswith("│"))
+    return [[cell.strip() for cell in line] for line in split]
+
+
+def test_inspect_tells_cold_and_warm(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    text = ran(capsys, "inspect", built.root)
+    found = json.loads(ran(capsys, "inspect", built.root, "--json"))
+    for store in found["operators"][0]["stores"]:
+        of = store["residency"]
+        assert 0 < of["resident_keys"] <= min(store["keys"], of["warm_records"])
+        assert of["resident_share"] == of["resident_keys"] / store["keys"]
+        counts = [str(store["partition"]), "default", str(of["cold_entries"])]
+        (row,) = [row for row in cells(text) if row[:3] == counts]
+        assert row[3] == console.size(of["cold_bytes"])
+        assert row[4:6] == [str(of["warm_records"]), console.size(of["warm_bytes"])]
+        assert row[6] == f"{of['resident_keys']} ({of['resident_share']:.1%})"
+    assert "by bucket" not in text
+
+
+def test_buckets_add_up_to_what_their_store_has(
+    capsys: pytest.CaptureFixture[str], built: Built
+) -> None:
+    found = json.loads(ran(capsys, "inspect", built.root, "--json", "--buckets"))
+    for store, summary in zip(found["operators"][0]["stores"], found["buckets"], strict=True):
+        assert (summary["partition"], summary["column_family"]) == (store["partition"], "default")
+        buckets = summary["by_bucket"]
+        assert [b["bucket"] for b in buckets] == list(range(8))
+        assert sum(b["keys"] for b in buckets) == store["keys"]
+        for name in ("cold_entries", "cold_bytes", "warm_records", "warm_bytes"):
+            assert sum(b[name] for b in buckets) == store["residency"][name]
+
+
+def test_the_largest_buckets_are_shown_and_the_others_together(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    built = grown(tmp_path, buckets=25)
+    built.snapshot(4)
+    text = ran(capsys, "inspect", built.root, "--buckets")
+    rows = cells(text[text.index("cold and warm by bucket, the largest first") :])
+    assert len(rows) == 1 + 20
+    assert sum(int(row[4]) for row in rows) == len(built.rows())
+    found = json.loads(ran(capsys, "inspect", built.root, "--buckets", "--json"))
+    every = [b for s in found["buckets"] for b in s["by_bucket"]]
+    filled = [b for b in every if b["cold_entries"] or b["warm_records"]]
+    assert rows[-1][:4] == ["", f"{len(filled) - 20} smaller ones", "", ""]
+    for at, name in ((5, "cold_entries"), (7, "warm_keys"), (8, "warm_records")):
+        assert sum(int(row[at]) for row in rows) == sum(b[name] for b in every)
+    largest = max(every, key=lambda b: b["cold_bytes"] + b["warm_bytes"])
+    assert rows[0][3:6] == [str(largest[n]) for n in ("bucket", "keys", "cold_entries")]
+
+
+def test_nothing_is_shown_of_buckets_of_the_empty_store(
+    capsys: pytest.CaptureFixture[str], built: Built
+) -> None:
+    text = ran(capsys, "inspect", built.root, "--buckets", "--version", 0)
+    assert "keys per bucket" in text
+    assert "by bucket" not in text
+
+
 def test_inspect_of_what_cannot_be_read(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     (built.folder(1) / "6.changelog").unlink()
     text = ran(capsys, "inspect", built.root, code=3)
     assert "cannot be read" in text
     assert "6.changelog is not there" in text
     found = json.loads(ran(capsys, "inspect", built.root, "--json", code=3))
-    assert [bool(s["problem"]) for s in found["operators"][0]["stores"]] == [False, True]
+    stores = found["operators"][0]["stores"]
+    assert [bool(s["problem"]) for s in stores] == [False, True]
+    assert [s["residency"] is None for s in stores] == [False, True]
 
 
 def test_inspect_of_a_replaced_changelog(capsys: pytest.CaptureFixture[str], built: Built) -> None:

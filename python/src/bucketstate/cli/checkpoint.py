@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
 from bucketstate.cli import console
+from bucketstate.cli.buckets import by_bucket, print_buckets
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported
+from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
 
 Command = Callable[[argparse.Namespace], int]
@@ -23,14 +25,14 @@ Command = Callable[[argparse.Namespace], int]
 def inspect(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     found = checkpoint.overview(arguments.version)
-    buckets = _buckets(checkpoint, found, arguments) if arguments.buckets else None
+    buckets = by_bucket(checkpoint, found, arguments.version) if arguments.buckets else None
     if arguments.json:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
     else:
         _print_overview(found)
         if buckets is not None:
-            _print_buckets(buckets)
+            print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
     return EXIT_FOUND if broken else EXIT_OK
 
@@ -208,57 +210,8 @@ def _print_overview(found: Overview) -> None:
         for s in operator.stores:
             for remark in [*s.skipped, *s.replaced, *([s.problem] if s.problem else [])]:
                 terminal.print(f"partition {s.partition}, {s.store}: {remark}", markup=False)
+        print_residency(operator)
         print_expiry(operator)
-
-
-def _buckets(
-    checkpoint: Checkpoint, found: Overview, arguments: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Of each store, how its keys lie in its buckets."""
-    summaries = []
-    for operator in found.operators:
-        for store in dict.fromkeys(s.store for s in operator.stores):
-            table = checkpoint.keys_per_bucket(operator.id, version=arguments.version, store=store)
-            for partition, keys in _by_partition(table).items():
-                mean = sum(keys) / len(keys) if keys else 0
-                summaries.append(
-                    {
-                        "operator": operator.id,
-                        "store": store,
-                        "partition": partition,
-                        "buckets": len(keys),
-                        "least": min(keys, default=0),
-                        "mean": mean,
-                        "most": max(keys, default=0),
-                        "skew": max(keys, default=0) / mean if mean else None,
-                    }
-                )
-    return summaries
-
-
-def _by_partition(table: pa.Table) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for row in table.to_pylist():
-        found.setdefault(row["partition_id"], []).append(row["keys"])
-    return found
-
-
-def _print_buckets(buckets: list[dict[str, Any]]) -> None:
-    columns = ["#operator", "store", "#partition", "#buckets", "#least", "#mean", "#most", "#skew"]
-    rows = [
-        [
-            b["operator"],
-            b["store"],
-            b["partition"],
-            b["buckets"],
-            console.count(b["least"]),
-            f"{b['mean']:,.1f}",
-            console.count(b["most"]),
-            "-" if b["skew"] is None else f"{b['skew']:.2f}",
-        ]
-        for b in buckets
-    ]
-    console.console().print(console.table("keys per bucket", columns, rows))
 
 
 def _print_report(report: Report) -> None:

@@ -25,7 +25,11 @@ def parser() -> argparse.ArgumentParser:
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
-    inspect.add_argument("--buckets", action="store_true", help="keys per bucket (reads the state)")
+    inspect.add_argument(
+        "--buckets",
+        action="store_true",
+        help="keys per bucket, and what of it lies in which files (reads the state)",
+    )
 
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
