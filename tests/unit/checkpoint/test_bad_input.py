@@ -93,16 +93,16 @@ def test_a_log_of_an_old_spark_says_nothing_more_than_its_format(tmp_path: Path,
 
 def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
     built = grown(tmp_path)
-    newer = changelog(6, [], 0, buckets=8, format_version=3)
+    newer = changelog(6, [], 0, buckets=8, format_version=4)
     (built.folder(0) / "6.changelog").write_bytes(newer)
-    expected = r"6\.changelog: expected a changelog of format version 2 or older, found 3.*upgrade"
+    expected = r"6\.changelog: expected a changelog of format version 3 or older, found 4.*upgrade"
     with pytest.raises(NewerFormatError, match=expected):
         Checkpoint(tmp_path).to_arrow()
 
 
 def test_a_newer_format_of_a_manifest(tmp_path: Path) -> None:
     built = grown(tmp_path)
-    members = {"format": "bucketstate-manifest", "formatVersion": 3, "other": 1}
+    members = {"format": "bucketstate-manifest", "formatVersion": 4, "other": 1}
     (built.folder(0) / "6.manifest").write_bytes(json.dumps(members).encode())
     with pytest.raises(NewerFormatError, match=r"6\.manifest: expected a manifest of format"):
         Checkpoint(tmp_path).to_arrow()

@@ -26,7 +26,8 @@ private[table] final class KeyCount(
   private[this] var offset = 0L // from `written` to what is there
   private[this] var guessedFrom = if (estimated) base else Never
   private[this] var guessedUntil = base
-  private[this] val past = new TreeMap[Long, Long]() // of the versions from `guessedFrom` on what was written
+  private[this] val past =
+    new TreeMap[Long, Long]() // of the versions from `guessedFrom` on what was written
   if (estimated) past.put(base, initial)
   @volatile private[this] var told: Told = _ // null for nothing
 

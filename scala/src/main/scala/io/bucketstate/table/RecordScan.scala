@@ -61,11 +61,12 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
   }
 
   private def resolve(gathered: Int): Unit = {
+    val mark = Slots.Unknown
     var i = 0
     while (i < gathered) {
       val record = Visibility.record(slots(i), at)
       if (record == null) hidden(i, slots(i))
-      else if (record eq Slots.Unknown) throw unknown()
+      else if (record eq mark) throw unknown()
       else if (times == null || times.shows(record)) {
         records(found) = record
         found += 1
@@ -75,7 +76,9 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
   }
 
   private def unknown() =
-    new IllegalStateException("a scan came to what only the cold part knows, which is read by itself")
+    new IllegalStateException(
+      "a scan came to what only the cold part knows, which is read by itself"
+    )
 
   /** Brings the first bytes of what the slots hold into the processor's cache. */
   private def touchSlots(gathered: Int): Unit = {

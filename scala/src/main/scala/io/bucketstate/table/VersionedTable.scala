@@ -120,7 +120,10 @@ private[table] final class VersionedTable(
     cold.version <= newest && floor.advance(cold)
 
   override def counted(version: Long, keys: Map[Int, Long]): Unit =
-    for (family <- tables; found <- keys.get(family.spec.id)) family.counted(version, found)
+    for {
+      family <- tables
+      found <- keys.get(family.spec.id)
+    } family.counted(version, found)
 
   override def settle(): Unit = backlog.settleAll()
 

@@ -26,13 +26,17 @@ class EstimatedStoreSuite extends AnyFunSuite {
 
   private def someChanges(random: Random): Map[String, Option[String]] =
     Seq
-      .fill(30)(s"key-${random.nextInt(400)}" -> Option.when(random.nextInt(3) > 0)(random.nextString(20)))
+      .fill(30)(
+        s"key-${random.nextInt(400)}" -> Option.when(random.nextInt(3) > 0)(random.nextString(20))
+      )
       .toMap
 
   private def familyOf(session: WriteSession): FamilyState = session.table.families.head
 
   for (seed <- 1 to 6)
-    test(s"whatever is written blind, each version is what its model is, restarted and not, seed $seed") {
+    test(
+      s"whatever is written blind, each version is what its model is, restarted and not, seed $seed"
+    ) {
       ShortMemory.during(TempFolder.use { folder =>
         val random = new Random(seed.toLong)
         val files = new MemoryFileStore
@@ -45,7 +49,8 @@ class EstimatedStoreSuite extends AnyFunSuite {
           val version = models.size - 1L
           val changes = someChanges(random)
           val session = batch(store, version)(changes.toSeq: _*)
-          val now = changes.foldLeft(models.last) { case (model, (k, v)) => model.updatedWith(k)(_ => v) }
+          val now =
+            changes.foldLeft(models.last) { case (model, (k, v)) => model.updatedWith(k)(_ => v) }
           models += now
           val family = familyOf(session)
           if (family.isEstimated) estimates += 1
@@ -124,7 +129,8 @@ class EstimatedStoreSuite extends AnyFunSuite {
   test("a restart that loads all of it knows the number again") {
     withStore { (_, harness, _) =>
       val (version, model) = estimated(harness)
-      val store = harness.open(withIds = false, setting(exact = true) :+ ("restore.mode" -> "eager"): _*)
+      val store =
+        harness.open(withIds = false, setting(exact = true) :+ ("restore.mode" -> "eager"): _*)
       val first = figures(store, version)
       assert(first.values(MetricKey.EstimatedCounts) == 0 && first.keys == model.size)
       store.close()

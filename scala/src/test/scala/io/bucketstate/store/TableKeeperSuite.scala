@@ -39,7 +39,12 @@ class TableKeeperSuite extends AnyFunSuite {
     ): Boolean = {
       val size = if (keys < 0) version else keys
       val cold =
-        new MapCold(version.toLong, (0 until size).map(n => s"k$n" -> "").toMap, assigner, estimate = estimate)
+        new MapCold(
+          version.toLong,
+          (0 until size).map(n => s"k$n" -> "").toMap,
+          assigner,
+          estimate = estimate
+        )
       keeper.advance(Attempt(version.toLong), Some(idOf(version, attempt)), cold)
       keeper.coldParts.contains(cold)
     }

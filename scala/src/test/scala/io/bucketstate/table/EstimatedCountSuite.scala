@@ -86,7 +86,9 @@ class EstimatedCountSuite extends AnyFunSuite {
     assert(at(2) == ten && family.keyCount == 10 && !family.isEstimated)
   }
 
-  test("a key that was looked up before it is written, or that the cold part rules out, is counted exactly") {
+  test(
+    "a key that was looked up before it is written, or that the cold part rules out, is counted exactly"
+  ) {
     val room = new Room
     import room._
     version() {
@@ -118,7 +120,9 @@ class EstimatedCountSuite extends AnyFunSuite {
     assert(family.isEstimated && family.keyCount == 0 && at(3) == ten)
   }
 
-  test("where all was counted after the last guess the number is exact again, and better where it was before that") {
+  test(
+    "where all was counted after the last guess the number is exact again, and better where it was before that"
+  ) {
     val room = new Room
     import room._
     val more = taken.take(4).map(_ -> "new").toMap
@@ -257,7 +261,9 @@ class EstimatedCountSuite extends AnyFunSuite {
     estimate <- Seq(0L, 7L, 100L)
     hasRoom <- Seq(false, true)
   }
-    test(s"a restart with an estimate of $estimate has all keys, and the number once all are loaded: $hasRoom") {
+    test(
+      s"a restart with an estimate of $estimate has all keys, and the number once all are loaded: $hasRoom"
+    ) {
       val files = new Files(estimate, hasRoom, Map("k1" -> "new", "more" -> ""))
       val table = new VersionedTable(assigner, 5L, files, files)
       val family =

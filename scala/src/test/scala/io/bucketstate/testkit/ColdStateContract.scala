@@ -143,7 +143,9 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
     }
   }
 
-  test("8: most keys that never were are not taken for one that is there, before or after a look-up") {
+  test(
+    "8: most keys that never were are not taken for one that is there, before or after a look-up"
+  ) {
     withCold(random(3)) { cold =>
       for (_ <- 1 to 2) {
         val taken = (0 until 300).count(n => cold.mayHold(0, buffer(s"never $n")))

@@ -67,10 +67,12 @@ private[checkpoint] object ChangelogFooter {
     out.u32(footer.families.size)
     footer.families.foreach { f =>
       val d = f.descriptor
-      out.u32(d.id).u8(
-        (if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed) |
-          (if (f.isEstimated) IsEstimated else 0)
-      )
+      out
+        .u32(d.id)
+        .u8(
+          (if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed) |
+            (if (f.isEstimated) IsEstimated else 0)
+        )
       out.string(d.name).string(d.keyEncoding).string(d.valueEncoding).u64(f.keyCount)
       f.times.foreach(encode(_, out))
     }

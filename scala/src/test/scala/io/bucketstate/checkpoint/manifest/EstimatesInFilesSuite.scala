@@ -46,7 +46,8 @@ class EstimatesInFilesSuite extends AnyFunSuite {
   }
 
   test("a changelog with an estimate says so, and is of format 3, which older readers refuse") {
-    val store = changelog(family(0, 7, estimated = true, None), family(1, 5, estimated = false, None))
+    val store =
+      changelog(family(0, 7, estimated = true, None), family(1, 5, estimated = false, None))
     assert(store.read("3.changelog")(8) == 3)
     assert(families(store).map(f => f.keyCount -> f.isEstimated) == Seq(7L -> true, 5L -> false))
     val exact = changelog(family(0, 7, estimated = false, None))
@@ -59,7 +60,9 @@ class EstimatesInFilesSuite extends AnyFunSuite {
     val store =
       changelog(family(0, 4, estimated = false, Some(times)), family(1, 9, estimated = true, None))
     assert(store.read("3.changelog")(8) == 3)
-    assert(families(store).map(f => f.times -> f.isEstimated) == Seq(Some(times) -> false, None -> true))
+    assert(
+      families(store).map(f => f.times -> f.isEstimated) == Seq(Some(times) -> false, None -> true)
+    )
   }
 
   test("an estimate of a family with times is damage") {
@@ -101,6 +104,8 @@ class EstimatesInFilesSuite extends AnyFunSuite {
         ManifestFamily(Changes.descriptor(1), 11)
       )
     )
-    assert(broken == Seq("no key count is negative or, if it is exact, more than the runs can hold"))
+    assert(
+      broken == Seq("no key count is negative or, if it is exact, more than the runs can hold")
+    )
   }
 }

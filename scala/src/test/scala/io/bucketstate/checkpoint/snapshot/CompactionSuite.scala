@@ -114,7 +114,11 @@ class CompactionSuite extends AnyFunSuite {
           val (version, family) = (report.manifest.version, report.manifest.families.head)
           val isWhole = report.manifest.runs.size == 1
           assert(family.isEstimated == (guess(version).isDefined && !isWhole))
-          assert(family.keyCount == guess(version).filterNot(_ => isWhole).getOrElse(room.model(version).size.toLong))
+          assert(
+            family.keyCount == guess(version)
+              .filterNot(_ => isWhole)
+              .getOrElse(room.model(version).size.toLong)
+          )
           report.compaction.foreach { c =>
             c.run(SnapshotGate.Open)
             c.counted.foreach { of =>
