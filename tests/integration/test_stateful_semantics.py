@@ -69,7 +69,6 @@ def test_the_harness_does_what_spark_does(
     @seed(20240301)
     @settings(
         max_examples=4,
-        deadline=None,
         database=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -94,7 +94,7 @@ wides = st.builds(
 
 
 @seed(7)
-@settings(database=None, deadline=None, max_examples=60)
+@settings(database=None, max_examples=60)
 @given(wides)
 def test_what_is_stored_comes_back(value: Wide) -> None:
     seen: list[Any] = []

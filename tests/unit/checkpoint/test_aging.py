@@ -19,7 +19,6 @@ from tests.unit.checkpoint.test_state import SMALL, rows, values
 EXAMPLES = settings(
     max_examples=30,
     derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 KEYS = [(f"k{n}",) for n in range(12)]

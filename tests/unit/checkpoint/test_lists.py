@@ -26,7 +26,6 @@ VERSIONS = st.lists(
 @settings(
     max_examples=100,
     derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(VERSIONS)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=150, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 KEY = T.StructType(
     [
