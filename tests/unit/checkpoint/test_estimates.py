@@ -8,39 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName
-from bucketstate.checkpoint.state import read_changes
-from bucketstate.checkpoint.storage import Folder
 from bucketstate.errors import DamagedFileError
-from tests.kit.checkpoints import PUT, REMOVE, Built, manifest
-from tests.unit.checkpoint.test_state import grown, rows
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown, rewrite, rows
 from tests.unit.checkpoint.test_verify import verified
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def rewrite(built: Built, version: int, keys: int, **other: Any) -> None:
-    """The changelog of partition 0 with another number of keys."""
-    index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
-    changes = read_changes(index, index.families[0])
-    records = zip(
-        [PUT if put else REMOVE for put in changes.puts.tolist()],
-        changes.keys.to_list(),
-        changes.values.to_list(),
-        strict=True,
-    )
-    built.write_changelog(version, 0, records, keys, **other)
-
-
 def rewrite_manifest(built: Built, version: int, **change: Any) -> None:
     """The manifest of partition 0 with other members; `family` are those of its family."""
-    path = built.folder(0) / f"{version}.manifest"
-    members = json.loads(path.read_bytes())
-    del members["checksum"]
-    members["families"][0] |= change.pop("family", {})
-    path.write_bytes(manifest(members | change))
+    families = json.loads((built.folder(0) / f"{version}.manifest").read_bytes())["families"]
+    families[0] |= change.pop("family", {})
+    built.rewrite_manifest(version, families=families, **change)
 
 
 ESTIMATE = {"format_version": 3, "flags": 4}

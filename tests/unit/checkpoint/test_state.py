@@ -114,8 +114,8 @@ def test_a_changelog_that_fits_neither_neighbour_is_of_another_history(tmp_path:
         Checkpoint(tmp_path).changes(2, 6)
 
 
-def rewrite(built: Built, version: int, **header: Any) -> None:
-    """Another attempt's file of partition 0, with the same changes."""
+def rewrite(built: Built, version: int, keys: int | None = None, **header: Any) -> None:
+    """Another attempt's file of partition 0, with the same changes, and perhaps another count."""
     path = built.folder(0) / f"{version}.changelog"
     index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
     changes = read_changes(index, index.families[0])
@@ -125,7 +125,8 @@ def rewrite(built: Built, version: int, **header: Any) -> None:
         changes.values.to_list(),
         strict=True,
     )
-    assert built.write_changelog(version, 0, records, index.families[0].keys, **header) == path
+    keys = index.families[0].keys if keys is None else keys
+    assert built.write_changelog(version, 0, records, keys, **header) == path
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -11,7 +11,10 @@ sealed abstract class BucketKey(val name: String) {
   /** Where the deciding part ends, given where the key starts and ends. */
   def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int
 
-  /** The bucket of all keys that start with a prefix to scan by, which is all of the deciding part; -1 if they lie in several. */
+  /**
+   * The bucket of all keys that start with a prefix to scan by, which is all of the deciding part; -1 if they lie in
+   * several.
+   */
   def ofPrefix(prefix: Array[Byte], assigner: BucketAssigner): Int =
     assigner.bucket(assigner.hash(prefix, 0, prefix.length))
 

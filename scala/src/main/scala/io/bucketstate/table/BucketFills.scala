@@ -33,8 +33,8 @@ private[table] final class BucketFills(
   }
 
   /**
-   * What was read becomes part of its buckets, if the floor is still the same: a key may have left memory because a later
-   * one has it. So much at a time that nobody waits for it. The writer's.
+   * What was read becomes part of its buckets, if the floor is still the same: a key may have left memory because a
+   * later one has it. So much at a time that nobody waits for it. The writer's.
    *
    * @param oldest version that can be read, counted from the table's base
    */

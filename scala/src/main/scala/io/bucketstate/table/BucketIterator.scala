@@ -27,10 +27,9 @@ private[table] final class BucketIterator(
 
   private[this] var following = from
   private[this] var upcoming: Opened = _ // null if it has not been begun
-  private[this] var current: Opened =
-    _ // null before the first, and when its cold part is looked at
   private[this] var arrays: SlotArrays = _ // what is looked at now, unless that is `known`
   private[this] var known: Array[AnyRef] = _ // slots in memory of a bucket that is not whole
+  private[this] var rest: ReadAhead[Bucket] = _ // of that bucket
   private[this] var slot = 0
 
   override protected def gather(into: Array[AnyRef]): Int = {
@@ -44,26 +43,30 @@ private[table] final class BucketIterator(
 
   /** Goes on to what comes next at the end of what is looked at; false at the end of all. */
   private def hasSlots: Boolean =
-    (known != null && slot < known.length) || (known == null && arrays != null && slot < arrays.capacity) ||
-      (if (known != null) toCold() else toNext())
+    slot < end || (if (known != null) toCold() else toNext())
+
+  private def end: Int =
+    if (known != null) known.length else if (arrays != null) arrays.capacity else 0
 
   private def toCold(): Boolean = {
     known = null
-    goOn(current.rest.take())
-    current = null
+    arrays = rest.take().capture()
+    rest = null
+    slot = 0
     upcoming = begin()
     true
   }
 
   private def toNext(): Boolean = {
-    current = if (upcoming != null) upcoming else begin()
+    val next = if (upcoming != null) upcoming else begin()
     upcoming = null
-    if (current != null) {
-      arrays = current.arrays
-      known = current.known
+    if (next != null) {
+      arrays = next.arrays
+      known = next.known
+      rest = next.rest
       slot = 0
     }
-    current != null
+    next != null
   }
 
   /** The next bucket, null if there is none. */
@@ -79,11 +82,6 @@ private[table] final class BucketIterator(
         new Opened(captured, slots, coldAt(number, slots))
       }
     }
-
-  private def goOn(to: Bucket): Unit = {
-    arrays = to.capture()
-    slot = 0
-  }
 
   private def gatherKnown(into: Array[AnyRef]): Int = {
     val n = Math.min(into.length, known.length - slot)

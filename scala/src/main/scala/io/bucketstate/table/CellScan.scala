@@ -3,8 +3,8 @@ package io.bucketstate.table
 import java.util.{Iterator => JIterator}
 
 /**
- * The records of some cells of one bucket's index at a version, in the order of the cells. Of keys that are gone for all who
- * can still read, the writer's scan tells the index: the next scan need not come by them again.
+ * The records of some cells of one bucket's index at a version, in the order of the cells. Of keys that are gone for
+ * all who can still read, the writer's scan tells the index: the next scan need not come by them again.
  *
  * @param at   the version, counted from the table's base
  * @param gone removals up to this version are what nobody can look behind; -1 for readers

@@ -22,8 +22,8 @@ trait FamilyChanges {
 
   /**
    * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
-   * this version is none, nor is that of what has expired at it; where counts are estimates, that is not known of each. The records are the table's own, not to be written
-   * to. Allocates nothing.
+   * this version is none, nor is that of what has expired at it; where counts are estimates, that is not known of
+   * each. The records are the table's own, not to be written to. Allocates nothing.
    */
   def foreach(sink: ChangeSink): Unit
 }

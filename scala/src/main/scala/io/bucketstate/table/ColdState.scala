@@ -41,19 +41,6 @@ trait ColdState {
   /** Hands out what a bucket holds, as changes to an empty bucket, oldest first. */
   def scan(family: Int, bucket: Int, sink: RecordSink): Unit
 
-  /**
-   * Hands out records of a bucket.
-   *
-   * @param from  the first key wanted, null for the first of all
-   * @param until the first key that is not, null for no bound
-   * @param most  records
-   */
-  def range(
-      family: Int,
-      bucket: Int,
-      from: Array[Byte],
-      until: Array[Byte],
-      most: Int,
-      sink: Array[Byte] => Unit
-  ): Unit
+  /** Hands out records of a bucket, `most` at most. */
+  def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(sink: Array[Byte] => Unit): Unit
 }

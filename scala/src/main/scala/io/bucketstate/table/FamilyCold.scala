@@ -87,13 +87,12 @@ private[table] final class FamilyCold(
   }
 
   /**
-   * What the cold part has of a bucket between two keys, ascending, at most so much, each record as `known` turns it
+   * What the cold part has of some keys of a bucket, ascending, at most so much, each record as `known` turns it
    * into what memory knows of its key. Any thread.
    */
   def range(
       number: Int,
-      from: Array[Byte],
-      until: Array[Byte],
+      keys: KeyRange,
       most: Int,
       known: Array[Byte] => AnyRef
   ): Array[AnyRef] = {
@@ -104,7 +103,7 @@ private[table] final class FamilyCold(
     while (!isOfNow) {
       found.clear()
       val version = asking { cold =>
-        cold.range(spec.id, number, from, until, most, record => { found += record; () })
+        cold.range(spec.id, number, keys, most) { record => found += record; () }
         cold.version
       }
       found.mapInPlace(record => known(record.asInstanceOf[Array[Byte]]))

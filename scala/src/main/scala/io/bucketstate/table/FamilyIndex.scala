@@ -31,8 +31,8 @@ private[table] trait FamilyIndex {
   /** The same, ascending; what comes to be there meanwhile may be missing. */
   def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell]
 
-  /** Cells of keys not below `from` and below `until`, ascending; null is no bound. */
-  def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell]
+  /** Cells of these keys, ascending. */
+  def ranged(keys: KeyRange): JIterator[Cell]
 
   /** Heap it takes for so many keys, an estimate. */
   def heap(keys: Long): Long

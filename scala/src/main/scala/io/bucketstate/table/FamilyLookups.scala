@@ -5,8 +5,8 @@ import java.util.Arrays
 import io.bucketstate.bucket.BucketAssigner
 
 /**
- * Looks several keys up together: those that memory does not know side by side, in the order in which files have them,
- * so that neighbours share what is read (Apex's `getAsync` and its readers). Any thread.
+ * Looks several keys up together: those of buckets that are not whole side by side, in the order in which files have
+ * them, so that neighbours share what is read (Apex's `getAsync` and its readers). Any thread.
  */
 private[table] final class FamilyLookups(
     spec: FamilySpec,
@@ -21,13 +21,13 @@ private[table] final class FamilyLookups(
   def all(keys: Array[Array[Byte]], at: Long): Array[Array[Byte]] = {
     val records = new Array[Array[Byte]](keys.length)
     val key = new RecordBuffer(assigner)
-    val unknown = Array.newBuilder[Wanted]
+    val inPart = Array.newBuilder[Wanted]
     keys.indices.foreach { i =>
       key.keyOf(keys(i), 0, spec.bucketKey)
-      if (isInMemory(key)) records(i) = get(key, at)
-      else unknown += new Wanted(i, key.bucket, keys(i))
+      if (isWhole(key.bucket)) records(i) = get(key, at)
+      else inPart += new Wanted(i, key.bucket, keys(i))
     }
-    val wanted = unknown.result()
+    val wanted = inPart.result()
     Arrays.sort(wanted.asInstanceOf[Array[AnyRef]])
     val parts = (wanted.length + Together - 1) / Together
     loading.together(parts) { part =>
@@ -40,12 +40,9 @@ private[table] final class FamilyLookups(
     records
   }
 
-  private def isInMemory(key: RecordBuffer): Boolean = {
-    val bucket = buckets.loaded(key.bucket)
-    bucket != null && {
-      val arrays = bucket.capture()
-      arrays.isWhole || bucket.head(arrays, key) != null
-    }
+  private def isWhole(number: Int): Boolean = {
+    val bucket = buckets.loaded(number)
+    bucket != null && bucket.capture().isWhole
   }
 }
 
@@ -54,12 +51,11 @@ private object FamilyLookups {
   /** Keys that one thread looks up before it asks for more: enough that handing them out costs little beside them. */
   private final val Together = 32
 
-  private final class Wanted(val place: Int, bucket: Int, val key: Array[Byte])
+  private final class Wanted(val place: Int, val bucket: Int, val key: Array[Byte])
       extends Comparable[Wanted] {
-    private def number: Int = bucket
 
     override def compareTo(other: Wanted): Int =
-      if (number != other.number) Integer.compare(number, other.number)
+      if (bucket != other.bucket) Integer.compare(bucket, other.bucket)
       else Record.compareKeys(key, other.key)
   }
 }

@@ -16,11 +16,15 @@ private[table] final class FamilyScans(
 
   def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
     val bucket = spec.bucketKey.ofPrefix(prefix, assigner)
-    scan(new Wanted(prefix, KeyRange.afterPrefix(prefix), prefix), bucket, at)
+    scan(new Wanted(KeyRange.ofPrefix(prefix), prefix), bucket, at)
   }
 
   def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan =
-    scan(new Wanted(from, until, null), spec.bucketKey.ofRange(from, until, assigner), at)
+    scan(
+      new Wanted(new KeyRange(from, until), null),
+      spec.bucketKey.ofRange(from, until, assigner),
+      at
+    )
 
   /** @param bucket the one that has all, or -1 */
   private def scan(wanted: Wanted, bucket: Int, at: Long): RecordScan = {
@@ -65,18 +69,18 @@ private[table] final class FamilyScans(
     }
     new PartialCursor(
       wanted.cellsInOrder(arrays.index),
-      wanted.from,
-      (from, most) => cold.range(number, from, wanted.until, most, known)
+      wanted.keys,
+      (keys, most) => cold.range(number, keys, most, known)
     )
   }
 
   /** @param prefix of all keys wanted, null if they have none */
-  private final class Wanted(val from: Array[Byte], val until: Array[Byte], prefix: Array[Byte]) {
+  private final class Wanted(val keys: KeyRange, prefix: Array[Byte]) {
 
     def cells(index: FamilyIndex): JIterator[Cell] =
-      if (prefix == null) index.ranged(from, until) else index.prefixed(prefix)
+      if (prefix == null) index.ranged(keys) else index.prefixed(prefix)
 
     def cellsInOrder(index: FamilyIndex): JIterator[Cell] =
-      if (prefix == null) index.ranged(from, until) else index.prefixedInOrder(prefix)
+      if (prefix == null) index.ranged(keys) else index.prefixedInOrder(prefix)
   }
 }

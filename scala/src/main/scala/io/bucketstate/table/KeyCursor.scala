@@ -43,14 +43,14 @@ private[table] final class CellCursor(index: FamilyIndex, cells: JIterator[Cell]
  * What memory knows of a key is looked up after the cold part was read, in the arrays that were captured when the scan
  * began: those have all that changed since the floor and can be seen at the version that is scanned.
  *
- * @param arrays captured when the scan began
- * @param inMemory of their index, in order
- * @param read   the next of the cold part from a key on, at most so many, as memory knows them
+ * @param inMemory of those arrays' index, in order
+ * @param keys     that are scanned
+ * @param read     the first of some keys that the cold part has, at most so many, as memory knows them
  */
 private[table] final class PartialCursor(
     inMemory: JIterator[Cell],
-    from: Array[Byte],
-    read: (Array[Byte], Int) => Array[AnyRef]
+    keys: KeyRange,
+    read: (KeyRange, Int) => Array[AnyRef]
 ) extends KeyCursor {
   import PartialCursor._
 
@@ -60,7 +60,7 @@ private[table] final class PartialCursor(
   private[this] var isLast = false // of the cold part there is no more behind the chunk
   private[this] var known: AnyRef = _ // of memory, ahead; null at its end
   private[this] var slotNow: AnyRef = _
-  fetch(from)
+  fetch(keys)
   toNextKnown()
 
   override def advance(): Boolean = {
@@ -86,13 +86,13 @@ private[table] final class PartialCursor(
   private def ahead(): AnyRef = {
     if (at == chunk.length && !isLast) {
       together = Math.min(Most, together * Growth)
-      fetch(KeyRange.afterKeyOf(Slots.recordOf(chunk(at - 1))))
+      fetch(keys.behind(Slots.recordOf(chunk(at - 1))))
     }
     if (at < chunk.length) chunk(at) else null
   }
 
-  private def fetch(from: Array[Byte]): Unit = {
-    chunk = read(from, together)
+  private def fetch(left: KeyRange): Unit = {
+    chunk = read(left, together)
     isLast = chunk.length < together
     at = 0
   }

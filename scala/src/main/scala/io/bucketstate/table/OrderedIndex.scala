@@ -32,13 +32,14 @@ private[table] final class OrderedIndex extends FamilyIndex {
   override def isEmpty: Boolean = cells.isEmpty
 
   override def prefixed(prefix: Array[Byte]): JIterator[Cell] =
-    ranged(prefix, KeyRange.afterPrefix(prefix))
+    ranged(KeyRange.ofPrefix(prefix))
 
   override def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell] = prefixed(prefix)
 
-  override def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell] =
-    if (KeyRange.isEmpty(from, until)) Collections.emptyIterator()
+  override def ranged(keys: KeyRange): JIterator[Cell] =
+    if (keys.isEmpty) Collections.emptyIterator()
     else {
+      import keys.{from, until}
       val some =
         if (from == null && until == null) cells
         else if (from == null) cells.headMap(bound(until), false)

@@ -52,7 +52,7 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
       case known => known.cells
     }
 
-  override def ranged(from: Array[Byte], until: Array[Byte]): JIterator[Cell] =
+  override def ranged(keys: KeyRange): JIterator[Cell] =
     throw new IllegalStateException("keys that are found by their prefix have no order to scan by")
 
   override def heap(keys: Long): Long =

@@ -34,7 +34,10 @@ private[table] object Slots {
     case record       => arraySize(record.asInstanceOf[Array[Byte]])
   }
 
-  /** Puts what the cold part has of a slot's key, null for nothing, in the place of [[Unknown]]; false if that is not there. */
+  /**
+   * Puts what the cold part has of a slot's key, null for nothing, in the place of [[Unknown]]; false if that is not
+   * there.
+   */
   def makeKnown(slot: AnyRef, found: AnyRef): Boolean = slot match {
     case entry: Entry =>
       val older = entry.older

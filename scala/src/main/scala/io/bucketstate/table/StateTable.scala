@@ -106,7 +106,8 @@ trait FamilyState {
 
   /**
    * Lets go of what a bucket holds that the cold part has, too: it is not whole from then on. Changes no answer at
-   * any version. What has not settled stays, see [[StateTable.settle]]. Does nothing without a cold part. O(keys of the bucket). The writer's.
+   * any version. What has not settled stays, see [[StateTable.settle]]. Does nothing without a cold part. O(keys of
+   * the bucket). The writer's.
    *
    * @return bytes of heap that are free now; less than 0 where there was hardly anything to let go of
    */

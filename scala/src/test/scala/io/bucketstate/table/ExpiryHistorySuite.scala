@@ -139,12 +139,7 @@ private object ExpiryHistorySuite {
       }
     }
 
-    override def range(
-        family: Int,
-        bucket: Int,
-        from: Array[Byte],
-        until: Array[Byte],
-        most: Int,
+    override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
         sink: Array[Byte] => Unit
     ): Unit = throw new IllegalStateException("what expires is not scanned by parts of keys")
   }

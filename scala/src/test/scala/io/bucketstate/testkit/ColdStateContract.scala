@@ -9,7 +9,7 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.table.{ColdState, RecordBuffer, RecordOp}
+import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp}
 
 /** What every `ColdState` guarantees, by the numbers of its contract. */
 abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
@@ -81,19 +81,15 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
       cold: ColdState,
       family: Int,
       bucket: Int,
-      from: Array[Byte],
-      until: Array[Byte],
+      keys: KeyRange,
       together: Int
   ): Seq[(String, String)] = {
     val found = mutable.ArrayBuffer.empty[Array[Byte]]
-    cold.range(family, bucket, from, until, together, record => { found += record; () })
+    cold.range(family, bucket, keys, together) { record => found += record; () }
     assert(found.size <= together, "4")
     val all = found.toSeq.map(r => TextRecords.keyOf(r) -> TextRecords.valueOf(r))
     if (found.size < together) all
-    else {
-      val next = (all.last._1 + "\u0000").getBytes
-      all ++ ranged(cold, family, bucket, next, until, together)
-    }
+    else all ++ ranged(cold, family, bucket, keys.behind(found.last), together)
   }
 
   for (seed <- 1 to 8)
@@ -107,18 +103,14 @@ abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {
           _ <- 1 to 20
           bucket <- 0 until numBuckets
         } {
-          val (from, until) = (bound(), bound())
+          val keys = new KeyRange(bound(), bound())
           val wanted = model.filter { case (key, value) =>
             buffer(key).bucket == bucket &&
-            TextRecords.isBetween(
-              TextRecords.record(key, value, assigner).toRecord,
-              from,
-              until
-            )
+            keys.holds(TextRecords.record(key, value, assigner).toRecord)
           }
           val together = 1 + picked.nextInt(20)
-          assert(ranged(cold, 0, bucket, from, until, together) == wanted.toSeq.sorted)
-          assert(ranged(cold, 7, bucket, from, until, together).isEmpty)
+          assert(ranged(cold, 0, bucket, keys, together) == wanted.toSeq.sorted)
+          assert(ranged(cold, 7, bucket, keys, together).isEmpty)
         }
       }
     }

@@ -1,7 +1,7 @@
 package io.bucketstate.testkit
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordOp, RecordSink}
+import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordOp, RecordSink}
 
 /**
  * A cold part with one family, number 0, of strings. Refuses to answer once it is closed.
@@ -58,19 +58,14 @@ final class MapCold(
           sink(record, RecordOp.Put)
         })
 
-  override def range(
-      family: Int,
-      bucket: Int,
-      from: Array[Byte],
-      until: Array[Byte],
-      most: Int,
+  override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
       sink: Array[Byte] => Unit
   ): Unit = if (family == 0) {
     requireOpen()
     byBucket
       .getOrElse(bucket, Map.empty)
       .values
-      .filter(record => TextRecords.isBetween(record, from, until))
+      .filter(record => keys.holds(record))
       .toSeq
       .sortWith(Record.compareKeys(_, _) < 0)
       .take(most)

@@ -1,7 +1,6 @@
 package io.bucketstate.testkit
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.Arrays
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.table.{Record, RecordBuffer}
@@ -42,13 +41,6 @@ object TextRecords {
   def valueOf(record: Array[Byte]): String = {
     val start = Record.keyEnd(record)
     new String(record, start, record.length - start, UTF_8)
-  }
-
-  /** Whether a record's key is not below `from` and below `until`, null for no such bound. */
-  def isBetween(record: Array[Byte], from: Array[Byte], until: Array[Byte]): Boolean = {
-    val key = record.slice(Record.keyStart(record), Record.keyEnd(record))
-    (from == null || Arrays.compareUnsigned(key, from) >= 0) &&
-    (until == null || Arrays.compareUnsigned(key, until) < 0)
   }
 
   /** What a scan gives, in order of the keys. */

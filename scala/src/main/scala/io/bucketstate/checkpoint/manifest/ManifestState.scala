@@ -5,7 +5,7 @@ import java.util.Arrays
 import io.bucketstate.checkpoint.records.{ExpiredRecords, Lookup}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
 import io.bucketstate.error.{CorruptException, MissingException}
-import io.bucketstate.table.{ColdState, Record, RecordBuffer, RecordSink}
+import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordSink}
 
 /**
  * The state at a manifest's version as its runs have it. Files are opened when they are first asked, and must be
@@ -61,15 +61,10 @@ final class ManifestState(
     }
   }
 
-  override def range(
-      family: Int,
-      bucket: Int,
-      from: Array[Byte],
-      until: Array[Byte],
-      most: Int,
+  override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
       sink: Array[Byte] => Unit
   ): Unit = if (!files.isEmpty) noting {
-    val records = expired.dropped(readers().range(files, family, bucket, from, until))
+    val records = expired.dropped(readers().range(files, family, bucket, keys))
     try {
       var left = most
       while (left > 0 && records.advance()) {

@@ -3,7 +3,8 @@ package io.bucketstate.checkpoint.records
 import scala.collection.mutable
 
 /** Records, and how many of each family went by that are no removals. For one thread. */
-private[checkpoint] final class CountedRecords(records: RecordCursor) extends RecordCursor {
+private[checkpoint] final class CountedRecords(records: RecordCursor)
+    extends CursorBehind(records) {
   private[this] val counts = mutable.Map.empty[Int, Long]
   private[this] var last = 0 // family
   private[this] var ofLast = 0L
@@ -12,7 +13,7 @@ private[checkpoint] final class CountedRecords(records: RecordCursor) extends Re
   def count(family: Int): Long =
     counts.getOrElse(family, 0L) + (if (family == last) ofLast else 0L)
 
-  def advance(): Boolean = {
+  override def advance(): Boolean = {
     val more = records.advance()
     if (more) {
       if (records.family != last) {
@@ -24,14 +25,4 @@ private[checkpoint] final class CountedRecords(records: RecordCursor) extends Re
     }
     more
   }
-
-  def family: Int = records.family
-
-  def bucket: Int = records.bucket
-
-  def record: Array[Byte] = records.record
-
-  def op: Byte = records.op
-
-  def close(): Unit = records.close()
 }

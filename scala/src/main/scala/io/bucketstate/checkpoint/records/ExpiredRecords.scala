@@ -26,7 +26,7 @@ final class ExpiredRecords(times: Map[Int, TimeBuckets]) {
 
   private def hasExpired(at: RecordCursor): Boolean = !at.isRemoval && holds(at.family, at.record)
 
-  private final class Removing(records: RecordCursor) extends RecordCursor {
+  private final class Removing(records: RecordCursor) extends CursorBehind(records) {
     private[this] var recordNow: Array[Byte] = _
     private[this] var opNow: Byte = 0
 
@@ -41,10 +41,7 @@ final class ExpiredRecords(times: Map[Int, TimeBuckets]) {
       more
     }
 
-    override def family: Int = records.family
-    override def bucket: Int = records.bucket
     override def record: Array[Byte] = recordNow
     override def op: Byte = opNow
-    override def close(): Unit = records.close()
   }
 }

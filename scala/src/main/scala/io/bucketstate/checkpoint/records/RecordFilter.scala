@@ -4,21 +4,11 @@ package io.bucketstate.checkpoint.records
 private[checkpoint] final class RecordFilter(
     records: RecordCursor,
     isWanted: RecordCursor => Boolean
-) extends RecordCursor {
+) extends CursorBehind(records) {
 
-  def advance(): Boolean = {
+  override def advance(): Boolean = {
     var more = records.advance()
     while (more && !isWanted(records)) more = records.advance()
     more
   }
-
-  def family: Int = records.family
-
-  def bucket: Int = records.bucket
-
-  def record: Array[Byte] = records.record
-
-  def op: Byte = records.op
-
-  def close(): Unit = records.close()
 }

@@ -6,6 +6,7 @@ import scala.math.Ordering.Implicits._
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
+import io.bucketstate.table.KeyRange
 
 /**
  * A store's runs, read together. Files are opened, and where that is needed fetched, when they are
@@ -26,31 +27,17 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
     merged(newestFirst, _ => true, _.scanAll(), dropRemovals)
 
   /**
-   * The records of a bucket in these files from a key on and below another, null for no such bound, with all that they
-   * are made of. Verifies the blocks that it reads, and no others.
+   * The records of some keys of a bucket in these files, with all that they are made of. Verifies the blocks that it
+   * reads, and no others.
    */
-  def range(
-      files: FilesByBucket,
-      family: Int,
-      bucket: Int,
-      from: Array[Byte],
-      until: Array[Byte]
-  ): RecordCursor = {
-    val first = RunFormat.keyOf(family, bucket, if (from == null) Array.emptyByteArray else from)
-    val cursors = ArrayBuffer.empty[RecordCursor]
-    try {
-      files.of(family, bucket).foreach { slot =>
-        val reader = slot.held(open.held)
-        try cursors += reader.scan(first, RunFormat.prefix(family, bucket))
-        finally reader.release()
-      }
-      val merged = new RunMerge(cursors.toSeq, dropRemovals = true)
-      if (until == null) merged else new RecordsUntil(merged, until)
-    } catch {
-      case failure: Throwable =>
-        Closing.all(cursors.toSeq)
-        throw failure
+  def range(files: FilesByBucket, family: Int, bucket: Int, keys: KeyRange): RecordCursor = {
+    val from = if (keys.from == null) Array.emptyByteArray else keys.from
+    val first = RunFormat.keyOf(family, bucket, from)
+    val last = RunFormat.prefix(family, bucket)
+    val merged = merging(dropRemovals = true) { cursors =>
+      files.of(family, bucket).foreach(file => cursors += using(file)(_.scan(first, last)))
     }
+    new RecordsUntil(merged, keys)
   }
 
   /** What these files say of a key. Verifies the blocks that it reads, and no others. */
@@ -61,11 +48,7 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
   def mayHold(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
     val wanted = RunFormat.keyOf(family, bucket, key)
     val hash = Xxph3.hash(wanted, wanted.length)
-    files.of(family, bucket).exists { file =>
-      val reader = file.held(open.held)
-      try reader.mayHave(hash)
-      finally reader.release()
-    }
+    files.of(family, bucket).exists(file => using(file)(_.mayHave(hash)))
   }
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
@@ -89,10 +72,8 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
 
     def next(): Lookup = {
       if (!hasNext) throw new NoSuchElementException("all files were asked")
-      val reader = files(following).held(open.held)
       following += 1
-      try reader.get(wanted, hash)
-      finally reader.release()
+      using(files(following - 1))(_.get(wanted, hash))
     }
   }
 
@@ -101,25 +82,38 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
       wanted: RunFile => Boolean,
       scan: RunFileReader => RecordCursor,
       dropRemovals: Boolean
-  ): RecordCursor = {
-    val cursors = ArrayBuffer.empty[RecordCursor]
-    try {
-      newestFirst.foreach { run =>
-        RunReaders.chains(run.files.filter(wanted)).foreach { files =>
-          val begun = cursors.size
-          files.foreach(file => cursors += opened(file, scan))
-          if (files.size > 1) {
-            val chained = new ChainedCursor(cursors.drop(begun).toSeq)
-            cursors.takeInPlace(begun) += chained
-          }
+  ): RecordCursor = merging(dropRemovals) { cursors =>
+    newestFirst.foreach { run =>
+      RunReaders.chains(run.files.filter(wanted)).foreach { files =>
+        val begun = cursors.size
+        files.foreach(file => cursors += opened(file, scan))
+        if (files.size > 1) {
+          val chained = new ChainedCursor(cursors.drop(begun).toSeq)
+          cursors.takeInPlace(begun) += chained
         }
       }
+    }
+  }
+
+  /** Merges the cursors that are opened, newest first, or closes them where one cannot be. */
+  private def merging(
+      dropRemovals: Boolean
+  )(open: ArrayBuffer[RecordCursor] => Unit): RecordCursor = {
+    val cursors = ArrayBuffer.empty[RecordCursor]
+    try {
+      open(cursors)
       new RunMerge(cursors.toSeq, dropRemovals)
     } catch {
       case failure: Throwable =>
         Closing.all(cursors.toSeq)
         throw failure
     }
+  }
+
+  private def using[A](file: FilesByBucket.Slot)(read: RunFileReader => A): A = {
+    val reader = file.held(open.held)
+    try read(reader)
+    finally reader.release()
   }
 
   private def opened(file: RunFile, scan: RunFileReader => RecordCursor): RecordCursor = {

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.snapshot
 
 import java.util.concurrent.CancellationException
 
-import io.bucketstate.checkpoint.records.RecordCursor
+import io.bucketstate.checkpoint.records.{CursorBehind, RecordCursor}
 
 /** What the making of a snapshot passes on its way, and may have to wait at. For one thread. */
 trait SnapshotGate {
@@ -28,21 +28,11 @@ private[snapshot] final class GatedCursor(
     records: RecordCursor,
     gate: SnapshotGate,
     isCancelled: () => Boolean
-) extends RecordCursor {
+) extends CursorBehind(records) {
 
-  def advance(): Boolean = {
+  override def advance(): Boolean = {
     gate.pass()
     if (isCancelled()) throw new CancellationException("the store was closed")
     records.advance()
   }
-
-  def family: Int = records.family
-
-  def bucket: Int = records.bucket
-
-  def record: Array[Byte] = records.record
-
-  def op: Byte = records.op
-
-  def close(): Unit = records.close()
 }
