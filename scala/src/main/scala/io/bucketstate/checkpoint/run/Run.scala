@@ -57,10 +57,25 @@ final case class RunFile(
 
 /**
  * The merged changes of a span of versions, in files that share no bucket of a family but by slices of time; no key is
- * in two of them. A run without files is one of versions that changed nothing, or all of which has expired.
+ * in two of them. Where spans of buckets were merged, some of its files have what newer versions changed there, too, and
+ * the newer runs have none. A run without files is one of versions that changed nothing, or all of which has expired or
+ * was merged.
  */
 final case class Run(versions: VersionSpan, files: Seq[RunFile]) {
   def bytes: Long = files.iterator.map(_.bytes).sum
   def entries: Long = files.iterator.map(_.entries).sum
   def tombstones: Long = files.iterator.map(_.tombstones).sum
+}
+
+object Run {
+
+  /**
+   * The runs, newest first, without those that have no files: their versions go to the next older run. The oldest stays,
+   * because nothing but it is without tombstones.
+   */
+  def folded(newestFirst: Seq[Run]): Seq[Run] = newestFirst.foldRight(List.empty[Run]) {
+    case (run, next :: older) if run.files.isEmpty =>
+      next.copy(versions = VersionSpan(next.versions.first, run.versions.last)) :: older
+    case (run, older) => run :: older
+  }
 }

@@ -125,12 +125,12 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
 private object RunReaders {
 
   /**
-   * The files of a run as a few chains, in each of which every file has only what comes before all of the next one: this
-   * project's writer makes one for each slice of time. Nothing is said of how other writers order them.
+   * The files of a run as a few chains, in each of which every file has only what comes before all of the next one: as
+   * many as there are slices of time. Nothing is said of how writers order them.
    */
   private def chains(files: Seq[RunFile]): Seq[Seq[RunFile]] = {
     val chains = ArrayBuffer.empty[ArrayBuffer[RunFile]]
-    files.foreach { file =>
+    files.sortBy(first).foreach { file =>
       chains.find(chain => isBefore(chain.last, file)) match {
         case Some(chain) => chain += file
         case None        => chains += ArrayBuffer(file)
@@ -141,7 +141,8 @@ private object RunReaders {
 
   private def isBefore(before: RunFile, after: RunFile): Boolean =
     before.buckets.nonEmpty && after.buckets.nonEmpty &&
-      before.buckets.map(b => (b.family, b.last)).max < after.buckets
-        .map(b => (b.family, b.first))
-        .min
+      before.buckets.map(b => (b.family, b.last)).max < first(after)
+
+  private def first(file: RunFile): (Int, Int) =
+    file.buckets.iterator.map(b => (b.family, b.first)).minOption.getOrElse((-1, -1))
 }

@@ -33,6 +33,7 @@ final class RunWriter(
    *
    * @param oldest nothing lies below this run, so its removals have nothing to hide and are left out
    * @param slices by which it is cut
+   * @param cuts   no file reaches over one
    * @param naming told of each file's name before there is a file of that name
    */
   def write(
@@ -40,10 +41,11 @@ final class RunWriter(
       records: RecordCursor,
       oldest: Boolean,
       slices: TimeSlices = TimeSlices.None,
+      cuts: BucketCuts = BucketCuts.None,
       naming: String => Unit = _ => ()
   ): Run =
     Using.resource(records) { _ =>
-      val files = new SlicedFiles(versions, slices, naming)
+      val files = new SlicedFiles(versions, slices, cuts, naming)
       try {
         var more = next(records, oldest)
         while (more) more = fill(files, records, oldest)
@@ -65,6 +67,7 @@ final class RunWriter(
   private def fill(files: SlicedFiles, records: RecordCursor, oldest: Boolean): Boolean = {
     val (family, bucket) = (records.family, records.bucket)
     var more = true
+    files.bucketBegins(family, bucket)
     while (more && records.family == family && records.bucket == bucket) {
       // Below the oldest run there is nothing that a value could be appended to.
       val op = if (oldest) RecordOp.Put else records.op
@@ -114,8 +117,10 @@ final class RunWriter(
   private final class SlicedFiles(
       versions: VersionSpan,
       slices: TimeSlices,
+      cuts: BucketCuts,
       naming: String => Unit
   ) {
+    private[this] var spanNow = -1L
     private[this] val open = new Array[OpenFile](slices.count)
     private[this] val done = Array.fill(slices.count)(ArrayBuffer.empty[RunFile])
     private[this] var begun = 0
@@ -128,6 +133,12 @@ final class RunWriter(
       open(slice).writer.put(family, bucket, record, op)
     }
 
+    def bucketBegins(family: Int, bucket: Int): Unit = {
+      val span = cuts.spanOf(family, bucket)
+      if (span != spanNow) endAll()
+      spanNow = span
+    }
+
     /** No file is cut within a bucket. */
     def bucketDone(): Unit = open.indices.foreach { slice =>
       if (open(slice) != null && open(slice).writer.length >= maxFileBytes) end(slice)
@@ -135,7 +146,7 @@ final class RunWriter(
 
     /** All of them, slice by slice. */
     def finish(): Seq[RunFile] = {
-      open.indices.foreach(slice => if (open(slice) != null) end(slice))
+      endAll()
       done.iterator.flatten.toSeq
     }
 
@@ -159,6 +170,9 @@ final class RunWriter(
       val work = local.workFile(name)
       new OpenFile(name, work, new RunFileWriter(work, options, id, slices.isTimed))
     }
+
+    private def endAll(): Unit =
+      open.indices.foreach(slice => if (open(slice) != null) end(slice))
 
     private def end(slice: Int): Unit = {
       val file = open(slice)
