@@ -37,6 +37,10 @@ class Settings:
     """Runs that the newest snapshot may consist of before some are merged; while they are, up to
     twice as many. More write less, fewer make a restart and the checkpoint smaller."""
 
+    compaction_max_bytes: int | str = "1g"
+    """About the most bytes of a store that are merged at a time: a larger state is merged by spans
+    of buckets, one after the other, each of which is the smaller, the more numBuckets there are."""
+
     run_max_file_bytes: int | str = "16m"
     """A run is split into files of about this size, at the ends of buckets. A restart fetches and
     verifies whole files before it reads a bucket from them."""

@@ -184,6 +184,7 @@ class FamiliesSuite extends AnyFunSuite with FamilyRows {
         bucketed + "snapshot.mode" -> "sync",
         bucketed + "snapshot.maxVersions" -> "3",
         bucketed + "compaction.maxRuns" -> "2",
+        bucketed + "compaction.maxBytes" -> (if (seed % 2 == 0) "1k" else "1g"),
         bucketed + "numBuckets" -> "4",
         bucketed + "restore.mode" -> (if (seed % 3 == 0) "eager" else "lazy"),
         "spark.sql.streaming.minBatchesToRetain" -> "3"

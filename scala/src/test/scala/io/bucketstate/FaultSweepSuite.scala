@@ -38,6 +38,7 @@ class FaultSweepSuite extends AnyFunSuite {
     "stateStore.bucketed.snapshot.mode" -> "sync", // the same calls in the same order each time
     "stateStore.bucketed.snapshot.maxVersions" -> "2",
     "stateStore.bucketed.compaction.maxRuns" -> "2",
+    "stateStore.bucketed.compaction.maxBytes" -> (if (kind.spans) "1k" else "1g"),
     "stateStore.bucketed.run.maxFileBytes" -> "1k",
     "stateStore.autoSnapshotRepair.enabled" -> "true",
     "minBatchesToRetain" -> "3",
@@ -49,7 +50,12 @@ class FaultSweepSuite extends AnyFunSuite {
 
   for {
     ids <- Seq(false, true)
-    kind <- Seq(Kind(ids), Kind(ids, short = true), Kind(ids, expires = true))
+    kind <- Seq(
+      Kind(ids),
+      Kind(ids, short = true),
+      Kind(ids, expires = true),
+      Kind(ids, expires = ids, spans = true)
+    )
   } {
     def run(fault: Option[(Int, CallFault)]) =
       ShortMemory.when(kind.short)(runWith(kind, fault))
@@ -219,10 +225,16 @@ class FaultSweepSuite extends AnyFunSuite {
 
 private object FaultSweepSuite {
 
-  /** What is run: with checkpoint ids, short of memory, with state that expires. */
-  final case class Kind(ids: Boolean, short: Boolean = false, expires: Boolean = false) {
+  /** What is run: with checkpoint ids, short of memory, with state that expires, merged by spans of buckets. */
+  final case class Kind(
+      ids: Boolean,
+      short: Boolean = false,
+      expires: Boolean = false,
+      spans: Boolean = false
+  ) {
     def name: String = (if (ids) "format 2" else "format 1") +
-      (if (short) ", short of memory" else "") + (if (expires) ", state expires" else "")
+      (if (short) ", short of memory" else "") + (if (expires) ", state expires" else "") +
+      (if (spans) ", by spans" else "")
 
     val expiry: Option[Expiry] =
       Option.when(expires)(Expiry(10L, Some(30L), byProcessingTime = false))

@@ -36,6 +36,19 @@ class ProviderHistorySuite extends AnyFunSuite {
       "bucketed.run.maxFileBytes" -> "1k",
       "bucketed.compaction.maxRuns" -> "3"
     ),
+    "snapshots beside, merged by spans of buckets" -> Seq(
+      "bucketed.numBuckets" -> "12",
+      "bucketed.snapshot.maxVersions" -> "1",
+      "bucketed.compaction.maxRuns" -> "2",
+      "bucketed.compaction.maxBytes" -> "2k"
+    ),
+    "snapshots in commit, merged by spans of buckets" -> Seq(
+      "bucketed.numBuckets" -> "12",
+      "bucketed.snapshot.maxVersions" -> "2",
+      "bucketed.snapshot.mode" -> "sync",
+      "bucketed.compaction.maxRuns" -> "3",
+      "bucketed.compaction.maxBytes" -> "1k"
+    ),
     "snapshots by bytes, eager restore" -> Seq(
       "bucketed.numBuckets" -> "7",
       "bucketed.snapshot.maxBytes" -> "4k",

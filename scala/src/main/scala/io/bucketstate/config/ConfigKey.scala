@@ -140,6 +140,14 @@ object ConfigKey {
       "many. More write less, fewer make a restart and the checkpoint smaller."
   )
 
+  val CompactionMaxBytes: ConfigKey = ConfigKey(
+    "compaction.maxBytes",
+    ConfigType.Bytes(1, Long.MaxValue),
+    "1g",
+    "About the most bytes of a store that are merged at a time: a larger state is merged by spans of buckets, one after " +
+      "the other, each of which is the smaller, the more numBuckets there are."
+  )
+
   val RunMaxFileBytes: ConfigKey = ConfigKey(
     "run.maxFileBytes",
     ConfigType.Bytes(1, Long.MaxValue),
@@ -233,6 +241,7 @@ object ConfigKey {
     SnapshotMaxVersions,
     SnapshotMaxBytes,
     CompactionMaxRuns,
+    CompactionMaxBytes,
     RunMaxFileBytes,
     RunBlockBytes,
     RestoreMode,

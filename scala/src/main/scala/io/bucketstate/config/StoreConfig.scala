@@ -15,6 +15,7 @@ import io.bucketstate.error.InvalidException
  * @param snapshotMaxVersions  versions after which a snapshot is made
  * @param snapshotMaxBytes     bytes of changelog after which a snapshot is made
  * @param maxRuns              runs of a snapshot before some are merged
+ * @param maxMergeBytes        about the most bytes that are merged at a time
  * @param maxRunFileBytes      about the largest file of a run
  * @param runBlockBytes        about the bytes of a block of a run's file, raw
  * @param restoreEagerly       whether all buckets are loaded before the first batch
@@ -32,6 +33,7 @@ final case class StoreConfig(
     snapshotMaxVersions: Int,
     snapshotMaxBytes: Long,
     maxRuns: Int,
+    maxMergeBytes: Long,
     maxRunFileBytes: Long,
     runBlockBytes: Int,
     restoreEagerly: Boolean,
@@ -123,6 +125,7 @@ object StoreConfig {
         if (maxVersions > 0) maxVersions else math.max(1, spark.minDeltasForSnapshot),
       snapshotMaxBytes = whole(settings, ConfigKey.SnapshotMaxBytes),
       maxRuns = whole(settings, ConfigKey.CompactionMaxRuns).toInt,
+      maxMergeBytes = whole(settings, ConfigKey.CompactionMaxBytes),
       maxRunFileBytes = whole(settings, ConfigKey.RunMaxFileBytes),
       runBlockBytes = whole(settings, ConfigKey.RunBlockBytes).toInt,
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",

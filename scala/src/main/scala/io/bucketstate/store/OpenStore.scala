@@ -68,7 +68,7 @@ private[bucketstate] final class OpenStore(
     () => clock.instant.getEpochSecond
   )
   private[this] val snapshotter =
-    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns)
+    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns, config.maxMergeBytes)
   private[this] val snapshots = new StoreSnapshots(
     keeper,
     snapshotter,

@@ -32,7 +32,7 @@ private[bucketstate] final class Pace(
   }
 
   def begin(records: Long): Unit = {
-    this.records = records
+    this.records = done + records
     // What came before says nothing of how long a record takes.
     since = ticker.nanos
   }

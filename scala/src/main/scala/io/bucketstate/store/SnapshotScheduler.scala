@@ -165,7 +165,7 @@ private[bucketstate] final class SnapshotScheduler(
 
   /** Merges runs in the background, while snapshots go on. */
   private def submit(compaction: Compaction): Unit =
-    try background.longThreads.submit(() => lagOf(compaction))(() => run(compaction))
+    try background.longThreads.submit(() => compaction.lag)(() => run(compaction))
     catch {
       case failure @ (_: Exception | _: OutOfMemoryError) =>
         compaction.giveUp()
@@ -175,7 +175,7 @@ private[bucketstate] final class SnapshotScheduler(
   private def run(compaction: Compaction): Unit = if (beginCompaction()) {
     val start = ticker.nanos
     try
-      paced(() => lagOf(compaction), () => growth * compaction.lagPerRun) { pace =>
+      paced(() => compaction.lag, () => growth * compaction.lagPerSnapshot) { pace =>
         compacted(compaction.run(pace), ticker.millisSince(start))
       }
     catch {
@@ -189,8 +189,6 @@ private[bucketstate] final class SnapshotScheduler(
     if (!closed) compactions += 1
     !closed
   }
-
-  private def lagOf(compaction: Compaction): Double = synchronized(compaction.lag(runCount))
 
   private def compacted(written: Long, millis: Long): Unit = synchronized {
     figures = figures.copy(

@@ -16,19 +16,25 @@ import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.table.{Record, RecordOp}
 
 /**
- * A store's changelogs made by hand from strings, and a snapshotter over them, without Spark or a table.
+ * A store's changelogs made by hand from strings, and a snapshotter over them, without Spark or a table. A key such as
+ * `2/key` is one of family 2, others are of family 0; a value such as `+value` is appended to what the key has.
  *
- * @param maxFileBytes 1 for a file per bucket
- * @param estimate     what changelogs give for the number of keys at a version, where that is not counted
+ * @param maxFileBytes  1 for a file per bucket
+ * @param estimate      what changelogs give for the number of keys at a version, where that is not counted
+ * @param maxMergeBytes a larger state is merged by spans of buckets
  */
 final class SnapshotRoom(
     store: FileStore,
     folder: Path,
     maxRuns: Int = 3,
     maxFileBytes: Long = Long.MaxValue,
-    estimate: Long => Option[Long] = _ => None
+    estimate: Long => Option[Long] = _ => None,
+    maxMergeBytes: Long = Long.MaxValue,
+    numBuckets: Int = 4,
+    familyCount: Int = 1
 ) extends AutoCloseable {
-  private val numBuckets = 4
+  import SnapshotRoom._
+
   private val assigner = new BucketAssigner(numBuckets)
   private var models = Vector(Map.empty[String, String])
 
@@ -40,13 +46,19 @@ final class SnapshotRoom(
       maxFileBytes
     )
 
-  private val families = new KnownFamilies(Changes.descriptor(0), others = false)
+  private val families = new KnownFamilies(Changes.descriptor(0), others = familyCount > 1)
 
   val snapshotter: Snapshotter = newSnapshotter()
 
-  /** As after a restart. */
-  def newSnapshotter(): Snapshotter =
-    new Snapshotter(new Checkpoint(store, assigner, families, runs), "test", _ => None, maxRuns)
+  /** As after a restart, maybe with another setting. */
+  def newSnapshotter(maxMergeBytes: Long = maxMergeBytes): Snapshotter =
+    new Snapshotter(
+      new Checkpoint(store, assigner, families, runs),
+      "test",
+      _ => None,
+      maxRuns,
+      maxMergeBytes
+    )
 
   def newest: Long = models.size - 1L
 
@@ -56,11 +68,16 @@ final class SnapshotRoom(
   /** Writes the next version's changelog. */
   def commit(changes: (String, Option[String])*): Long = {
     val next = changes.foldLeft(models.last) {
+      case (model, (key, Some(Appended(more)))) =>
+        model.updated(key, model.getOrElse(key, "") + more)
       case (model, (key, Some(value))) => model.updated(key, value)
       case (model, (key, None))        => model.removed(key)
     }
-    val writes = changes.map { case (key, value) =>
-      Write(bucketOf(key), key.getBytes.toSeq, value.map(_.getBytes.toSeq))
+    val writes = changes.map {
+      case (key, Some(Appended(more))) =>
+        key -> Write(bucketOf(key), bytesOf(key).toSeq, Some(more.getBytes.toSeq), appended = true)
+      case (key, value) =>
+        key -> Write(bucketOf(key), bytesOf(key).toSeq, value.map(_.getBytes.toSeq))
     }
     models :+= next
     write(newest, s"$newest", writes)
@@ -70,7 +87,7 @@ final class SnapshotRoom(
   /** Another attempt writes a version anew, of which the next one knows nothing. */
   def replace(version: Long): Unit = write(version, s"another $version", Nil)
 
-  private def write(version: Long, commit: String, writes: Seq[Write]): Unit = {
+  private def write(version: Long, commit: String, writes: Seq[(String, Write)]): Unit = {
     val header =
       ChangelogHeader(
         version,
@@ -82,10 +99,13 @@ final class SnapshotRoom(
       )
     val out = new ByteArrayOutputStream
     Using.resource(new ChangelogWriter) { writer =>
-      val guess = estimate(version)
-      val keys = guess.getOrElse(model(version).size.toLong)
-      val family = Changes.of(Changes.descriptor(0), numBuckets, writes, keys, guess.isDefined)
-      writer.encode(header, Changes.set(Seq(family))).writeTo(out)
+      val families = (0 until familyCount).map { id =>
+        val own = writes.collect { case (key, write) if familyOf(key) == id => write }
+        val guess = estimate(version)
+        val keys = guess.getOrElse(model(version).keys.count(familyOf(_) == id).toLong)
+        Changes.of(Changes.descriptor(id), numBuckets, own, keys, guess.isDefined)
+      }
+      writer.encode(header, Changes.set(families)).writeTo(out)
     }
     store.write(Attempt(version).changelog)(_.write(out.toByteArray))
   }
@@ -101,22 +121,42 @@ final class SnapshotRoom(
       .drain(runs.readers.scanAll(manifest.runs, dropRemovals = true))
       .iterator
       .map { case (place, value) =>
-        new String(Runs.keyOf(place)) -> new String(value.getOrElse(Nil).toArray)
+        val key = new String(Runs.keyOf(place))
+        (if (place._1 == 0) key else s"${place._1}/$key") -> new String(
+          value.getOrElse(Nil).toArray
+        )
       }
       .toMap
 
   def close(): Unit = runs.close()
 
   private def bucketOf(key: String): Int = {
-    val bytes = key.getBytes
+    val bytes = bytesOf(key)
     assigner.bucket(assigner.hash(bytes, 0, bytes.length))
   }
 
   private def memory(version: Long): BucketSource = new BucketSource {
-    def families: Iterable[Int] = Seq(0)
+    def families: Iterable[Int] = 0 until familyCount
     def read(family: Int, bucket: Int, sink: io.bucketstate.table.RecordSink): Unit =
       model(version).foreach { case (key, value) =>
-        if (bucketOf(key) == bucket) sink(Record.of(key.getBytes, value.getBytes), RecordOp.Put)
+        if (familyOf(key) == family && bucketOf(key) == bucket) {
+          sink(Record.of(bytesOf(key), value.getBytes), RecordOp.Put)
+        }
       }
+  }
+}
+
+private object SnapshotRoom {
+  private val OfFamily = "([0-9]+)/(.*)".r
+  private val Appended = "\\+(.*)".r
+
+  private def familyOf(key: String): Int = key match {
+    case OfFamily(family, _) => family.toInt
+    case _                   => 0
+  }
+
+  private def bytesOf(key: String): Array[Byte] = key match {
+    case OfFamily(_, own) => own.getBytes
+    case _                => key.getBytes
   }
 }

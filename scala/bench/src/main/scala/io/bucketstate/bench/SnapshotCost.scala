@@ -115,7 +115,7 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
   }
 
   private def snapshotter(runs: RunAccess, maxRuns: Int) =
-    new Snapshotter(checkpointOf(runs), "bench", _ => None, maxRuns)
+    new Snapshotter(checkpointOf(runs), "bench", _ => None, maxRuns, Long.MaxValue)
 
   private def recovery(runs: RunAccess) =
     new Recovery(checkpointOf(runs), RepairRules(false, 0, 0))

@@ -9,51 +9,52 @@ import io.bucketstate.checkpoint.records.{
   RecordCursor,
   RecordFilter
 }
-import io.bucketstate.checkpoint.run.{Run, TimeSlices, VersionSpan}
+import io.bucketstate.checkpoint.run.{BucketCuts, Run, TimeSlices, VersionSpan}
 import io.bucketstate.error.{CorruptException, MissingException}
 
 /**
- * The newest runs of a manifest merged into one, beside the batches and the snapshots that go on
- * meanwhile: so a snapshot is never late because of what lies below it. It reads files only and holds
- * nothing in memory. The next snapshot's manifest names the result in place of what was merged; until
- * then, and for good if there is no next one, the result is no part of the checkpoint.
+ * Runs of a manifest merged, all of them or some spans of buckets, one after the other, beside the batches and the
+ * snapshots that go on meanwhile: so a snapshot is never late because of what lies below it. It reads files only and holds
+ * nothing in memory. The manifest of the next snapshot names what is done by then in place of what was merged; until
+ * then, and for good if there is no next one, it is no part of the checkpoint.
  *
  * `run` is for one thread and once; the rest is thread-safe.
  *
  * @param manifest that names the runs
- * @param count    of its newest runs, which are merged
- * @param doubted  told when one of them was found damaged or gone
+ * @param merges   of other files each
+ * @param cuts     no file is made that reaches over one; no merge shares a span with another
+ * @param doubted  told when a file was found damaged or gone
  */
 final class Compaction private[snapshot] (
     checkpoint: Checkpoint,
     manifest: Manifest,
-    count: Int,
+    merges: Seq[SpanMerge],
+    cuts: BucketCuts,
     doubted: () => Unit
 ) {
-  import Compaction._
   import checkpoint.{runs, store}
 
-  private[this] val merged = manifest.runs.take(count)
-  private[this] val begun = math.max(1, manifest.runs.size)
-  private[this] val isWhole = count == manifest.runs.size
   @volatile private[this] var files = Set.empty[String]
-  @volatile private[this] var state: State = Waiting
+  @volatile private[this] var done = Map.empty[SpanMerge, Run]
   @volatile private[this] var counts = Option.empty[Manifest]
+  @volatile private[this] var hasFailed = false
   @volatile private[this] var cancelled = false
-  private[this] var isOffered =
-    false // to a manifest, which may be there although writing it failed
+  @volatile private[this] var snapshots = 0 // since it was asked for
+  private[this] var offered =
+    Set.empty[SpanMerge] // to a manifest, which may be there although writing it failed
 
   /** Data files that it has made or is making, each before it is there. */
   def inFlight: Set[String] = files
 
-  /** The manifest with the keys that were counted, once all of its runs are merged. */
+  /** The manifest with the keys of those families that were counted, once one was merged whole. */
   private[snapshot] def counted: Option[Manifest] = counts
 
-  /** How much it is needed when there are so many runs: 1 when it was asked for, 2 is too much. */
-  def lag(runCount: Int): Double = runCount.toDouble / begun
+  /** How much it is needed: 1 when it was asked for, 2 is too much. */
+  def lag: Double = 1 + snapshots * lagPerSnapshot
 
-  /** How much the lag grows with each run. */
-  def lagPerRun: Double = 1.0 / begun
+  /** How much the lag grows with each snapshot. */
+  val lagPerSnapshot: Double =
+    if (cuts.isDivided) Compaction.LagOfSpans else 1.0 / math.max(1, manifest.runs.size)
 
   /** It will never be run. */
   def giveUp(): Unit = fail()
@@ -63,19 +64,19 @@ final class Compaction private[snapshot] (
 
   /**
    * Does the work; returns the bytes that were written. When it throws, no file is left but those that
-   * could not be deleted.
+   * could not be deleted, and those of the merges that were done before.
    *
    * @param gate passed at each record
    */
   def run(gate: SnapshotGate): Long =
     try {
-      gate.begin(merged.iterator.map(_.entries).sum)
-      val span = VersionSpan(merged.last.versions.first, merged.head.versions.last)
-      val slices = TimeSlices.of(manifest.times, isCut = isWhole)
-      val counted = new CountedRecords(records(gate))
-      val run = runs.writer.write(span, counted, isWhole, slices, name => files += name)
-      end(run, counted)
-      run.bytes
+      gate.begin(merges.iterator.map(_.entries).sum)
+      merges.iterator.map { merge =>
+        val records = new CountedRecords(recordsOf(merge, gate))
+        val run = made(merge, records)
+        end(merge, run, records)
+        run.bytes
+      }.sum
     } catch {
       case failure: Throwable =>
         fail()
@@ -87,76 +88,95 @@ final class Compaction private[snapshot] (
         throw failure
     }
 
-  private def end(run: Run, records: CountedRecords): Unit = synchronized {
-    unfit(records).foreach { failure =>
+  private def made(merge: SpanMerge, records: RecordCursor): Run = {
+    val span = VersionSpan(merge.merged.last.versions.first, merge.merged.head.versions.last)
+    val slices = TimeSlices.of(manifest.times, isCut = merge.isWhole)
+    def noted(name: String): Unit = synchronized(files += name)
+    runs.writer.write(span, records, merge.isWhole, slices, cuts, noted)
+  }
+
+  private def end(merge: SpanMerge, run: Run, records: CountedRecords): Unit = synchronized {
+    val whole = if (merge.isWhole) familiesIn(merge) else Nil
+    unfit(whole, records).foreach { failure =>
       runs.writer.discard(run.files).foreach(failure.addSuppressed)
       throw failure
     }
-    if (isWhole) counts = Some(withCounts(records))
-    state = Done(run)
+    if (whole.nonEmpty) counts = Some(withCounts(whole, records))
+    done += merge -> run
   }
 
-  private def withCounts(counted: CountedRecords): Manifest =
-    manifest.copy(families = manifest.families.map { f =>
-      f.copy(keyCount = counted.count(f.descriptor.id), isEstimated = false)
-    })
+  /** The families of which no file is left out: of a part of a family nobody has counted the keys. */
+  private def familiesIn(merge: SpanMerge): Seq[ManifestFamily] = {
+    val left = manifest.runs.iterator.flatMap(_.files).filterNot(f => merge.names(f.name))
+    val divided = left.flatMap(_.buckets).map(_.family).toSet
+    manifest.families.filterNot(f => divided(f.descriptor.id))
+  }
 
-  /** Why a result is of no use: a whole state must have the keys that were counted when it was written. */
-  private def unfit(counted: CountedRecords): Option[RuntimeException] =
+  private def withCounts(whole: Seq[ManifestFamily], counted: CountedRecords): Manifest = {
+    val ids = whole.iterator.map(_.descriptor.id).toSet
+    val known = counts.getOrElse(manifest)
+    known.copy(families = known.families.map { f =>
+      val id = f.descriptor.id
+      if (ids(id)) f.copy(keyCount = counted.count(id), isEstimated = false) else f
+    })
+  }
+
+  /** Why a result is of no use: families that were merged whole must have the keys that were counted. */
+  private def unfit(
+      whole: Seq[ManifestFamily],
+      counted: CountedRecords
+  ): Option[RuntimeException] =
     if (cancelled) Some(new CancellationException("it is not wanted any more"))
-    else if (!isWhole) None
     else
-      manifest.families
+      whole
         .find(f => !f.isEstimated && f.keyCount != counted.count(f.descriptor.id))
         .map(f => miscounted(f, counted.count(f.descriptor.id)))
 
   private def fail(): Unit = synchronized {
-    state = Failed
-    files = Set.empty
+    hasFailed = true
+    files = done.values.iterator.flatMap(_.files).map(_.name).toSet
   }
 
-  /** Whether its result is there or will be, and can take its place among these runs. */
-  private[snapshot] def isWanted(all: Seq[Run]): Boolean = state != Failed && placeIn(all).isDefined
+  /** Whether any of its results is there or will be, and can take its place among these runs. */
+  private[snapshot] def isWanted(all: Seq[Run]): Boolean = merges.exists(isWanted(_, all))
 
-  /** These runs, newest first, with the result in place of what it was merged of, if it is there. */
-  private[snapshot] def appliedTo(all: Seq[Run]): Option[Seq[Run]] = state match {
-    case Done(run) =>
-      placeIn(all).map(newer => (all.take(newer) :+ run) ++ all.drop(newer + count))
-    case _ => None
+  private def isWanted(merge: SpanMerge, all: Seq[Run]): Boolean =
+    (done.contains(merge) || !hasFailed) && merge.isIn(all)
+
+  /** Those files of these runs in whose place its results will be. */
+  private[snapshot] def busy(all: Seq[Run]): Set[String] =
+    merges.iterator.filter(isWanted(_, all)).flatMap(_.names).toSet
+
+  /** These runs, newest first, with those results that are there in place of what was merged. */
+  private[snapshot] def appliedTo(all: Seq[Run]): Seq[Run] = done.foldLeft(all) {
+    case (runs, (merge, made)) => if (merge.isIn(runs)) merge.appliedTo(runs, made.files) else runs
   }
 
   /** A manifest that names these runs is about to be written. */
   private[snapshot] def offer(all: Seq[Run]): Unit = synchronized {
-    state match {
-      // Some of its files may be left out of it.
-      case Done(run) => isOffered ||= all.exists(_.files.exists(run.files.contains))
-      case _         => ()
+    snapshots += 1
+    val names = all.iterator.flatMap(_.files).map(_.name).toSet
+    // Some files of a result may be left out of it.
+    offered ++= done.collect {
+      case (merge, made) if made.files.exists(f => names(f.name)) => merge
     }
   }
 
-  /** How many of these runs, newest first, are newer than those that are merged, if all of them are there. */
-  private[snapshot] def placeIn(all: Seq[Run]): Option[Int] = {
-    val newer = all.indexOfSlice(merged)
-    Option.when(newer >= 0 && (newer + count == all.size) == isWhole)(newer)
-  }
-
   /**
-   * Cancels it, and deletes a result that no manifest can name, as far as that works: retention finds the
+   * Cancels it, and deletes what no manifest can name of its results, as far as that works: retention finds the
    * rest.
    */
   private[snapshot] def discard(): Unit = synchronized {
     cancel()
-    state match {
-      case Done(run) if !isOffered =>
-        runs.writer.discard(run.files)
-        files = Set.empty
-      case _ => ()
-    }
+    val unnamed = (done -- offered).values.flatMap(_.files).toSeq
+    runs.writer.discard(unnamed)
+    files --= unnamed.map(_.name)
+    done = done.filter { case (merge, _) => offered(merge) }
   }
 
-  private def records(gate: SnapshotGate): RecordCursor = {
+  private def recordsOf(merge: SpanMerge, gate: SnapshotGate): RecordCursor = {
     val living = manifest.families.iterator.map(_.descriptor.id).toSet
-    val all = runs.readers.scanAll(merged, dropRemovals = isWhole)
+    val all = runs.readers.scanAll(merge.merged, dropRemovals = merge.isWhole)
     val wanted = new RecordFilter(all, r => living(r.family))
     new GatedCursor(new ExpiredRecords(manifest.times).removed(wanted), gate, () => cancelled)
   }
@@ -170,8 +190,7 @@ final class Compaction private[snapshot] (
 }
 
 private object Compaction {
-  sealed trait State
-  case object Waiting extends State
-  case object Failed extends State
-  final case class Done(run: Run) extends State
+
+  /** One of spans is to be done when the next snapshot is: then it is the turn of others. */
+  private final val LagOfSpans = 0.5
 }

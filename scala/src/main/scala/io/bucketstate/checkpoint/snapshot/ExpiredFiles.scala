@@ -15,13 +15,20 @@ private[snapshot] object ExpiredFiles {
    * The runs, newest first, without those files.
    *
    * @param times of the families whose records have times, at the manifest's version
+   * @param busy  files that stay: a compaction must find them as they were
    */
-  def leftOut(newestFirst: Seq[Run], times: Map[Int, TimeBuckets]): Seq[Run] =
+  def leftOut(
+      newestFirst: Seq[Run],
+      times: Map[Int, TimeBuckets],
+      busy: Set[String] = Set.empty
+  ): Seq[Run] =
     if (times.isEmpty) newestFirst
     else {
       val older = ArrayBuffer.empty[RunFile]
       newestFirst.reverse.map { run =>
-        val left = run.files.filterNot(f => isOver(f, times) && !older.exists(_.overlaps(f)))
+        val left = run.files.filterNot { file =>
+          !busy(file.name) && isOver(file, times) && !older.exists(_.overlaps(file))
+        }
         older ++= left
         if (left.size == run.files.size) run else run.copy(files = left)
       }.reverse

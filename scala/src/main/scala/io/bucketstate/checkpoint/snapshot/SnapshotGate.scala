@@ -7,7 +7,7 @@ import io.bucketstate.checkpoint.records.{CursorBehind, RecordCursor}
 /** What the making of a snapshot passes on its way, and may have to wait at. For one thread. */
 trait SnapshotGate {
 
-  /** The work begins: it goes over about so many records, rather fewer. */
+  /** The work begins, or more of it: it goes over about so many records, rather fewer. */
   def begin(records: Long): Unit
 
   /** One record more. */

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.snapshot
 
-import io.bucketstate.checkpoint.run.{Run, VersionSpan}
+import io.bucketstate.checkpoint.run.{BucketCuts, Run, VersionSpan}
 
 /**
  * What the next snapshot can be made of.
@@ -12,6 +12,7 @@ import io.bucketstate.checkpoint.run.{Run, VersionSpan}
  * @param older         its runs, newest first
  * @param hasMemory     whether the state at the version can be had from memory
  * @param doubtsFiles   whether memory is to be preferred to the files
+ * @param cuts          where files are cut: a state that is cut at all is merged span by span
  */
 final case class SnapshotMaterial(
     version: Long,
@@ -20,7 +21,8 @@ final case class SnapshotMaterial(
     base: Long,
     older: Seq[Run],
     hasMemory: Boolean,
-    doubtsFiles: Boolean
+    doubtsFiles: Boolean,
+    cuts: BucketCuts = BucketCuts.None
 )
 
 /** Where the records of the new run come from. */
@@ -107,6 +109,7 @@ object SnapshotRecipe {
     val isFull = older.size >= RunsWhileCompacting * maxRuns
     // What is not larger than its changes is soon written whole.
     if (full || (hasMemory && doubtsFiles) || older.isEmpty || incomingBytes >= live) rewrite
+    else if (cuts.isDivided) append
     else
       beside match {
         case Beside.UnderWay(newer)       => if (isFull) merging(newer) else append

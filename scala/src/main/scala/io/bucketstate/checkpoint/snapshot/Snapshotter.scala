@@ -23,7 +23,7 @@ import io.bucketstate.checkpoint.records.{
   RecordPlaces,
   RunMerge
 }
-import io.bucketstate.checkpoint.run.{Run, TimeSlices}
+import io.bucketstate.checkpoint.run.{BucketCuts, Run, TimeSlices}
 import io.bucketstate.error.{
   BucketstateException,
   ConflictException,
@@ -66,12 +66,16 @@ final case class SnapshotReport(
  * the files beside the batches and never touches the table.
  *
  * Thread-safe; a second snapshot waits for the one under way.
+ *
+ * @param maxRuns       before some are merged
+ * @param maxMergeBytes about the most bytes that are merged at a time: a state that takes more is merged in spans
  */
 final class Snapshotter(
     checkpoint: Checkpoint,
     storeId: String,
     schemas: String => Option[FamilySchemas],
-    maxRuns: Int
+    maxRuns: Int,
+    maxMergeBytes: Long
 ) {
   import checkpoint.{assigner, families, runs, store}
 
@@ -80,18 +84,17 @@ final class Snapshotter(
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
   @volatile private[this] var used = Set.empty[String]
-  @volatile private[this] var compaction: Option[Compaction] =
-    None // till a manifest names its result
-  @volatile private[this] var counted = Option.empty[Manifest]
+  private[this] val compactions =
+    new Compactions(checkpoint, maxRuns, maxMergeBytes, () => rewriteNext = true)
   @volatile private[this] var cancelled = false
   // From memory, if that has everything: a file was damaged or gone.
   @volatile private[this] var rewriteNext = false
 
   /** Data files that what is under way builds on or has made, each before it is there. */
-  def inFlight: Set[String] = used ++ compaction.fold(Set.empty[String])(_.inFlight)
+  def inFlight: Set[String] = used ++ compactions.inFlight
 
   /** The newest manifest whose keys a compaction that has ended counted, with their numbers. */
-  def newestCounted: Option[Manifest] = counted
+  def newestCounted: Option[Manifest] = compactions.newestCounted
 
   /** What a restart started from: the next snapshot need not look for it. */
   def startFrom(manifest: Option[Manifest]): Unit = newest = manifest
@@ -99,11 +102,11 @@ final class Snapshotter(
   /** Lets a snapshot under way, and all later ones, fail with `CancellationException`. */
   def cancel(): Unit = {
     cancelled = true
-    compaction.foreach(_.cancel())
+    compactions.cancel()
   }
 
   /** Gives up what a compaction made that no manifest names yet: after the last snapshot. */
-  def discard(): Unit = oneAtATime.synchronized(give(None))
+  def discard(): Unit = oneAtATime.synchronized(compactions.discard())
 
   /**
    * Writes run and manifest. When it throws, no manifest was written, and what else was is no part of
@@ -127,17 +130,19 @@ final class Snapshotter(
       try {
         lineage.changelogs.foreach(file => opened += ChangelogReader.open(store, file))
         requireMeant(target, opened.toSeq)
-        val recipe = recipeFor(target, base, opened.toSeq, full, compactsBeside)
+        val planned = planFor(target, base, opened.toSeq, full, compactsBeside)
         // While it is held nothing settles, which costs memory: most snapshots do without it.
-        if (recipe.from != RecordsFrom.Memory) target.release()
-        val report =
-          publish(target, opened.head, recipe, records(target, recipe, lineage, opened.toSeq, gate))
+        if (planned.recipe.from != RecordsFrom.Memory) target.release()
+        val (merged, recipe) = compactions.inside(base, planned, gate)
+        val made = records(target, recipe, lineage, opened.toSeq, gate)
+        val report = publish(target, opened.head, recipe, planned.cuts, made)
         newest = Some(report.manifest)
         rewriteNext = false
-        compaction.flatMap(_.counted).foreach(found => counted = Some(found))
-        val left = recipe.compact.map(compactionOf(report.manifest, _))
-        if (left.isDefined || !compaction.exists(_.isWanted(report.manifest.runs))) give(left)
-        report.copy(compaction = left)
+        report.copy(
+          written = report.written + merged,
+          rewritten = report.rewritten + merged,
+          compaction = compactions.beside(report.manifest, planned)
+        )
       } finally Closing.all(opened.toSeq)
     } catch {
       case e @ (_: CorruptException | _: MissingException) =>
@@ -155,50 +160,32 @@ final class Snapshotter(
       .foreach(expected => throw replaced(target, newestLog, expected))
   }
 
-  /** The next compaction in place of the one there was. */
-  private def give(next: Option[Compaction]): Unit = {
-    compaction.foreach(_.discard())
-    compaction = next
-  }
-
-  private def compactionOf(manifest: Manifest, count: Int): Compaction =
-    new Compaction(checkpoint, manifest, count, () => rewriteNext = true)
-
-  /** The runs to build on, and what may be left to a compaction. */
-  private def runsOf(base: Option[Manifest], compactsBeside: Boolean): (Seq[Run], Beside) = {
-    val all = base.fold(Seq.empty[Run])(_.runs)
-    if (!compaction.exists(_.isWanted(all))) give(None)
-    val runs = compaction.flatMap(_.appliedTo(all))
-    val beside =
-      if (!compactsBeside) Beside.Nothing
-      else
-        compaction
-          .filter(_ => runs.isEmpty)
-          .flatMap(_.placeIn(all))
-          .fold[Beside](Beside.Compaction)(Beside.UnderWay)
-    (runs.getOrElse(all), beside)
-  }
-
-  private def recipeFor(
+  private def planFor(
       target: SnapshotTarget,
       base: Option[Manifest],
       newestFirst: Seq[ChangelogReader],
       full: Boolean,
       compactsBeside: Boolean
-  ): SnapshotRecipe = {
+  ): PlannedSnapshot = {
     val gap = hasGap(newestFirst)
     if (gap && target.memory.isEmpty) throw unsure(target)
-    val (older, beside) = runsOf(base, compactsBeside)
+    val all = base.fold(Seq.empty[Run])(_.runs)
+    val older = compactions.begin(all)
+    val beside = if (compactsBeside) compactions.mayBegin(older) else Beside.Nothing
+    val incoming = newestFirst.iterator.map(_.length).sum
+    val keys = newestFirst.head.families.map(f => f.descriptor.id -> f.keyCount).toMap
+    val live = new LiveBytes(keys, older)
     val material = SnapshotMaterial(
       target.file.version,
-      newestFirst.iterator.map(_.length).sum,
+      incoming,
       keysOf(newestFirst.head),
       base.fold(0L)(_.version),
       older,
       hasMemory = target.memory.isDefined,
-      doubtsFiles = rewriteNext || gap
+      doubtsFiles = rewriteNext || gap,
+      cuts = live.cuts(incoming, assigner.numBuckets, maxMergeBytes)
     )
-    SnapshotRecipe(material, maxRuns, full, beside)
+    PlannedSnapshot(SnapshotRecipe(material, maxRuns, full, beside), material.cuts, keys, beside)
   }
 
   /** What goes into the new run; to be closed. */
@@ -242,13 +229,14 @@ final class Snapshotter(
       target: SnapshotTarget,
       newestLog: ChangelogReader,
       recipe: SnapshotRecipe,
+      cuts: BucketCuts,
       records: RecordCursor
   ): SnapshotReport = {
     val slices = TimeSlices.of(newestLog.times, isCut = recipe.isWhole)
     // Retention asks for the names before it lists the files: so a name must be known before its file is.
     val counted = new CountedRecords(records)
     val run =
-      runs.writer.write(recipe.span, counted, recipe.isWhole, slices, name => used += name)
+      runs.writer.write(recipe.span, counted, recipe.isWhole, slices, cuts, name => used += name)
     try {
       val families =
         if (recipe.isWhole) newestLog.families.map(f => requireCounted(target, f, counted))
@@ -256,7 +244,7 @@ final class Snapshotter(
       val manifest =
         manifestOf(target, newestLog, families, run +: living(recipe.kept, newestLog))
       requireThere(manifest)
-      compaction.foreach(_.offer(manifest.runs))
+      compactions.offer(manifest.runs)
       manifests.write(manifest)
       SnapshotReport(manifest, run.bytes, if (recipe.rewrites) run.bytes else 0L, None)
     } catch {
@@ -282,8 +270,7 @@ final class Snapshotter(
 
   /** The runs without files all of which has expired; a compaction needs those that it merges as they were. */
   private def living(kept: Seq[Run], log: ChangelogReader): Seq[Run] =
-    if (compaction.exists(_.isWanted(kept))) kept
-    else ExpiredFiles.leftOut(kept, log.times)
+    ExpiredFiles.leftOut(kept, log.times, compactions.busy(kept))
 
   private def keysOf(log: ChangelogReader): Long = log.families.iterator.map(_.keyCount).sum
 
