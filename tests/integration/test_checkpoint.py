@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from bucketstate import Conf, enable
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.bucket_residency import NUMBERS
+from bucketstate.checkpoint.names import RunName, parse
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
 
@@ -247,6 +249,33 @@ def test_buckets_of_several_column_families(session: SparkSession, tmp_path: Pat
         family: found.to_arrow(column_family=family).num_rows for family in JOIN_STORES
     }
     assert main(["inspect", found.location, "--buckets"]) == 0
+
+
+@pytest.fixture
+def spans(session: SparkSession) -> Iterator[None]:
+    """A snapshot with each version, and no more merged at a time than some buckets."""
+    settings = Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=1)
+    enable(session, replace(settings, compaction_max_runs=2, compaction_max_bytes=1))
+    yield
+    enable(session, Conf(num_buckets=16))
+
+
+@pytest.mark.usefixtures("spans")
+def test_state_merged_by_spans_is_read_and_is_sound(session: SparkSession, tmp_path: Path) -> None:
+    run_with_restart(session, tmp_path, joined, events(batches=12), mode="append")
+    found = Checkpoint(tmp_path / "checkpoint")
+    younger = 0
+    for store in JOIN_STORES:
+        plan = found.plan(store=store)
+        assert plan.base is not None
+        names = [(parse(f.name), r) for r in plan.base.runs for f in r.files]
+        younger += sum(isinstance(n, RunName) and n.version > r.last_version for n, r in names)
+        read = session.read.format("statestore").option("storeName", store)
+        same(read.load(found.location), found.to_arrow(store=store))
+    assert younger, "no run has what newer versions changed in some of its buckets"
+    report = found.verify()
+    assert report.ok, report.findings
+    assert not [f for f in report.findings if f.severity == "warning"]
 
 
 @pytest.mark.parametrize("codec", ["lz4", "zstd", "snappy", "lzf"])
