@@ -25,12 +25,15 @@ val sparkJvmOptions = Seq(
 )
 
 val spark = "org.apache.spark" %% "spark-sql" % sparkVersion % Provided
+// As Spark's distribution brings it to every executor; its poms name an older one.
+val guava = "com.google.guava" % "guava" % "33.6.0-jre" % Provided
 
 lazy val core = (project in file("scala"))
   .settings(
     name := "bucketstate",
     libraryDependencies ++= Seq(
       spark,
+      guava,
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
@@ -49,7 +52,7 @@ lazy val bench = (project in file("scala/bench"))
   .settings(
     name := "bucketstate-bench",
     publish / skip := true,
-    libraryDependencies += spark.withConfigurations(Some("compile")),
+    libraryDependencies ++= Seq(spark, guava).map(_.withConfigurations(Some("compile"))),
     run / fork := true,
     run / outputStrategy := Some(StdoutOutput),
     run / baseDirectory := (ThisBuild / baseDirectory).value,
@@ -64,6 +67,7 @@ lazy val conformance = (project in file("scala/conformance"))
     publish / skip := true,
     libraryDependencies ++= Seq(
       spark.withConfigurations(Some("test")),
+      guava.withConfigurations(Some("test")),
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
       "org.scalatestplus" %% "mockito-5-12" % "3.2.19.0" % Test

@@ -148,6 +148,14 @@ def test_the_picture_has_as_written_only_what_was_written() -> None:
     assert axis.get_legend_handles_labels()[1] == written
 
 
+def test_the_picture_has_what_cold_reads_took_as_far_as_it_happened() -> None:
+    took = {"bucketedColdReadsByFilter": 3, "bucketedColdReadsFromCache": 0}
+    axis = recorded(bucketedColdReads=9, bucketedColdReadsFromFiles=6, **took).plot().axes[3]
+    labels = axis.get_legend_handles_labels()[1]
+    names = ["", "ByFilter", "FromFiles"]
+    assert labels == [f"bucketedColdReads{name}" for name in names]
+
+
 def test_the_live_panel_follows() -> None:
     recorder = Recorder()
     console = Console(record=True, width=120, force_terminal=True)

@@ -50,6 +50,21 @@ class Settings:
     reading one such block. Larger ones compress better and make the index that is kept in memory
     smaller."""
 
+    run_cache_share: int = 40
+    """How much of memory.maxBytes, in percent, the indexes and filters of runs' files may take,
+    about 2 bytes for each key of the state, together with the blocks last read from them, which
+    take a quarter of that at most. Indexes and filters that do not fit are read by pages, which
+    makes keys slower that are not in memory; with 0 all are."""
+
+    run_bloom_bits: int = 10
+    """Bits for each key of the Bloom filters in runs' files, by which a file need not be read for a
+    key that it has not; 0 for no filters. With 10, one such key in a hundred is looked for in vain;
+    with 15, one in a thousand."""
+
+    run_max_open_files: int = 2000
+    """Files of runs that one executor keeps open, for all queries. Above it those that were not
+    read for longest are closed, and opened again when they are read."""
+
     restore_mode: Literal["lazy", "eager"] = "lazy"
     """'lazy' loads buckets when they are first touched, the others meanwhile in the background;
     'eager' loads all of them before the first batch."""

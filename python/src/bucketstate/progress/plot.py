@@ -19,6 +19,11 @@ _WRITTEN = ("bucketedChangelogBytes", "bucketedRunBytes", "bucketedCompactionByt
 _LIMIT = "bucketedMemoryLimitBytes"
 _EVICTED = "bucketedEvictedBytes"
 _COLD_READS = "bucketedColdReads"
+_COLD_OUTCOMES = (
+    "bucketedColdReadsByFilter",
+    "bucketedColdReadsFromCache",
+    "bucketedColdReadsFromFiles",
+)
 
 
 def figure(frame: pd.DataFrame) -> Figure:
@@ -78,7 +83,8 @@ def _memory(axis: Any, frame: pd.DataFrame) -> None:
 
 
 def _cold(axis: Any, frame: pd.DataFrame) -> None:
-    _lines(axis, frame, [_COLD_READS], 1)
+    happened = [name for name in _COLD_OUTCOMES if _happened(frame, name)]
+    _lines(axis, frame, [_COLD_READS, *happened], 1)
     axis.set_ylabel("looked up in files, keys")
 
 

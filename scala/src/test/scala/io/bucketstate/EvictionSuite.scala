@@ -101,7 +101,9 @@ class EvictionSuite extends AnyFunSuite {
   }
 
   private def heap(): Long = withFolder { folder =>
-    val provider = harness(folder, isRemote = false).provider(settings: _*)
+    // So small a state would be in the cache as a whole.
+    val noCache = "spark.sql.streaming.stateStore.bucketed.run.cacheShare" -> "0"
+    val provider = harness(folder, isRemote = false).provider(settings :+ noCache: _*)
     (0 until 12).foldLeft(Map.empty: Model)((model, n) => next(provider, n, model))
     val store = provider.getStore(12)
     val bytes = store.metrics.memoryUsedBytes

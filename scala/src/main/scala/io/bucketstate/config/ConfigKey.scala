@@ -164,6 +164,31 @@ object ConfigKey {
       "block. Larger ones compress better and make the index that is kept in memory smaller."
   )
 
+  val RunCacheShare: ConfigKey = ConfigKey(
+    "run.cacheShare",
+    ConfigType.IntRange(0, 90),
+    "40",
+    "How much of memory.maxBytes, in percent, the indexes and filters of runs' files may take, about 2 bytes for each " +
+      "key of the state, together with the blocks last read from them, which take a quarter of that at most. " +
+      "Indexes and filters that do not fit are read by pages, which makes keys slower that are not in memory; with 0 all are."
+  )
+
+  val RunBloomBits: ConfigKey = ConfigKey(
+    "run.bloomBits",
+    ConfigType.IntRange(0, 30),
+    "10",
+    "Bits for each key of the Bloom filters in runs' files, by which a file need not be read for a key that it has " +
+      "not; 0 for no filters. With 10, one such key in a hundred is looked for in vain; with 15, one in a thousand."
+  )
+
+  val RunMaxOpenFiles: ConfigKey = ConfigKey(
+    "run.maxOpenFiles",
+    ConfigType.IntRange(1, 1000000),
+    "2000",
+    "Files of runs that one executor keeps open, for all queries. Above it those that were not read for longest are " +
+      "closed, and opened again when they are read."
+  )
+
   val RestoreMode: ConfigKey = ConfigKey(
     "restore.mode",
     ConfigType.OneOf(Seq("lazy", "eager")),
@@ -244,6 +269,9 @@ object ConfigKey {
     CompactionMaxBytes,
     RunMaxFileBytes,
     RunBlockBytes,
+    RunCacheShare,
+    RunBloomBits,
+    RunMaxOpenFiles,
     RestoreMode,
     MemoryMaxBytes,
     MemoryPreventEvictionFor,

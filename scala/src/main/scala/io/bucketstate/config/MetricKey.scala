@@ -76,6 +76,20 @@ object MetricKey {
     MetricKey("bucketedColdBytes", Size, "bytes of the newest snapshot, which has what left memory")
   val ColdReads: MetricKey =
     MetricKey("bucketedColdReads", Sum, "keys that this batch looked up in files")
+  val ColdReadsByFilter: MetricKey =
+    MetricKey(
+      "bucketedColdReadsByFilter",
+      Sum,
+      "of them, those that filters and indexes in memory answered alone"
+    )
+  val ColdReadsFromCache: MetricKey =
+    MetricKey(
+      "bucketedColdReadsFromCache",
+      Sum,
+      "of them, those that needed blocks, which were all in the cache"
+    )
+  val ColdReadsFromFiles: MetricKey =
+    MetricKey("bucketedColdReadsFromFiles", Sum, "of them, those that had to read a file")
   val MemoryFlushes: MetricKey =
     MetricKey(
       "bucketedMemoryFlushes",
@@ -140,6 +154,9 @@ object MetricKey {
     ColdBuckets,
     ColdBytes,
     ColdReads,
+    ColdReadsByFilter,
+    ColdReadsFromCache,
+    ColdReadsFromFiles,
     MemoryFlushes,
     ExpiredKeys,
     LateWrites,

@@ -18,6 +18,9 @@ import io.bucketstate.error.InvalidException
  * @param maxMergeBytes        about the most bytes that are merged at a time
  * @param maxRunFileBytes      about the largest file of a run
  * @param runBlockBytes        about the bytes of a block of a run's file, raw
+ * @param cacheShare           of `maxMemory`, in percent, what is kept to be quick in runs' files
+ * @param bloomBits            bits of filter for each key of a run's file, 0 for none
+ * @param maxOpenFiles         files of runs that an executor keeps open
  * @param restoreEagerly       whether all buckets are loaded before the first batch
  * @param maxMemory            heap that the state of all stores of an executor may take
  * @param preventEvictionMs    how long after its last use a bucket stays in memory
@@ -36,6 +39,9 @@ final case class StoreConfig(
     maxMergeBytes: Long,
     maxRunFileBytes: Long,
     runBlockBytes: Int,
+    cacheShare: Int,
+    bloomBits: Int,
+    maxOpenFiles: Int,
     restoreEagerly: Boolean,
     maxMemory: MemoryLimit,
     preventEvictionMs: Long,
@@ -128,6 +134,9 @@ object StoreConfig {
       maxMergeBytes = whole(settings, ConfigKey.CompactionMaxBytes),
       maxRunFileBytes = whole(settings, ConfigKey.RunMaxFileBytes),
       runBlockBytes = whole(settings, ConfigKey.RunBlockBytes).toInt,
+      cacheShare = whole(settings, ConfigKey.RunCacheShare).toInt,
+      bloomBits = whole(settings, ConfigKey.RunBloomBits).toInt,
+      maxOpenFiles = whole(settings, ConfigKey.RunMaxOpenFiles).toInt,
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
       maxMemory = memory(settings, ConfigKey.MemoryMaxBytes),
       preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),

@@ -44,10 +44,11 @@ private[bucketstate] final class OpenStore(
   private[this] val runs =
     new RunAccess(
       files,
-      SstOptions(codec, config.runBlockBytes),
+      SstOptions(codec, config.runBlockBytes, config.bloomBits),
       () => workFolder,
       config.maxRunFileBytes,
-      clock
+      clock,
+      StoreMemory.readLimits(config, host)
     )
   private[this] val checkpoint = new Checkpoint(files, assigner, families, runs)
   private[this] val warmUp: WarmUp =
@@ -88,7 +89,7 @@ private[bucketstate] final class OpenStore(
     }
   )
   private[this] val memory: StoreMemory =
-    new StoreMemory(keeper, () => runs.heapBytes, () => snapshots.flush(), config, host, ticker)
+    new StoreMemory(keeper, runs, () => snapshots.flush(), config, host, ticker)
   private[this] val lock =
     new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess)
   private[this] val committer = new Committer(files, assigner, codec, ticker)

@@ -3,6 +3,7 @@ package io.bucketstate.store
 import java.util.ArrayDeque
 import java.util.concurrent.atomic.LongAdder
 
+import io.bucketstate.checkpoint.run.{ReadLimits, RunAccess}
 import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
 import io.bucketstate.table.{BucketResidence, StateTable}
@@ -10,12 +11,12 @@ import io.bucketstate.table.{BucketResidence, StateTable}
 /**
  * What one store has in memory, and how it comes to have less. Thread-safe.
  *
- * @param besides heap that is held for the store outside its table
- * @param flush   asks for a snapshot at once: what it holds can leave memory then
+ * @param runs  of which heap is held beside its table
+ * @param flush asks for a snapshot at once: what it holds can leave memory then
  */
 private[bucketstate] final class StoreMemory(
     keeper: TableKeeper,
-    besides: () => Long,
+    runs: RunAccess,
     flush: () => Unit,
     config: StoreConfig,
     host: StoreHost,
@@ -23,8 +24,7 @@ private[bucketstate] final class StoreMemory(
 ) extends MemoryUser {
   import StoreMemory._
 
-  private[this] val (limit, setting) =
-    HeapLimit.of(config.maxMemory, Runtime.getRuntime.maxMemory, host.spareableHeap)
+  private[this] val (limit, setting) = limitOf(config, host)
   private[this] val account = Tracker.register(this, limit, setting)
   private[this] val commits = new ArrayDeque[(Long, Long)]() // versions in use of late, and when
   private[this] val evictions = new LongAdder
@@ -32,7 +32,7 @@ private[bucketstate] final class StoreMemory(
   private[this] val flushes = new LongAdder
   private[this] var lookUpsBefore = 0L
 
-  override def bytes: Long = keeper.memoryBytes + besides()
+  override def bytes: Long = keeper.memoryBytes + runs.heapBytes
 
   /** Whether so many bytes may be loaded that need not be there. */
   def hasRoom(bytes: Long): Boolean = account.hasRoom(bytes)
@@ -70,12 +70,16 @@ private[bucketstate] final class StoreMemory(
     // A table that was loaded anew counts from 0.
     val since = if (lookUps < lookUpsBefore) lookUps else lookUps - lookUpsBefore
     lookUpsBefore = lookUps
+    val reads = runs.drain()
     Map(
       MetricKey.MemoryLimit -> Tracker.limit / Math.max(1, Tracker.stores),
       MetricKey.Evictions -> evictions.sumThenReset(),
       MetricKey.EvictedBytes -> evictedBytes.sumThenReset(),
       MetricKey.ColdBuckets -> table.families.iterator.map(_.notWhole.toLong).sum,
       MetricKey.ColdReads -> since,
+      MetricKey.ColdReadsByFilter -> reads.byFilter,
+      MetricKey.ColdReadsFromCache -> reads.fromCache,
+      MetricKey.ColdReadsFromFiles -> reads.fromFiles,
       MetricKey.MemoryFlushes -> flushes.sumThenReset()
     )
   }
@@ -106,6 +110,14 @@ private[bucketstate] object StoreMemory {
 
   /** Of all queries of this process. */
   val Tracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
+
+  /** What all stores of this process may take to read runs, as this one sees it. */
+  def readLimits(config: StoreConfig, host: StoreHost): ReadLimits =
+    ReadLimits(limitOf(config, host)._1 / 100 * config.cacheShare, config.maxOpenFiles)
+
+  /** Bytes that they may have in all, and the setting that says so, for messages. */
+  private def limitOf(config: StoreConfig, host: StoreHost): (Long, String) =
+    HeapLimit.of(config.maxMemory, Runtime.getRuntime.maxMemory, host.spareableHeap)
 
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4

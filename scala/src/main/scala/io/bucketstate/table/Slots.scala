@@ -28,11 +28,14 @@ private[table] object Slots {
   }
 
   /** Heap of an entry without what it stands on, or of a record. */
-  def heap(slot: AnyRef): Long = slot match {
-    case entry: Entry => arraySize(entry.bytes) + EntrySize
-    case Unknown      => 0L
-    case record       => arraySize(record.asInstanceOf[Array[Byte]])
-  }
+  def heap(slot: AnyRef): Long =
+    // Not as a pattern: that would ask for equality, here where every write comes by.
+    if (slot eq Unknown) 0L
+    else
+      slot match {
+        case entry: Entry => arraySize(entry.bytes) + EntrySize
+        case record       => arraySize(record.asInstanceOf[Array[Byte]])
+      }
 
   /**
    * Puts what the cold part has of a slot's key, null for nothing, in the place of [[Unknown]]; false if that is not

@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.io
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.NoSuchFileException
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 
 /** What the storage reports, told in the project's own terms, the same for every `FileStore`. */
@@ -25,16 +26,26 @@ private[checkpoint] object StorageErrors {
 
   /** The same for what creates, writes or deletes: there it is no answer that something is missing. */
   def changing[A](path: String, problem: String)(body: => A): A =
+    telling(
+      path,
+      problem,
+      "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
+        "it is tried again."
+    )(body)
+
+  /** The same for a store's working files. */
+  def working[A](path: String, problem: String)(body: => A): A =
+    telling(
+      path,
+      problem,
+      s"Make room on the disk of that folder, or set ${ConfigKey.LocalDir.key} (spark.local.dir, where that is " +
+        s"'${ConfigKey.LocalDir.default}') to one that has more; the same task may succeed when it is tried again."
+    )(body)
+
+  private def telling[A](path: String, problem: String, remedy: String)(body: => A): A =
     try body
     catch {
-      case e: IOException =>
-        throw new UnavailableException(
-          path,
-          s"$problem: $e",
-          "Check that the checkpoint's file system is reachable, writable and not full; the same " +
-            "task may succeed when it is tried again.",
-          e
-        )
+      case e: IOException => throw new UnavailableException(path, s"$problem: $e", remedy, e)
     }
 
   private def isMissing(cause: Throwable): Boolean = cause match {

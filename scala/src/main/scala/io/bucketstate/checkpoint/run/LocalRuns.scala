@@ -33,19 +33,28 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
 
   /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
-    NioFileStore.makeFolder(folder.path)
+    WorkFolder.writing(folder.path)(NioFileStore.makeFolder(folder.path))
     folder.path.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
+  /** Makes such a file. */
+  private[checkpoint] def create: Path => OutputStream = folder.create
+
   /** The work file was uploaded: it becomes the copy, where there is to be one. */
-  private[checkpoint] def keep(name: String, work: Path): Unit =
-    if (store.localPath(name).isDefined) {
-      Files.deleteIfExists(work)
-      ()
-    } else {
-      Files.move(work, copyOf(name), StandardCopyOption.REPLACE_EXISTING)
-      ()
-    }
+  private[checkpoint] def keep(name: String, work: Path): Unit = WorkFolder.writing(work) {
+    if (isCopied(name)) Files.move(work, copyOf(name), StandardCopyOption.REPLACE_EXISTING)
+    else Files.deleteIfExists(work)
+    ()
+  }
+
+  /** Whether there are copies of it here; else it is the checkpoint's own that is read. */
+  private[run] def isCopied(name: String): Boolean = store.localPath(name).isEmpty
+
+  /** Names what is wrong with a file: of a copy, what it is a copy of. */
+  private[run] def damageOf(file: RunFile): Damage = {
+    val path = store.localPath(file.name).fold(s"${store.location}/${file.name}")(_.toString)
+    new Damage(path, s"run file of ${file.entries} entries")
+  }
 
   /**
    * Hands a local file of the length that the manifest promises to who opens it; it is there until `open`
@@ -57,6 +66,25 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     lockOf(file.name).synchronized(open(located(file)))
 
   /**
+   * The same for a file that was open before: a copy that is there is not verified again, but for its length. Its
+   * blocks are, when they are read.
+   */
+  private[run] def usingAgain[A](file: RunFile)(open: Path => A): A =
+    lockOf(file.name).synchronized {
+      val copy = copyOf(file.name)
+      if (isCopied(file.name) && hasLength(copy, file)) {
+        touch(copy)
+        open(copy)
+      } else open(located(file))
+    }
+
+  /** A block of a copy is not what was written: it is fetched again, unless it is right as a whole. */
+  private[run] def mend(file: RunFile): Unit = lockOf(file.name).synchronized {
+    located(file)
+    ()
+  }
+
+  /**
    * Sees to it, once, that every byte of a file is what the manifest promises, those included that are
    * in blocks which nobody reads. Throws as [[using]] does.
    */
@@ -64,7 +92,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     val path = located(file)
     if (!verified.contains(file.name)) {
       StorageErrors.translate(path.toString, "could not be read") {
-        verifyChecksum(file, checksum(path), damageOf(file, path.toString))
+        verifyChecksum(file, checksum(path), damageOf(file))
       }
       verified.add(file.name)
       ()
@@ -74,7 +102,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   private def located(file: RunFile): Path = store.localPath(file.name) match {
     case Some(path) =>
       StorageErrors.translate(path.toString, "could not be opened") {
-        verifyLength(file, Files.size(path), damageOf(file, path.toString))
+        verifyLength(file, Files.size(path), damageOf(file))
       }
       path
     case None =>
@@ -83,9 +111,6 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
       verified.add(file.name)
       copy
   }
-
-  private def damageOf(file: RunFile, path: String): Damage =
-    new Damage(path, s"run file of ${file.entries} entries")
 
   /**
    * Deletes the copies of files that are not among these, and work that was left unfinished long ago. In
@@ -119,7 +144,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
 
   /** Tells who shares the folder that the copy is wanted. */
   private def touch(copy: Path): Unit =
-    StorageErrors.changing(copy.toString, "could not be used") {
+    StorageErrors.working(copy.toString, "could not be used") {
       Files.setLastModifiedTime(copy, FileTime.from(clock.instant()))
       ()
     }
@@ -127,25 +152,25 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   private def copyOf(name: String): Path = folder.path.resolve(leaf(name))
 
   private def isIntact(copy: Path, file: RunFile): Boolean =
-    StorageErrors.changing(copy.toString, "could not be read") {
-      Files.exists(copy) && Files.size(copy) == file.bytes && checksum(copy) == file.checksum
+    StorageErrors.working(copy.toString, "could not be read") {
+      hasLength(copy, file) && checksum(copy) == file.checksum
     }
 
+  private def hasLength(copy: Path, file: RunFile): Boolean =
+    try Files.size(copy) == file.bytes
+    catch { case _: NoSuchFileException => false }
+
   private def fetch(file: RunFile, copy: Path): Unit = {
-    val damage = damageOf(file, s"${store.location}/${file.name}")
+    val damage = damageOf(file)
     val work = workFile(file.name)
     try {
       val crc = new CRC32C
       Using.resource(store.open(file.name)) { source =>
         verifyLength(file, source.length, damage)
-        StorageErrors.changing(work.toString, "could not be written") {
-          Using.resource(Files.newOutputStream(work))(copyAll(source, _, crc))
-        }
+        WorkFolder.writing(work)(Using.resource(create(work))(copyAll(source, _, crc)))
       }
       verifyChecksum(file, crc.getValue.toInt, damage)
-      StorageErrors.changing(copy.toString, "could not be written") {
-        Files.move(work, copy, StandardCopyOption.REPLACE_EXISTING)
-      }
+      WorkFolder.writing(copy)(Files.move(work, copy, StandardCopyOption.REPLACE_EXISTING))
       ()
     } catch {
       case failure: Throwable =>

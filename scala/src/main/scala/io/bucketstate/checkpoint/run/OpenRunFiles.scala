@@ -27,11 +27,15 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
       case None => kept(file.name, open(file))
     }
 
-  /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
-  def retain(names: Set[String]): Unit = synchronized {
+  /**
+   * Gives up the files that are not among these; who reads from one of them is not disturbed. Returns whether there
+   * were any.
+   */
+  def retain(names: Set[String]): Boolean = synchronized {
     val gone = files.view.filterKeys(!names.contains(_)).toMap
     files --= gone.keys
     Closing.all(gone.values.toSeq)
+    gone.nonEmpty
   }
 
   def all: Seq[F] = synchronized(files.values.toSeq)
@@ -39,6 +43,7 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
   def close(): Unit = synchronized {
     closed = true
     retain(Set.empty)
+    ()
   }
 
   private def heldIfOpen(name: String): Option[F] = synchronized {

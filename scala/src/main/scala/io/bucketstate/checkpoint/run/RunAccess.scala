@@ -13,13 +13,16 @@ import io.bucketstate.checkpoint.io.{FileStore, StorageErrors}
  * starts from a snapshot nor makes one makes no folder. Thread-safe.
  *
  * After `close` nothing can be opened; what is open then stays usable until it is closed itself.
+ *
+ * @param limits of all stores of the process, as this one sees them
  */
 final class RunAccess(
     store: FileStore,
     options: SstOptions,
     newFolder: () => WorkFolder,
     maxFileBytes: Long,
-    clock: Clock = Clock.systemUTC()
+    clock: Clock = Clock.systemUTC(),
+    limits: ReadLimits = ReadLimits.None
 ) extends AutoCloseable {
   private[this] var opened: Opened = _
   private[this] var closed = false
@@ -37,6 +40,9 @@ final class RunAccess(
 
   /** Heap that is kept of open files so that look-ups in them are quick, in bytes. */
   def heapBytes: Long = synchronized(Option(opened)).fold(0L)(_.readers.heapBytes)
+
+  /** Look-ups of single keys since the last call. */
+  def drain(): ColdReads = synchronized(Option(opened)).fold(ColdReads.None)(_.readers.drain())
 
   /** Gives that up, where nothing is looked up any more; a look-up reads it again. */
   def shed(): Unit = synchronized(Option(opened)).foreach(_.readers.shed())
@@ -57,7 +63,7 @@ final class RunAccess(
   private final class Opened extends AutoCloseable {
     private val folder = newFolder()
     val local: LocalRuns = new LocalRuns(store, folder, clock)
-    val readers: RunReaders = new RunReaders(local)
+    val readers: RunReaders = new RunReaders(local, SharedReads.OfProcess.join(limits))
     val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
 
     def close(): Unit =

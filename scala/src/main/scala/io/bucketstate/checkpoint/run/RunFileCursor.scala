@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.records.RecordCursor
  */
 private[run] final class RunFileCursor(
     blocks: SstBlocks,
-    index: () => SstIndex,
+    index: () => KeyIndex,
     first: Array[Byte],
     last: Int,
     expected: Long,
@@ -64,7 +64,7 @@ private[run] final class RunFileCursor(
   private def toNext(): Boolean = {
     var found = false
     if (scan == null) {
-      scan = new SstScan(blocks, damage.guard("index")(index().from(first)), last)
+      scan = new SstScan(blocks, damage.guard("index")(index().from(first, new LookUpTrace)), last)
       openNext()
       // Only the first block can have others before it.
       found = entries != null && entries.seek(first, TrailerLength)

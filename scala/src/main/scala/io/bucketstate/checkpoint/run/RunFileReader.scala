@@ -1,42 +1,44 @@
 package io.bucketstate.checkpoint.run
 
-import java.nio.file.Path
 import java.util.Arrays
 
-import io.bucketstate.checkpoint.io.{ByteSlice, Damage, NioFileStore, ReadableFile}
+import io.bucketstate.checkpoint.io.{ByteSlice, Damage}
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
 
 /**
  * One file of a run, opened, to look keys up in and to scan. Every block that is read is verified; damage is
  * a `CorruptException` that reaches whoever reads, never a key that is not there.
  *
- * The first look-up reads the index and one data block, the others one data block each. The filter is read
- * once a look-up was in vain, or it is asked itself: a file that has the keys asked of it, as the oldest run has, does
- * without.
+ * The first look-up reads the index and one data block, the others one data block each, unless it is in the cache. The
+ * filter is read once a look-up was in vain, or it is asked itself: a file that has the keys asked of it, as the oldest
+ * run has, does without. Where the cache has no room for filter or index, they are read by pages (see [[KeptPart]]).
  *
  * The first look-up counts most when nothing is compiled or linked yet, so on its way there are few closures
  * and no messages are put together that nobody reads: each would cost about a millisecond then.
  *
  * Thread-safe. What one thread reads does not keep others waiting for longer than one read takes. The file
- * is closed when the reader and all its cursors are, whichever is last.
+ * is closed when the reader and all its cursors are, whichever is last; and while nobody holds it, if too many are open.
  */
 private[checkpoint] final class RunFileReader private (
-    entries: Long,
-    path: Path,
-    file: ReadableFile,
+    run: RunFile,
+    file: RunFileHandle,
     blocks: SstBlocks,
     layout: SstLayout,
-    damage: Damage
-) extends OpenRunFile(path) {
+    damage: Damage,
+    reads: StoreReads
+) extends OpenRunFile(run.name, reads.figures) {
   import RunFileReader._
+  import reads.cache
 
-  @volatile private[this] var index: SstIndex = _ // null until it is needed
-  @volatile private[this] var filter: SstFilter = _ // null until it is needed
+  private[this] val index = new KeptIndex
+  private[this] val filter = new KeptFilter
   @volatile private[this] var filterIsWanted = false
   @volatile private[this] var hasFilter = layout.filter != null // that is understood
+  cache.begin(this)
+  file.belongTo(this)
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
-  def scanAll(): RecordCursor = cursor(RunFormat.seekKey(0), -1, entries)
+  def scanAll(): RecordCursor = cursor(RunFormat.seekKey(0), -1, run.entries)
 
   /** What the file has of these buckets. */
   def scan(span: BucketSpan): RecordCursor = {
@@ -57,74 +59,96 @@ private[checkpoint] final class RunFileReader private (
    *
    * @param wanted the key as files of runs have it
    * @param hash   of that, as filters want it
+   * @param trace  is told how far it went
    */
-  def get(wanted: Array[Byte], hash: Long): Lookup =
-    if (isFiltered(hash)) Lookup.Absent
+  def get(wanted: Array[Byte], hash: Long, trace: LookUpTrace): Lookup = {
+    lastUse = cache.now
+    if (isFiltered(hash, trace)) Lookup.Absent
     else {
       val found = damage.guard("index or a data block") {
-        indexed().find(wanted) match {
+        index.get(trace).find(wanted, trace) match {
           case None     => Lookup.Absent
-          case Some(at) => search(blocks.read(at, "data block"), wanted)
+          case Some(at) => search(block(at, trace), wanted)
         }
       }
       if (found eq Lookup.Absent) filterIsWanted = hasFilter
       found
     }
+  }
 
   /**
    * False if the filter says that the file has no such key; one without a filter may have every key. The caller holds
    * it open.
    *
-   * @param hash of the key as files of runs have it
+   * @param hash  of the key as files of runs have it
+   * @param trace is told how far it went
    */
-  def mayHave(hash: Long): Boolean = {
+  def mayHave(hash: Long, trace: LookUpTrace): Boolean = {
+    lastUse = cache.now
     filterIsWanted = hasFilter
-    !damage.guard("filter")(isFiltered(hash))
+    !damage.guard("filter")(isFiltered(hash, trace))
   }
 
-  /** Bytes of heap that it keeps, to be quick. */
-  def heapBytes: Long = {
-    val (kept, filtering) = (index, filter)
-    (if (kept == null) 0 else kept.heapBytes) + (if (filtering == null) 0 else filtering.heapBytes)
-  }
-
-  /** Gives those bytes up, until they are needed again. */
-  def shed(): Unit = {
-    index = null
-    filter = null
+  override def shed(): Unit = {
     filterIsWanted = false
+    filter.shed()
+    index.shed()
   }
 
-  protected def free(): Unit = file.close()
+  protected def rest(): Unit = file.close()
+
+  protected def free(): Unit = {
+    cache.end(this)
+    file.close()
+  }
 
   private def cursor(first: Array[Byte], last: Int, expected: Long): RecordCursor = {
     hold()
-    new RunFileCursor(blocks, () => indexed(), first, last, expected, damage, () => release())
+    try file.open()
+    catch {
+      case failure: Throwable =>
+        release()
+        throw failure
+    }
+    val indexed = () => index.get(new LookUpTrace)
+    new RunFileCursor(blocks, indexed, first, last, expected, damage, () => letGo())
   }
 
-  /** Two threads may both read it, which is no harm; so with the filter. */
-  private def indexed(): SstIndex = {
-    var now = index
-    if (now == null) {
-      now = new SstIndex(blocks.read(layout.index, "index"))
-      index = now
-    }
-    now
+  private def letGo(): Unit = {
+    release()
+    reads.handles.released(this)
   }
 
-  private def isFiltered(hash: Long): Boolean = filterIsWanted && {
-    var now = filter
+  private def isFiltered(hash: Long, trace: LookUpTrace): Boolean = filterIsWanted && {
+    val now = filter.get(trace)
     if (now == null) {
-      val read = SstFilter.of(blocks.read(layout.filter, "filter"))
-      if (read.isEmpty) {
-        hasFilter = false
-        filterIsWanted = false
-      } else {
-        now = read.get
-        filter = now
-      }
+      hasFilter = false
+      filterIsWanted = false
     }
-    now != null && !now.mayHave(hash)
+    now != null && !now.mayHave(hash, trace)
+  }
+
+  private def block(at: SstHandle, trace: LookUpTrace): ByteSlice = {
+    val cached = cache.block(this, at.offset)
+    if (cached != null) {
+      trace.inCache()
+      cached
+    } else {
+      reading(trace)
+      val read = blocks.read(at, DataPart)
+      cache.keepBlock(this, at.offset, read)
+      read
+    }
+  }
+
+  private def page(part: String)(page: BlockPage, trace: LookUpTrace): Array[Byte] = {
+    reading(trace)
+    blocks.readPage(page, part)
+  }
+
+  private def reading(trace: LookUpTrace): Unit = {
+    trace.inFile()
+    cache.tick()
   }
 
   private def search(block: ByteSlice, wanted: Array[Byte]): Lookup = {
@@ -141,33 +165,67 @@ private[checkpoint] final class RunFileReader private (
     val op = RunFormat.tagOf(array, at, length, damage)
     Lookup.of(RunFormat.recordOf(wanted, wanted.length, array, at, length), op)
   }
+
+  private final class KeptIndex extends KeptPart[KeyIndex](this, cache) {
+    protected def read(): KeyIndex = new SstIndex(blocks.read(layout.index, IndexPart))
+
+    protected def paged(whole: KeyIndex): KeyIndex = whole match {
+      case one: SstIndex if one.block.length == layout.index.size =>
+        PagedIndex.of(one.block, layout.index, page(IndexPart))
+      case _ => new WholeIndex(() => read())
+    }
+  }
+
+  private final class KeptFilter extends KeptPart[KeyFilter](this, cache) {
+    protected def read(): KeyFilter =
+      SstFilter.of(blocks.read(layout.filter, FilterPart)).orNull
+
+    protected def paged(whole: KeyFilter): KeyFilter = whole match {
+      case one: SstFilter => PagedFilter.of(one, layout.filter, page(FilterPart))
+      case other          => other
+    }
+  }
 }
 
 private[checkpoint] object RunFileReader {
+  private final val IndexPart = "index"
+  private final val FilterPart = "filter"
+  private final val DataPart = "data block"
+
+  /** An index that is stored compressed, as older writers did, has no pages: each look-up reads all of it. */
+  private final class WholeIndex(read: () => KeyIndex) extends KeyIndex {
+    override def heapBytes: Long = 0
+
+    override def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle] = {
+      trace.inFile()
+      read().find(key, trace)
+    }
+
+    override def from(key: Array[Byte], trace: LookUpTrace): IndexWalk =
+      read().from(key, trace)
+  }
 
   /**
    * Opens a file, fetching it first where it is not on a local disk. The caller closes it. Throws
    * `MissingException` if there is none, `CorruptException` if it is damaged or of a kind that no writer of
    * this project makes (see [[SstFooter]], [[SstLayout]]).
    */
-  def open(file: RunFile, local: LocalRuns): RunFileReader = {
-    val (path, opened) = local.using(file) { path =>
-      path -> new NioFileStore(path.getParent).open(path.getFileName.toString)
-    }
+  def open(
+      file: RunFile,
+      local: LocalRuns,
+      reads: StoreReads = SharedReads.alone()
+  ): RunFileReader = {
+    val handle = new RunFileHandle(file, local, reads.handles)
     var kept: RunFileReader = null
     try {
-      kept = understood(file, path, opened)
+      val damage = local.damageOf(file)
+      val footer = SstFooter.read(handle, damage)
+      val blocks = new SstBlocks(handle, footer, damage, () => handle.mend())
+      val layout = SstLayout.read(blocks, footer.metaindex, damage)
+      RunFormat.checkEntries(file, layout.entries, damage)
+      kept = new RunFileReader(file, handle, blocks, layout, damage, reads)
       kept
-    } finally if (kept == null) opened.close()
-  }
-
-  private def understood(file: RunFile, path: Path, opened: ReadableFile): RunFileReader = {
-    val damage = RunFormat.damageOf(file, path)
-    val footer = SstFooter.read(opened, damage)
-    val blocks = new SstBlocks(opened, footer, damage)
-    val layout = SstLayout.read(blocks, footer.metaindex, damage)
-    RunFormat.checkEntries(file, layout.entries, damage)
-    new RunFileReader(file.entries, path, opened, blocks, layout, damage)
+    } finally if (kept == null) handle.close()
   }
 
   private def isAt(entries: SstValues, wanted: Array[Byte]): Boolean =

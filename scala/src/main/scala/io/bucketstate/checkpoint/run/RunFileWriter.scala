@@ -1,5 +1,6 @@
 package io.bucketstate.checkpoint.run
 
+import java.io.OutputStream
 import java.nio.file.Path
 import java.util.UUID
 
@@ -12,15 +13,16 @@ import io.bucketstate.table.{Record, RecordOp, TimedValue}
  *
  * @param id      no other file has it
  * @param isTimed which families' records have times
+ * @param create  makes the file
  */
 private[checkpoint] final class RunFileWriter(
     path: Path,
     options: SstOptions,
     id: UUID,
-    isTimed: Int => Boolean = _ => false
+    isTimed: Int => Boolean = _ => false,
+    create: Path => OutputStream = WorkFolder.NewFile
 ) extends AutoCloseable {
-  private[this] val sst =
-    new SstWriter(path, SstCompression.of(options.codec), options.blockBytes, id)
+  private[this] val sst = new SstWriter(path, options, id, create)
   private[this] val buckets = ArrayBuffer.empty[BucketSpan]
   private[this] var placeNow = -1L // family and bucket of the record before
   private[this] var removals = 0L

@@ -1,7 +1,6 @@
 package io.bucketstate.checkpoint.run
 
 import java.nio.ByteBuffer
-import java.nio.file.Path
 import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.Damage
@@ -102,9 +101,6 @@ private[checkpoint] object RunFormat {
     System.arraycopy(value, from + 1, record, keyStart + own, valueLength - 1)
     record
   }
-
-  def damageOf(file: RunFile, path: Path): Damage =
-    new Damage(path.toString, s"run file of ${file.entries} entries")
 
   def checkEntries(file: RunFile, found: Long, damage: Damage): Unit =
     if (found != file.entries) throw damage.mismatch("a number of entries of", file.entries, found)

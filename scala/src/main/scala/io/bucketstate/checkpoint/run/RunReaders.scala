@@ -12,8 +12,9 @@ import io.bucketstate.table.KeyRange
  * A store's runs, read together. Files are opened, and where that is needed fetched, when they are
  * first touched, and stay open until they are given up. Thread-safe.
  */
-final class RunReaders(local: LocalRuns) extends AutoCloseable {
-  private[this] val open = new OpenRunFiles(RunFileReader.open(_, local))
+final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone())
+    extends AutoCloseable {
+  private[this] val open = new OpenRunFiles(RunFileReader.open(_, local, reads))
 
   /**
    * What these runs, newest first, hold of some buckets: each key's newest record. Files are verified whole
@@ -41,30 +42,52 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
   }
 
   /** What these files say of a key. Verifies the blocks that it reads, and no others. */
-  def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup =
-    Lookup.combined(new Answers(files.of(family, bucket), RunFormat.keyOf(family, bucket, key)))
+  def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup = {
+    val trace = new LookUpTrace
+    val wanted = RunFormat.keyOf(family, bucket, key)
+    val found = Lookup.combined(new Answers(files.of(family, bucket), wanted, trace))
+    reads.figures.lookedUp(trace)
+    found
+  }
 
   /** False if the filters of these files say that none has the key. Reads what is not in memory of them. */
   def mayHold(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
     val wanted = RunFormat.keyOf(family, bucket, key)
     val hash = Xxph3.hash(wanted, wanted.length)
-    files.of(family, bucket).exists(file => using(file)(_.mayHave(hash)))
+    val trace = new LookUpTrace
+    files.of(family, bucket).exists(file => using(file)(_.mayHave(hash, trace)))
   }
 
   /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
-  def retain(names: Set[String]): Unit = open.retain(names)
+  def retain(names: Set[String]): Unit =
+    // Their blocks would be in the way of others until as many were read again.
+    if (open.retain(names)) reads.cache.forgetGivenUp()
 
-  /** Indexes and filters that are kept on the heap so that the next look-ups are quick, in bytes. */
-  def heapBytes: Long = open.all.iterator.map(_.heapBytes).sum
+  /** Indexes, filters and blocks that are kept on the heap so that the next look-ups are quick, in bytes. */
+  def heapBytes: Long = reads.heapBytes
 
   /** Gives them up; the next look-up in each file reads them again. */
-  def shed(): Unit = open.all.foreach(_.shed())
+  def shed(): Unit = {
+    open.all.foreach(_.shed())
+    if (reads.heapBytes > 0) reads.cache.forget(reads.figures)
+  }
 
-  def close(): Unit = open.close()
+  /** Look-ups of single keys since the last call. */
+  def drain(): ColdReads = reads.drain()
+
+  def close(): Unit =
+    try open.close()
+    finally {
+      reads.cache.forget(reads.figures)
+      reads.close()
+    }
 
   /** What each file says of a key; none is asked before its answer is wanted. */
-  private final class Answers(files: Array[FilesByBucket.Slot], wanted: Array[Byte])
-      extends AbstractIterator[Lookup] {
+  private final class Answers(
+      files: Array[FilesByBucket.Slot],
+      wanted: Array[Byte],
+      trace: LookUpTrace
+  ) extends AbstractIterator[Lookup] {
     private[this] val hash = Xxph3.hash(wanted, wanted.length)
     private[this] var following = 0
 
@@ -73,7 +96,7 @@ final class RunReaders(local: LocalRuns) extends AutoCloseable {
     def next(): Lookup = {
       if (!hasNext) throw new NoSuchElementException("all files were asked")
       following += 1
-      using(files(following - 1))(_.get(wanted, hash))
+      using(files(following - 1))(_.get(wanted, hash, trace))
     }
   }
 

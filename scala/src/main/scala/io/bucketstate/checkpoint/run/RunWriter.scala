@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.bucketstate.checkpoint.io.{FileStore, RunName, StorageErrors}
+import io.bucketstate.checkpoint.io.{FileStore, RunName}
 import io.bucketstate.checkpoint.records.RecordCursor
 import io.bucketstate.table.{RecordOp, TimedValue}
 
@@ -92,7 +92,7 @@ final class RunWriter(
         notDeleted(name).foreach(failure.addSuppressed)
         throw failure
     }
-    StorageErrors.changing(work.toString, "could not be kept")(local.keep(name, work))
+    local.keep(name, work)
     RunFile(
       name,
       file.length,
@@ -168,7 +168,7 @@ final class RunWriter(
       begun += 1
       naming(name)
       val work = local.workFile(name)
-      new OpenFile(name, work, new RunFileWriter(work, options, id, slices.isTimed))
+      new OpenFile(name, work, new RunFileWriter(work, options, id, slices.isTimed, local.create))
     }
 
     private def endAll(): Unit =

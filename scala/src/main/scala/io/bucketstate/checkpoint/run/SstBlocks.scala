@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.run
 import java.nio.{ByteBuffer, ByteOrder}
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage, ReadableFile}
+import io.bucketstate.error.CorruptException
 
 /**
  * An SST's blocks, verified and decompressed. Nothing is used, or believed to be a length, before its
@@ -13,8 +14,15 @@ import io.bucketstate.checkpoint.io.{ByteSlice, Damage, ReadableFile}
  * }}}
  *
  * LZ4 and Zstandard have varint(raw length) in front, Snappy has it in its own format.
+ *
+ * @param mend is asked to make a damaged file right; true if it is worth reading the block once more
  */
-private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage: Damage) {
+private[run] final class SstBlocks(
+    file: ReadableFile,
+    footer: SstFooter,
+    damage: Damage,
+    mend: () => Boolean
+) {
   import SstBlocks._
 
   /**
@@ -22,9 +30,24 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
    *
    * @param part what the block is, for the message
    */
-  def read(at: SstHandle, part: String): ByteSlice = {
-    val stored = readSome(at, at, part)
-    open(stored, 0, at, part, NoRoom)
+  def read(at: SstHandle, part: String): ByteSlice =
+    try readOnce(at, part)
+    catch { case e: CorruptException => readAgain(at, part, e) }
+
+  /** The same for one that was damaged when it was read: throws what was found then, if that is all there is. */
+  def readAgain(at: SstHandle, part: String, found: CorruptException): ByteSlice =
+    if (mend()) readOnce(at, part) else throw found
+
+  /** Bytes of a block that was verified before. Throws `CorruptException` if they are not those of then. */
+  def readPage(page: BlockPage, part: String): Array[Byte] =
+    try readPageOnce(page, part)
+    catch { case e: CorruptException => if (mend()) readPageOnce(page, part) else throw e }
+
+  private def readPageOnce(page: BlockPage, part: String): Array[Byte] = {
+    val bytes = file.read(page.offset, page.length)
+    val found = BlockPage.sum(bytes, 0, bytes.length)
+    if (found != page.sum) throw mismatch(part, page.offset, page.sum, found)
+    bytes
   }
 
   /**
@@ -60,6 +83,9 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
     if (kind == NoCompression) block else inflated(kind, block, part, at.offset, room)
   }
 
+  private def readOnce(at: SstHandle, part: String): ByteSlice =
+    open(readSome(at, at, part), 0, at, part, NoRoom)
+
   private def require(at: SstHandle, part: String): Unit = {
     val room = footer.offset - TrailerBytes
     if (
@@ -79,14 +105,14 @@ private[run] final class SstBlocks(file: ReadableFile, footer: SstFooter, damage
     val length = at.size.toInt + 1
     val found = footer.checksum.of(stored, from, length, footer.base, at.offset)
     val expected = ByteBuffer.wrap(stored).order(ByteOrder.LITTLE_ENDIAN).getInt(from + length)
-    if (found != expected) {
-      throw damage.mismatch(
-        s"the $part at byte ${at.offset} to have checksum",
-        expected.toHexString,
-        found.toHexString
-      )
-    }
+    if (found != expected) throw mismatch(part, at.offset, expected, found)
   }
+
+  private def mismatch(part: String, at: Long, expected: Int, found: Int) = damage.mismatch(
+    s"the $part at byte $at to have checksum",
+    expected.toHexString,
+    found.toHexString
+  )
 
   private def inflated(
       kind: Byte,

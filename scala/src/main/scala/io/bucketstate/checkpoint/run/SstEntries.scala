@@ -21,7 +21,7 @@ private[run] abstract class SstEntries(block: ByteSlice) {
   private[this] val numbers =
     ByteBuffer.wrap(block.array, block.offset, block.length).slice().order(ByteOrder.LITTLE_ENDIAN)
   // A block with a hash index besides has the highest bit set: it is none of ours.
-  private[this] val restarts = numbers.getInt(block.length - 4)
+  private[run] val restarts: Int = numbers.getInt(block.length - 4)
   private[this] val restartsAt = block.length - 4L - 4L * restarts
   if (restarts < 1 || restartsAt < 0) throw new IndexOutOfBoundsException(s"$restarts restarts")
 
@@ -80,8 +80,14 @@ private[run] abstract class SstEntries(block: ByteSlice) {
     found
   }
 
+  /** Where the next entry begins, in the block. */
+  private[run] def position: Int = source.position - block.offset
+
+  /** The same of the entry of a restart. */
+  private[run] def restartAt(number: Int): Int = numbers.getInt(restartsAt.toInt + 4 * number)
+
   private def restart(number: Int): Unit = {
     length = 0
-    source.moveTo(block.offset + numbers.getInt(restartsAt.toInt + 4 * number))
+    source.moveTo(block.offset + restartAt(number))
   }
 }

@@ -2,25 +2,48 @@ package io.bucketstate.checkpoint.run
 
 import io.bucketstate.checkpoint.io.ByteSlice
 
+/** Which data block may have a key. Thread-safe. */
+private[run] trait KeyIndex extends LookUpPart {
+
+  /** None if the key is behind all that the file has. */
+  def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle]
+
+  /** The blocks from the first that may have this key or one behind it. */
+  def from(key: Array[Byte], trace: LookUpTrace): IndexWalk
+}
+
+/** Goes from data block to data block. For one thread. */
+private[run] trait IndexWalk {
+
+  /** Whether it stands on a block. */
+  def isValid: Boolean
+
+  /** Where that lies. */
+  def place: SstHandle
+
+  /** Whether behind this block there may be keys whose first 4 bytes are not behind these. */
+  def prefixIsUpTo(last: Int): Boolean
+
+  /** To the next block, if there is one. */
+  def advance(): Boolean
+}
+
 /**
  * Which data block may have a key: for each block a key that is not less than its last, and less than the
  * next one's first. Values are places; where the key is not whole, only how much larger the block is than
  * the one before it, behind which it lies. Thread-safe.
  */
-private[run] final class SstIndex(block: ByteSlice) {
+private[run] final class SstIndex(private[run] val block: ByteSlice) extends KeyIndex {
   import SstIndex._
 
-  /** Room it takes. */
-  def heapBytes: Long = block.array.length.toLong
+  override def heapBytes: Long = block.array.length.toLong
 
-  /** None if the key is behind all that the file has. */
-  def find(key: Array[Byte]): Option[SstHandle] = {
+  override def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle] = {
     val entries = new Entries(block)
     if (entries.goTo(key)) Some(entries.place) else None
   }
 
-  /** The blocks from the first that may have this key or one behind it; for one thread. */
-  def from(key: Array[Byte]): Entries = {
+  override def from(key: Array[Byte], trace: LookUpTrace): IndexWalk = {
     val entries = new Entries(block)
     entries.goTo(key)
     entries
@@ -29,14 +52,12 @@ private[run] final class SstIndex(block: ByteSlice) {
 
 private[run] object SstIndex {
 
-  final class Entries(block: ByteSlice) extends SstEntries(block) {
+  final class Entries(block: ByteSlice) extends SstEntries(block) with IndexWalk {
     private[this] var placeNow: SstHandle = _
     private[this] var valid = false
 
-    /** Whether it stands on a block. */
     def isValid: Boolean = valid
 
-    /** Where that lies. */
     def place: SstHandle = placeNow
 
     /** To the first block that may have this key or one behind it. */
@@ -45,7 +66,6 @@ private[run] object SstIndex {
       valid
     }
 
-    /** Whether behind this block there may be keys whose first 4 bytes are not behind these. */
     def prefixIsUpTo(last: Int): Boolean = {
       var prefix = 0
       var i = 0

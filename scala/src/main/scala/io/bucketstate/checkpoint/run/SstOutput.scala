@@ -1,23 +1,26 @@
 package io.bucketstate.checkpoint.run
 
-import java.io.FileOutputStream
+import java.io.OutputStream
 import java.nio.file.Path
 import java.util.zip.CRC32C
-
-import io.bucketstate.checkpoint.io.StorageErrors
 
 /**
  * An SST's blocks, put into a new file one behind the other, compressed where that is worth it, each with its
  * checksum behind it (see [[SstBlocks]]). Sums up the whole file on the way, so that nobody has to read it
  * again to know its checksum. For one thread; what the disk refuses is an `UnavailableException`.
  *
- * @param base this file's part of each checksum, not 0
+ * @param base   this file's part of each checksum, not 0
+ * @param create makes the file
  */
-private[run] final class SstOutput(path: Path, compression: SstCompression, base: Int)
-    extends AutoCloseable {
+private[run] final class SstOutput(
+    path: Path,
+    compression: SstCompression,
+    base: Int,
+    create: Path => OutputStream
+) extends AutoCloseable {
   import SstOutput._
 
-  private[this] val out = writing(new FileOutputStream(path.toFile))
+  private[this] val out = WorkFolder.writing(path)(create(path))
   private[this] val compressor = compression.codec.newCompressor()
   private[this] val sum = new CRC32C
   private[this] var compressed = new Array[Byte](0)
@@ -51,7 +54,7 @@ private[run] final class SstOutput(path: Path, compression: SstCompression, base
 
   def close(): Unit =
     try compressor.close()
-    finally writing(out.close())
+    finally WorkFolder.writing(path)(out.close())
 
   private def put(bytes: Array[Byte], count: Int, kind: Byte): SstHandle = {
     val place = SstHandle(offset, count.toLong)
@@ -65,12 +68,9 @@ private[run] final class SstOutput(path: Path, compression: SstCompression, base
 
   private def append(bytes: Array[Byte], count: Int): Unit = {
     sum.update(bytes, 0, count)
-    writing(out.write(bytes, 0, count))
+    WorkFolder.writing(path)(out.write(bytes, 0, count))
     offset += count
   }
-
-  private def writing[A](body: => A): A =
-    StorageErrors.changing(path.toString, "could not be written")(body)
 }
 
 private object SstOutput {

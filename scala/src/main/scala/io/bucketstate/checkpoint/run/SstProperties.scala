@@ -62,7 +62,7 @@ private[run] object SstProperties {
     number("rocksdb.deleted.keys", 0)
     all.put("rocksdb.external_sst_file.global_seqno", new Array[Byte](8))
     all.put("rocksdb.external_sst_file.version", Array[Byte](ExternalVersion.toByte, 0, 0, 0))
-    text("rocksdb.filter.policy", SstFilter.Policy)
+    if (sizes.filter > 0) text("rocksdb.filter.policy", SstFilter.Policy)
     number("rocksdb.filter.size", sizes.filter)
     number("rocksdb.fixed.key.length", 0)
     number("rocksdb.format.version", RunFormat.TableFormat.toLong)

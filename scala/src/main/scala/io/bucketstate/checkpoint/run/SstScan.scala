@@ -3,6 +3,7 @@ package io.bucketstate.checkpoint.run
 import java.util.ArrayDeque
 
 import io.bucketstate.checkpoint.io.ByteSlice
+import io.bucketstate.error.CorruptException
 
 /**
  * Data blocks one after the other. Several that lie side by side are read at once, but none that the index
@@ -12,7 +13,7 @@ import io.bucketstate.checkpoint.io.ByteSlice
  * @param index stands before the first block wanted
  * @param stop  the last prefix wanted, as an unsigned number
  */
-private[run] final class SstScan(blocks: SstBlocks, index: SstIndex.Entries, stop: Int) {
+private[run] final class SstScan(blocks: SstBlocks, index: IndexWalk, stop: Int) {
   import SstScan._
 
   private[this] val ahead = new ArrayDeque[SstHandle] // read, not opened
@@ -29,7 +30,9 @@ private[run] final class SstScan(blocks: SstBlocks, index: SstIndex.Entries, sto
     val at = ahead.poll()
     if (at == null) null
     else {
-      val block = blocks.open(stored, (at.offset - storedAt).toInt, at, Part, raw)
+      val block =
+        try blocks.open(stored, (at.offset - storedAt).toInt, at, Part, raw)
+        catch { case e: CorruptException => blocks.readAgain(at, Part, e) }
       // What was made for a large block serves small ones too.
       if ((block.array ne stored) && block.array.length > raw.length) raw = block.array
       block

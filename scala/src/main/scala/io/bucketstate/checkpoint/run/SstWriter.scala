@@ -1,5 +1,6 @@
 package io.bucketstate.checkpoint.run
 
+import java.io.OutputStream
 import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.Path
 import java.util.{Arrays, UUID}
@@ -11,27 +12,28 @@ import io.bucketstate.error.InvalidException
  * record is copied across to it, and the time goes into the bytes alone.
  *
  * {{{
- *   file := data block+ | filter | index | properties | metaindex | footer
+ *   file := data block+ | filter? | index | properties | metaindex | footer
  * }}}
  *
  * Each entry is made in place, in the one block that is being filled; keys stand in two arrays, the current
  * one and the one before, which take turns. So a record costs no allocation. For one thread.
  *
- * @param blockBytes a data block is written once it has so many bytes
- * @param id         no other file has it
+ * @param id     no other file has it
+ * @param create makes the file
  */
 private[run] final class SstWriter(
     path: Path,
-    compression: SstCompression,
-    blockBytes: Int,
-    id: UUID
+    options: SstOptions,
+    id: UUID,
+    create: Path => OutputStream
 ) extends AutoCloseable {
   import SstWriter._
 
-  private[this] val out = new SstOutput(path, compression, baseOf(id))
+  private[this] val compression = SstCompression.of(options.codec)
+  private[this] val out = new SstOutput(path, compression, baseOf(id), create)
   private[this] val data = new SstBlockBuilder(RestartInterval)
   private[this] val index = new SstBlockBuilder(restartInterval = 1, valueLengths = false)
-  private[this] val filter = new SstFilter.Builder
+  private[this] val filter = new SstFilter.Builder(options.bloomBits)
   private[this] var key = new Array[Byte](256) // bytes before the trailer are the user's
   private[this] var last = new Array[Byte](256)
   private[this] var lastLength = -1 // without the trailer; negative until there is one
@@ -68,7 +70,7 @@ private[run] final class SstWriter(
     RunFormat.putPrefix(key, prefix)
     System.arraycopy(record, keyStart, key, RunFormat.PrefixLength, keyBytes)
     val common = inCommon(length)
-    if (data.length >= blockBytes && !data.isEmpty) {
+    if (data.length >= options.blockBytes && !data.isEmpty) {
       // The shortest key that is not before this block's last, and is before the next one's first.
       if (common < lastLength && common + 1 < length) endBlock(key, common + 1)
       else endBlock(last, lastLength)
@@ -78,7 +80,7 @@ private[run] final class SstWriter(
     data.add(key, length + RunFormat.TrailerLength, common, 1 + valueBytes)
     data.append(tag)
     data.append(record, keyEnd, valueBytes)
-    filter.add(Xxph3.hash(key, length))
+    if (filter.isWanted) filter.add(Xxph3.hash(key, length))
     entries += 1
     rawKeys += length + RunFormat.TrailerLength
     rawValues += 1 + valueBytes
@@ -94,10 +96,11 @@ private[run] final class SstWriter(
     val dataBytes = out.length
     val parts = new SstBlockBuilder(restartInterval = 1) // in the order of their names
     val filterLength = filter.length
-    addPart(parts, SstFilter.Part, out.store(filter.build(SstBlocks.TrailerBytes), filterLength))
+    if (filter.isWanted)
+      addPart(parts, SstFilter.Part, out.store(filter.build(SstBlocks.TrailerBytes), filterLength))
     index.finish()
     val indexLength = index.length
-    addPart(parts, SstLayout.Index, out.compress(index))
+    addPart(parts, SstLayout.Index, out.store(index.array, index.length))
     val sizes = SstProperties.Sizes(
       entries,
       blocks,

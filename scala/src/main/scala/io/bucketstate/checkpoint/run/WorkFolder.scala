@@ -1,10 +1,26 @@
 package io.bucketstate.checkpoint.run
 
+import java.io.{FileOutputStream, OutputStream}
 import java.nio.file.Path
+
+import io.bucketstate.checkpoint.io.StorageErrors
 
 /**
  * Where a store keeps its working files.
  *
  * @param temporary whether the folder is this provider's alone and goes with it
+ * @param create    makes a file in it
  */
-final case class WorkFolder(path: Path, temporary: Boolean)
+final case class WorkFolder(
+    path: Path,
+    temporary: Boolean,
+    create: Path => OutputStream = WorkFolder.NewFile
+)
+
+object WorkFolder {
+  val NewFile: Path => OutputStream = path => new FileOutputStream(path.toFile)
+
+  /** Runs `body`, which writes there; what the disk refuses is an `UnavailableException` that says what to do. */
+  private[checkpoint] def writing[A](file: Path)(body: => A): A =
+    StorageErrors.working(file.toString, "could not be written")(body)
+}

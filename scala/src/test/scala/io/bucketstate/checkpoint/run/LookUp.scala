@@ -6,12 +6,12 @@ import io.bucketstate.checkpoint.records.Lookup
 private[run] object LookUp {
   def in(reader: RunFileReader, family: Int, bucket: Int, key: Array[Byte]): Lookup = {
     val wanted = RunFormat.keyOf(family, bucket, key)
-    reader.get(wanted, Xxph3.hash(wanted, wanted.length))
+    reader.get(wanted, Xxph3.hash(wanted, wanted.length), new LookUpTrace)
   }
 
   /** Whether its filter says that it may have a key. */
   def mayBeIn(reader: RunFileReader, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
     val wanted = RunFormat.keyOf(family, bucket, key)
-    reader.mayHave(Xxph3.hash(wanted, wanted.length))
+    reader.mayHave(Xxph3.hash(wanted, wanted.length), new LookUpTrace)
   }
 }

@@ -63,26 +63,40 @@ class RunFileReaderSuite extends AnyFunSuite {
     }.toSeq
     val native = RocksDbFiles.read(local.using(file)(identity))._1.toMap
     assert(native.size == content.size)
-    Using.resource(RunFileReader.open(file, local)) { ours =>
-      def looksUp(): Unit = some.foreach { case p @ (family, bucket, _) =>
-        val found = told(asked(ours, p))
-        assert(found == native.get(RunFormat.keyOf(family, bucket, keyOf(p)).toSeq), p)
-        assert(found.nonEmpty, p)
-        assert(LookUp.mayBeIn(ours, family, bucket, keyOf(p)), p)
-      }
-      looksUp()
-      strangers(some, content).foreach { p =>
-        assert(asked(ours, p) == Lookup.Absent, p)
-      }
-      looksUp() // now with the filter, if there is one
-      val all = drain(ours.scanAll()) == content
-      assert(all)
-      content.keys.map(p => BucketSpan(p._1, p._2, p._2 + every % 3)).toSeq.distinct.foreach { s =>
-        val same = drain(ours.scan(s)) == within(content, s)
-        assert(same, s)
-      }
-      assert(drain(ours.scan(BucketSpan(65535, 0, 65535))).isEmpty)
+    val byPages = new SharedReads().join(ReadLimits(cacheBytes = 0, maxOpenFiles = 100))
+    for (reads <- Seq(SharedReads.alone(), byPages)) {
+      Using.resource(RunFileReader.open(file, local, reads))(
+        saysTheSame(content, _, some, native, every)
+      )
+      assert(reads.cache.keptBytes == 0)
     }
+  }
+
+  private def saysTheSame(
+      content: Content,
+      ours: RunFileReader,
+      some: Seq[Place],
+      native: Map[Seq[Byte], Seq[Byte]],
+      every: Int
+  ): Unit = {
+    def looksUp(): Unit = some.foreach { case p @ (family, bucket, _) =>
+      val found = told(asked(ours, p))
+      assert(found == native.get(RunFormat.keyOf(family, bucket, keyOf(p)).toSeq), p)
+      assert(found.nonEmpty, p)
+      assert(LookUp.mayBeIn(ours, family, bucket, keyOf(p)), p)
+    }
+    looksUp()
+    strangers(some, content).foreach { p =>
+      assert(asked(ours, p) == Lookup.Absent, p)
+    }
+    looksUp() // now with the filter, if there is one
+    val all = drain(ours.scanAll()) == content
+    assert(all)
+    content.keys.map(p => BucketSpan(p._1, p._2, p._2 + every % 3)).toSeq.distinct.foreach { s =>
+      val same = drain(ours.scan(s)) == within(content, s)
+      assert(same, s)
+    }
+    assert(drain(ours.scan(BucketSpan(65535, 0, 65535))).isEmpty)
   }
 
   private def inStore(body: (NioFileStore, LocalRuns) => Any): Unit = TempFolder.use { folder =>
@@ -132,10 +146,11 @@ class RunFileReaderSuite extends AnyFunSuite {
     for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
       val file = ForeignSst.before(store, content, compression, blockBytes).files.head
       saysTheSame(content, file, local, every = 7)
-      Using.resource(RunFileReader.open(file, local)) { reader =>
-        val index = { LookUp.in(reader, 0, 0, Array(5)); reader.heapBytes }
+      val reads = SharedReads.alone()
+      Using.resource(RunFileReader.open(file, local, reads)) { reader =>
+        val index = { LookUp.in(reader, 0, 0, Array(5)); reads.cache.keptBytes }
         LookUp.in(reader, 0, 0, Array(6))
-        assert(reader.heapBytes > index + content.size, "the filter is used")
+        assert(reads.cache.keptBytes > index + content.size, "the filter is used")
       }
     }
   }
@@ -199,25 +214,27 @@ class RunFileReaderSuite extends AnyFunSuite {
     inStore { (store, local) =>
       val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4, Runs.BlockBytes), 100_000)
         .write(VersionSpan(1, 9), cursor(content), oldest = false)
-      Using.resource(new RunReaders(local)) { readers =>
+      val reads = SharedReads.alone()
+      def kept = reads.cache.keptBytes
+      Using.resource(new RunReaders(local, reads)) { readers =>
         def getAll(more: Seq[Byte], there: Boolean): Unit = content.keysIterator.foreach { p =>
           val found = readers.get(new FilesByBucket(Seq(run)), p._1, p._2, keyOf(p) ++ more)
           assert((found != Lookup.Absent) == there)
         }
         assert(readers.heapBytes == 0)
         getAll(Nil, there = true)
-        val index = readers.heapBytes
+        val index = kept
         assert(index > 0 && index < run.bytes / 10)
         getAll(Seq(1), there = false)
-        val both = readers.heapBytes
+        val both = kept
         assert(both >= index + content.size * 10 / 8 && both < index + content.size * 2)
         readers.shed()
         assert(readers.heapBytes == 0)
         getAll(Nil, there = true)
-        assert(readers.heapBytes == index)
+        assert(kept == index)
         getAll(Seq(1), there = false)
         getAll(Nil, there = true)
-        assert(readers.heapBytes == both)
+        assert(kept == both && readers.heapBytes > both)
         readers.retain(Set.empty)
         assert(readers.heapBytes == 0)
       }
@@ -314,7 +331,7 @@ class RunFileReaderSuite extends AnyFunSuite {
       try {
         new SstValues(block).seek(wanted, 8)
         SstValues.byName(block)
-        new SstIndex(block).find(wanted)
+        new SstIndex(block).find(wanted, new LookUpTrace)
       } catch { case _: IndexOutOfBoundsException => () }
     }
   }

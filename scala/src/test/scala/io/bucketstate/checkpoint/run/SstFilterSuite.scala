@@ -15,8 +15,8 @@ class SstFilterSuite extends AnyFunSuite {
     Xxph3.hash(key, key.length)
   }
 
-  private def filterOf(hashes: Seq[Long]): SstFilter = {
-    val builder = new SstFilter.Builder
+  private def filterOf(hashes: Seq[Long], bits: Int = 10): SstFilter = {
+    val builder = new SstFilter.Builder(bits)
     hashes.foreach(builder.add)
     SstFilter.of(new ByteSlice(builder.build(3), 0, builder.length)).get
   }
@@ -34,8 +34,21 @@ class SstFilterSuite extends AnyFunSuite {
     }
   }
 
+  test("more bits deny more, and no number of them denies a key of the file") {
+    val random = new Random(1)
+    val (all, others) = (hashes(random, 20_000), hashes(random, 50_000))
+    val wrong = (1 to 30).map { bits =>
+      val filter = filterOf(all, bits)
+      assert(all.forall(filter.mayHave) && filter.heapBytes < all.size * bits / 8 + 100, bits)
+      others.count(filter.mayHave)
+    }
+    // From a third of them to one in a thousand, each number of bits less than two before it.
+    assert(wrong.zip(wrong.drop(2)).take(16).forall { case (some, fewer) => fewer < some }, wrong)
+    assert(wrong(0) < 40_000 && wrong(4) < 6500 && wrong(14) < 100 && wrong(29) < 15, wrong)
+  }
+
   test("a filter of another kind is none") {
-    val builder = new SstFilter.Builder
+    val builder = new SstFilter.Builder(10)
     builder.add(1)
     val bytes = builder.build(0)
     for {

@@ -1,0 +1,78 @@
+package io.bucketstate.checkpoint.run
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+/**
+ * What all stores of a process may take together to read runs.
+ *
+ * @param cacheBytes   heap of indexes, filters and cached blocks
+ * @param maxOpenFiles handles
+ */
+final case class ReadLimits(cacheBytes: Long, maxOpenFiles: Int)
+
+object ReadLimits {
+  val None: ReadLimits = ReadLimits(Long.MaxValue, Int.MaxValue)
+}
+
+/** Where the stores of a process read their runs together: one cache, one limit on open files. Thread-safe. */
+final class SharedReads {
+  private[run] val cache = new RunCache
+  private[run] val handles = new FileHandles
+  private[this] val stores = ConcurrentHashMap.newKeySet[StoreReads]()
+
+  /** A store reads with the others from now on. Of their limits the least count. */
+  def join(limits: ReadLimits): StoreReads = {
+    val store = new StoreReads(this, limits)
+    stores.add(store)
+    newLimits()
+    store
+  }
+
+  /** Handles that runs' files of all stores have open. */
+  def openFiles: Int = handles.count
+
+  private[run] def leave(store: StoreReads): Unit = {
+    stores.remove(store)
+    newLimits()
+  }
+
+  private def newLimits(): Unit = stores.synchronized {
+    val all = stores.asScala.map(_.limits)
+    if (all.nonEmpty) {
+      cache.limit(all.map(_.cacheBytes).min)
+      handles.limit(all.map(_.maxOpenFiles).min)
+    }
+  }
+}
+
+object SharedReads {
+
+  /** Of all queries of this process. */
+  val OfProcess: SharedReads = new SharedReads
+
+  /** For who reads beside all others, without limits. */
+  def alone(): StoreReads = new SharedReads().join(ReadLimits.None)
+}
+
+/** One store's part of it. Thread-safe. */
+final class StoreReads private[run] (
+    shared: SharedReads,
+    private[run] val limits: ReadLimits
+) extends AutoCloseable {
+  private[run] val figures = new ReadFigures
+
+  private[run] def cache: RunCache = shared.cache
+
+  private[run] def handles: FileHandles = shared.handles
+
+  /** Indexes, filters and cached blocks of its files, in bytes. */
+  def heapBytes: Long = figures.heapBytes
+
+  /** Look-ups since the last call. */
+  def drain(): ColdReads = figures.drain()
+
+  /** Its limits do not count any more. */
+  def close(): Unit = shared.leave(this)
+}
