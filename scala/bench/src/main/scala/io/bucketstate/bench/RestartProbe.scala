@@ -13,6 +13,8 @@ import org.apache.spark.io.LZ4CompressionCodec
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.rocksdb.RocksDB
 
+import io.bucketstate.config.ConfigKey
+
 /** A checkpoint: the version of its newest snapshot, and what the latest versions took in the folder. */
 final case class Prepared(snapshot: Long, bytesPerVersion: Double)
 
@@ -59,7 +61,8 @@ object LibraryLoad {
  * library there. '''Inside''' is all that comes then: the first `getStore`, with whatever classes,
  * libraries and files the provider loads for it, and the batch in code that was never compiled. Nothing of
  * a provider is run before. Files come from the system's cache. Snapshots are off, so that every
- * round meets the same files and none is taken beside the first batch.
+ * round meets the same files and none is taken beside the first batch; a state that is larger than its memory is put in
+ * with snapshots, because what has none cannot leave it.
  *
  * That is the bare JVM. In the other [[RestartCondition]] Spark itself has run in it, too, as in every
  * executor that comes to its first store: [[RanSpark]].
@@ -67,21 +70,26 @@ object LibraryLoad {
 object RestartProbe {
   val name: String = getClass.getName.stripSuffix("$")
 
+  // There is no query, whose coordinator would be told of commits.
+  private val always = "spark.sql.streaming.stateStore.commitValidation.enabled" -> "false"
+
   private val withoutSnapshots = Contender.withoutSnapshots.settings.toSeq ++ Seq(
     "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1000000",
-    // There is no query, whose coordinator would be told of commits.
-    "spark.sql.streaming.stateStore.commitValidation.enabled" -> "false"
+    always
   )
 
   /** The errand's words, then options of which the first size and the first provider count. */
   def main(args: Array[String]): Unit = {
     val (errand, rest) = args.span(!_.startsWith("--"))
     Commands.run(rest, BenchOptions()) { options =>
-      val settings = withoutSnapshots ++ options.settings
-      val probe = new RestartProbe(options.copy(settings = settings), _)
+      def probeWith(settings: Seq[(String, String)]) =
+        new RestartProbe(options.copy(settings = settings ++ options.settings), _: Path)
+      val probe = probeWith(withoutSnapshots)
+      val isBounded = options.settings.exists(_._1 == ConfigKey.MemoryMaxBytes.key)
       val answer = errand.toSeq match {
-        case Seq("library")                            => LibraryLoad.measure()
-        case Seq("preload", folder)                    => probe(Paths.get(folder)).preload()
+        case Seq("library")         => LibraryLoad.measure()
+        case Seq("preload", folder) =>
+          (if (isBounded) probeWith(Seq(always)) else probe) (Paths.get(folder)).preload()
         case Seq("extend", folder, snapshot, from, to) =>
           probe(Paths.get(folder)).extend(snapshot.toLong, from.toInt, to.toInt)
         case Seq("restart", folder, snapshot, tail, condition) =>
