@@ -65,6 +65,10 @@ final class SnapshotRoom(
   /** The state at a version. */
   def model(version: Long): Map[String, String] = models(version.toInt)
 
+  /** Of a family at a version. */
+  def keyCount(version: Long, family: Int): Long =
+    model(version).keys.count(familyOf(_) == family).toLong
+
   /** Writes the next version's changelog. */
   def commit(changes: (String, Option[String])*): Long = {
     val next = changes.foldLeft(models.last) {
@@ -102,7 +106,7 @@ final class SnapshotRoom(
       val families = (0 until familyCount).map { id =>
         val own = writes.collect { case (key, write) if familyOf(key) == id => write }
         val guess = estimate(version)
-        val keys = guess.getOrElse(model(version).keys.count(familyOf(_) == id).toLong)
+        val keys = guess.getOrElse(keyCount(version, id))
         Changes.of(Changes.descriptor(id), numBuckets, own, keys, guess.isDefined)
       }
       writer.encode(header, Changes.set(families)).writeTo(out)

@@ -50,6 +50,13 @@ class SpanCompactionSuite extends AnyFunSuite {
   private def requireRight(room: SnapshotRoom, manifest: Manifest): Unit =
     assert(room.contentOf(manifest) == room.model(manifest.version), manifest.file.name)
 
+  /** What is not said to be an estimate is the number of keys; returns how many are. */
+  private def requireCounted(room: SnapshotRoom, of: Manifest): Int = {
+    val (guessed, counted) = of.families.partition(_.isEstimated)
+    counted.foreach(f => assert(f.keyCount == room.keyCount(of.version, f.descriptor.id)))
+    guessed.size
+  }
+
   /** The most runs that any bucket has to be read from. */
   private def depth(runs: Seq[Run]): Int = {
     val places = for {
@@ -66,12 +73,14 @@ class SpanCompactionSuite extends AnyFunSuite {
     test(s"whenever spans are merged, the runs hold the state of their version, seed $seed") {
       val random = new Random(seed.toLong)
       val store = new MemoryFileStore
+      def guess(version: Long) = Option.when(seed % 2 == 0 && version % 3 > 0)(version * 11 % 37)
       TempFolder.use { folder =>
         val room = new SnapshotRoom(
           store,
           folder,
           maxRuns = 1 + random.nextInt(4),
           maxFileBytes = if (random.nextBoolean()) 1L else Long.MaxValue,
+          estimate = guess,
           maxMergeBytes = Seq(1L, 1000L, 3000L)(random.nextInt(3)),
           numBuckets = 1 + random.nextInt(20),
           familyCount = 3
@@ -101,8 +110,10 @@ class SpanCompactionSuite extends AnyFunSuite {
                   }
                 }
               }
-              try waiting.remove(0).run(within)
+              val compaction = waiting.remove(0)
+              try compaction.run(within)
               catch { case _: CancellationException => () }
+              compaction.counted.foreach(requireCounted(room, _))
             }
             if (!store.exists(ManifestName(Attempt(room.newest)).name)) {
               val beside = random.nextInt(10) < besides
@@ -118,6 +129,8 @@ class SpanCompactionSuite extends AnyFunSuite {
             }
           }
           manifests(store).foreach(requireRight(room, _))
+          val guessed = manifests(store).map(requireCounted(room, _)).sum
+          assert(guessed > 0 == (seed % 2 == 0))
           snapshotter.discard()
           assert(snapshotter.inFlight.isEmpty)
           val named = manifests(store).flatMap(_.fileNames).toSet
