@@ -66,9 +66,9 @@ private[run] abstract class KeptPart[A >: Null <: LookUpPart](file: OpenRunFile,
     } finally if (found eq null) cache.gaveBack(file, wholeBytes) else keep(found)
   }
 
-  private def readNow(trace: LookUpTrace): A = {
-    trace.inFile()
-    cache.tick()
+  /** Reads it once more, and keeps nothing. */
+  protected final def readNow(trace: LookUpTrace): A = {
+    cache.reading(trace)
     read()
   }
 

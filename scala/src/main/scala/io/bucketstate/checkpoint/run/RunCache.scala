@@ -75,8 +75,11 @@ private[run] final class RunCache {
   def keepBlock(file: OpenRunFile, offset: Long, block: ByteSlice): Unit =
     if (reads > FirstReads) blocks.put(file, offset, block)
 
-  /** A file was read from. */
-  def tick(): Unit = reads += 1
+  /** A file is about to be read from, for a look-up. */
+  def reading(trace: LookUpTrace): Unit = {
+    trace.inFile()
+    reads += 1
+  }
 
   /** The blocks of files that were given up leave. */
   def forgetGivenUp(): Unit = blocks.forgetGivenUp()

@@ -7,6 +7,7 @@ import io.bucketstate.checkpoint.records.RecordCursor
  * Walks over a file's entries. Reads nothing, not even the index, before it is asked for the first one. For
  * one thread.
  *
+ * @param index    begins at the block that may have the first key
  * @param first    the first key wanted, as files of runs have it
  * @param last     the last prefix wanted, as an unsigned number
  * @param expected how many entries there must be, or -1 if that is not known
@@ -14,7 +15,7 @@ import io.bucketstate.checkpoint.records.RecordCursor
  */
 private[run] final class RunFileCursor(
     blocks: SstBlocks,
-    index: () => KeyIndex,
+    index: () => IndexWalk,
     first: Array[Byte],
     last: Int,
     expected: Long,
@@ -64,7 +65,7 @@ private[run] final class RunFileCursor(
   private def toNext(): Boolean = {
     var found = false
     if (scan == null) {
-      scan = new SstScan(blocks, damage.guard("index")(index().from(first, new LookUpTrace)), last)
+      scan = new SstScan(blocks, damage.guard("index")(index()), last)
       openNext()
       // Only the first block can have others before it.
       found = entries != null && entries.seek(first, TrailerLength)

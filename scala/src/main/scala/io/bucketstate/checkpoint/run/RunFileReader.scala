@@ -110,8 +110,11 @@ private[checkpoint] final class RunFileReader private (
         release()
         throw failure
     }
-    val indexed = () => index.get(new LookUpTrace)
-    new RunFileCursor(blocks, indexed, first, last, expected, damage, () => letGo())
+    def walk() = {
+      val trace = new LookUpTrace
+      index.get(trace).from(first, trace)
+    }
+    new RunFileCursor(blocks, () => walk(), first, last, expected, damage, () => letGo())
   }
 
   private def letGo(): Unit = {
@@ -134,7 +137,7 @@ private[checkpoint] final class RunFileReader private (
       trace.inCache()
       cached
     } else {
-      reading(trace)
+      cache.reading(trace)
       val read = blocks.read(at, DataPart)
       cache.keepBlock(this, at.offset, read)
       read
@@ -142,13 +145,8 @@ private[checkpoint] final class RunFileReader private (
   }
 
   private def page(part: String)(page: BlockPage, trace: LookUpTrace): Array[Byte] = {
-    reading(trace)
+    cache.reading(trace)
     blocks.readPage(page, part)
-  }
-
-  private def reading(trace: LookUpTrace): Unit = {
-    trace.inFile()
-    cache.tick()
   }
 
   private def search(block: ByteSlice, wanted: Array[Byte]): Lookup = {
@@ -172,7 +170,7 @@ private[checkpoint] final class RunFileReader private (
     protected def paged(whole: KeyIndex): KeyIndex = whole match {
       case one: SstIndex if one.block.length == layout.index.size =>
         PagedIndex.of(one.block, layout.index, page(IndexPart))
-      case _ => new WholeIndex(() => read())
+      case _ => new WholeIndex(readNow(_))
     }
   }
 
@@ -193,16 +191,14 @@ private[checkpoint] object RunFileReader {
   private final val DataPart = "data block"
 
   /** An index that is stored compressed, as older writers did, has no pages: each look-up reads all of it. */
-  private final class WholeIndex(read: () => KeyIndex) extends KeyIndex {
+  private final class WholeIndex(read: LookUpTrace => KeyIndex) extends KeyIndex {
     override def heapBytes: Long = 0
 
-    override def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle] = {
-      trace.inFile()
-      read().find(key, trace)
-    }
+    override def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle] =
+      read(trace).find(key, trace)
 
     override def from(key: Array[Byte], trace: LookUpTrace): IndexWalk =
-      read().from(key, trace)
+      read(trace).from(key, trace)
   }
 
   /**
