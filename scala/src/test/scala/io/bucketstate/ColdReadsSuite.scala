@@ -59,6 +59,21 @@ class ColdReadsSuite extends AnyFunSuite {
     provider.close()
   })
 
+  test("keys that are looked up after a restart, before their buckets are in memory, count too") {
+    withHarness { harness =>
+      val before = harness.provider(settings: _*)
+      val model = fill(before)
+      before.close()
+      val provider = harness.provider(settings: _*)
+      val store = provider.getStore(newest.toLong)
+      lookUp(store, model, 0 until 3)
+      store.commit()
+      val told = figures(store)
+      assert(outcomes(told).sum > 0 && outcomes(told).sum <= told("bucketedColdReads"))
+      provider.close()
+    }
+  }
+
   for {
     share <- Seq("0", "1", "30")
     files <- Seq("1", "2000")

@@ -119,10 +119,7 @@ private[table] final class FamilyBuckets(
       if (buckets.getAcquire(key.bucket) != null || searched(key.bucket)) FamilyBuckets.InBucket
       else {
         searched(key.bucket) = true
-        loading.telling {
-          loading.requireSound()
-          loading.guarded(loading.loader.find(spec.id, key))
-        }
+        cold.findFirst(key)
       }
     }
     loading.use()

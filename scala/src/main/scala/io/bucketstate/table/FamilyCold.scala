@@ -31,6 +31,12 @@ private[table] final class FamilyCold(
     asking(_.find(spec.id, key))
   }
 
+  /** The same before anything of its bucket is in memory: of the version that the table is loaded with. */
+  def findFirst(key: RecordBuffer): Array[Byte] = {
+    finds.increment()
+    soundly(loading.loader.find(spec.id, key))
+  }
+
   /** How often a single key was looked up. */
   def lookUps: Long = finds.sum
 
@@ -133,8 +139,10 @@ private[table] final class FamilyCold(
     due.toArray
   }
 
-  private def asking[A](ask: ColdState => A): A = loading.telling {
+  private def asking[A](ask: ColdState => A): A = soundly(floor.reading(ask))
+
+  private def soundly[A](read: => A): A = loading.telling {
     loading.requireSound()
-    loading.guarded(floor.reading(ask))
+    loading.guarded(read)
   }
 }
