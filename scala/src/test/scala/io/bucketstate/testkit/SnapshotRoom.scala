@@ -88,6 +88,9 @@ final class SnapshotRoom(
     newest
   }
 
+  /** The batches after a version are taken back: what is committed next is another attempt at the one after it. */
+  def backTo(version: Long): Unit = models = models.take(version.toInt + 1)
+
   /** Another attempt writes a version anew, of which the next one knows nothing. */
   def replace(version: Long): Unit = write(version, s"another $version", Nil)
 

@@ -83,6 +83,7 @@ final class Snapshotter(
   private[this] val bases = new SnapshotBases(store, manifests)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
+  private[this] var published: Option[Manifest] = None // the last one; the compactions are of it and those before
   @volatile private[this] var used = Set.empty[String]
   private[this] val compactions =
     new Compactions(checkpoint, maxRuns, maxMergeBytes, () => rewriteNext = true)
@@ -125,6 +126,8 @@ final class Snapshotter(
   ): SnapshotReport = oneAtATime.synchronized {
     try {
       val (base, lineage) = bases.of(target.file, newest)
+      // What has expired at a version that was taken back may be live at this one, and a compaction left it out.
+      if (base != published) compactions.discard()
       used = base.fold(Set.empty[String])(_.fileNames)
       val opened = ArrayBuffer.empty[ChangelogReader]
       try {
@@ -136,7 +139,8 @@ final class Snapshotter(
         val (merged, recipe) = compactions.inside(base, planned, gate)
         val made = records(target, recipe, lineage, opened.toSeq, gate)
         val report = publish(target, opened.head, recipe, planned.cuts, made)
-        newest = Some(report.manifest)
+        published = Some(report.manifest)
+        newest = published
         rewriteNext = false
         report.copy(
           written = report.written + merged,

@@ -208,6 +208,28 @@ class CompactionSuite extends AnyFunSuite {
     }
   }
 
+  test("one over versions that are taken back is given up: what expired with them may be live again") {
+    withRoom(maxRuns = 3) { (room, store) =>
+      firstCompaction(room).giveUp()
+      val kept = room.newest
+      // With nothing changed: all that is merged at the second of them is there at the version before both.
+      def next() = room.snapshotter.take(room.target(room.commit()), compactsBeside = true)
+      next().compaction.foreach(_.giveUp())
+      val compaction = next().compaction.get
+      compaction.run(SnapshotGate.Open)
+      val made = compaction.inFlight
+      assert(made.nonEmpty)
+      room.backTo(kept)
+      // As Spark does: what is taken back is loaded from the files.
+      room.snapshotter.startFrom(manifests(store).find(_.version == kept))
+      val version = room.commit("a" -> Some("another b"))
+      val report = room.snapshotter.take(room.target(version), compactsBeside = true)
+      assert(report.manifest.fileNames.intersect(made).isEmpty)
+      assert(room.contentOf(report.manifest) == room.model(version))
+      assert(store.list("runs").forall(f => !made(f.name)))
+    }
+  }
+
   test("where a file that it merges is gone, the next snapshot is made of memory") {
     withRoom(maxRuns = 3) { (room, store) =>
       val compaction = firstCompaction(room)
