@@ -1,7 +1,7 @@
 package io.bucketstate
 
 import scala.collection.mutable
-import scala.util.Random
+import scala.util.{Random, Try}
 
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
@@ -165,16 +165,20 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     private def newest: Int = versions.size - 1
 
-    def run(steps: Int): Unit = {
-      for (_ <- 1 to steps) step()
-      end()
-      (0 to newest).foreach { v =>
-        val reader = provider.getReadStore(v.toLong, ids(v))
-        assert(contents(reader) == versions(v).plain, s"version $v at the end")
-        reader.release()
+    def run(steps: Int): Unit =
+      try {
+        for (_ <- 1 to steps) step()
+        end()
+        (0 to newest).foreach { v =>
+          val reader = provider.getReadStore(v.toLong, ids(v))
+          assert(contents(reader) == versions(v).plain, s"version $v at the end")
+          reader.release()
+        }
+      } finally {
+        // Of what stays open after a failure, other suites find threads.
+        Try(end())
+        provider.close()
       }
-      provider.close()
-    }
 
     private def step(): Unit = random.nextInt(100) match {
       case n if n < 45  => write()

@@ -151,11 +151,14 @@ private[bucketstate] final class SnapshotScheduler(
       val start = ticker.nanos
       try {
         val target = snapshot.capture()
-        try {
-          val report = snapshotter.take(target, gate = gate, compactsBeside = compactsBeside)
-          succeeded(report, ticker.millisSince(start))
-          report.compaction.foreach(submit)
-        } catch {
+        try
+          // All batches may have been taken back since it was due.
+          if (target.file.version > 0) {
+            val report = snapshotter.take(target, gate = gate, compactsBeside = compactsBeside)
+            succeeded(report, ticker.millisSince(start))
+            report.compaction.foreach(submit)
+          }
+        catch {
           case _: CancellationException                   => ()
           case failure @ (_: Exception | _: LinkageError) =>
             failed(s"The snapshot of version ${target.file.version}", failure)

@@ -117,6 +117,20 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
     }
   }
 
+  test(
+    "a snapshot that was due before all batches were taken back has nothing to do, and has not failed"
+  ) {
+    withSetting { s =>
+      (1 to 5).foreach(_ => s.batch())
+      s.room.backTo(0)
+      s.work()
+      assert(s.captured.toSeq == Seq(0))
+      assert(s.released == 1)
+      assert(s.published.isEmpty && s.failures == 0)
+      s.scheduler.close()
+    }
+  }
+
   test("who is waited for does not rest") {
     withSetting { s =>
       (1 to 3).foreach(_ => s.batch())

@@ -83,7 +83,8 @@ final class Snapshotter(
   private[this] val bases = new SnapshotBases(store, manifests)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
-  private[this] var published: Option[Manifest] = None // the last one; the compactions are of it and those before
+  // The last one that was made: the compactions are of it, and of those it was built on.
+  private[this] var published = Option.empty[Manifest]
   @volatile private[this] var used = Set.empty[String]
   private[this] val compactions =
     new Compactions(checkpoint, maxRuns, maxMergeBytes, () => rewriteNext = true)

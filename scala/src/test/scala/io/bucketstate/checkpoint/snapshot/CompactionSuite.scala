@@ -208,7 +208,9 @@ class CompactionSuite extends AnyFunSuite {
     }
   }
 
-  test("one over versions that are taken back is given up: what expired with them may be live again") {
+  test(
+    "one over versions that are taken back is given up: what expired with them may be live again"
+  ) {
     withRoom(maxRuns = 3) { (room, store) =>
       firstCompaction(room).giveUp()
       val kept = room.newest
