@@ -11,6 +11,7 @@ _WIDTH = 100
 _HEAD = '''\
 """The fields of `Conf`, made by `make generate` from the Scala registry: edits here are lost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -28,11 +29,11 @@ def module(registry: Registry) -> str:
 
 def _field(setting: Setting) -> str:
     # JSON's numbers and strings are Python's, in the quotes that the formatter wants.
-    default = json.dumps(setting.default)
+    default = json.dumps(setting.default) if setting.default != () else "()"
     # Of a text in triple quotes only these two characters can be taken for something else.
     doc = setting.doc.replace("\\", r"\\").replace('"', r"\"")
-    field = f'{setting.field}: {setting.kind.annotation} = {default}\n"""{doc}"""\n'
-    return "".join(
+    field = _declared(setting.field, setting.kind.annotation, default)
+    return field + "".join(
         textwrap.fill(
             line,
             _WIDTH,
@@ -42,5 +43,14 @@ def _field(setting: Setting) -> str:
             break_on_hyphens=False,
         )
         + "\n"
-        for line in field.splitlines()
+        for line in f'"""{doc}"""'.splitlines()
     )
+
+
+def _declared(name: str, annotation: str, default: str) -> str:
+    """As the formatter breaks it, if it is too long for a line: within the brackets of the type."""
+    line = f"    {name}: {annotation} = {default}\n"
+    head, bracket, rest = annotation.partition("[")
+    if len(line) <= _WIDTH + 1 or not bracket:
+        return line
+    return f"    {name}: {head}[\n        {rest.removesuffix(']')}\n    ] = {default}\n"

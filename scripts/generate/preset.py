@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
-from bucketstate.registry import Registry
+from bucketstate.registry import Registry, Setting
 
 _HEAD = """\
 # Turns bucketstate on, with its defaults, for every query of an application:
@@ -14,8 +14,15 @@ _HEAD = """\
 """
 
 
+def _lines(setting: Setting, width: int) -> list[str]:
+    if setting.shown == (setting.key,):
+        return [f"{setting.key:{width}}{setting.default}\n"]
+    # Without a default there is nothing to set, only a place to begin.
+    return [f"# {key}  <value>\n" for key in setting.shown]
+
+
 def properties(registry: Registry) -> str:
     width = max(len(key) for key in (PROVIDER_KEY, *(s.key for s in registry.settings))) + 2
     provider = f"{PROVIDER_KEY:{width}}{PROVIDER_CLASS}\n"
-    settings = [f"# {s.doc}\n{s.key:{width}}{s.default}\n" for s in registry.settings]
+    settings = [f"# {s.doc}\n" + "".join(_lines(s, width)) for s in registry.settings]
     return "\n".join([_HEAD, provider, *settings])

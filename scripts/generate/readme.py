@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bucketstate.registry import Registry
-from scripts.generate.markdown import row
+from scripts.generate.markdown import default, row
 
 BEGIN = "<!-- Made by `make generate` from the Scala registry: edits before the end are lost. -->"
 END = "<!-- End of what `make generate` made. -->"
@@ -20,5 +20,5 @@ def with_settings(text: str, registry: Registry) -> str:
 
 
 def table(registry: Registry) -> str:
-    rows = [row(f"`{s.name}`", f"`{s.default}`", s.doc) for s in registry.settings]
+    rows = [row(f"`{s.name}`", default(s), s.doc) for s in registry.settings]
     return "".join([row("setting", "default", "meaning"), "|---|---|---|\n", *rows])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
 from bucketstate.presets import PRESETS, Preset
 from bucketstate.registry import Registry, Setting
-from scripts.generate.markdown import row
+from scripts.generate.markdown import default, row
 
 
 def page(registry: Registry) -> str:
@@ -47,9 +47,9 @@ keys: of the following, the first that is set counts. In Python, `Conf.for_query
 
 def _setting(setting: Setting) -> str:
     rows = [
-        row("key", f"`{setting.key}`"),
+        *(row("key", f"`{key}`") for key in setting.shown),
         row("in Python", f"`Conf({setting.field}=...)`"),
-        row("default", f"`{setting.default}`"),
+        row("default", default(setting)),
         row("allowed", setting.kind.allowed),
     ]
     if setting.per_query:

@@ -34,6 +34,13 @@ def test_conf_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == Conf().to_spark()
 
 
+def test_native_options_are_given_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"db.max_open_files": "99", "cf.block_size": "4K"}
+    words = [f"--rocksdb-options={name}={value}" for name, value in given.items()]
+    assert main(["conf", "--no-jar", "--format", "json", *words]) == 0
+    assert json.loads(capsys.readouterr().out) == Conf(rocksdb_options=given).to_spark()
+
+
 def test_a_bad_value_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--num-buckets", "0"]) == 1
     out, err = capsys.readouterr()

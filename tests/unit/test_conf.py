@@ -60,7 +60,8 @@ def test_spark_holds_what_is_for_one_query_too(
 def test_every_setting_and_the_provider_reach_spark_as_text(conf: Conf) -> None:
     settings = conf.to_spark()
     assert settings[PROVIDER_KEY] == PROVIDER_CLASS
-    assert set(settings) == {PROVIDER_KEY} | {s.key for s in registry().settings}
+    single = {s.key for s in registry().settings if s.shown == (s.key,)}
+    assert set(settings) == {PROVIDER_KEY} | single
     assert all(isinstance(text, str) for text in settings.values())
 
 
@@ -104,6 +105,12 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
         ("time_bucket_expire_after", timedelta(seconds=-5)),
         ("time_bucket_span", timedelta(milliseconds=1500)),
         ("time_bucket_span", "never"),
+        ("rocksdb_preset", "tape"),
+        ("rocksdb_options", "db.max_open_files=9"),
+        ("rocksdb_options", {"max_open_files": 9}),
+        ("rocksdb_options", {"db.": 9}),
+        ("rocksdb_options", {"cf.block_size": ""}),
+        ("rocksdb_options_factory", ""),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
@@ -133,6 +140,7 @@ def test_text_that_is_no_allowed_part_of_the_heap_is_refused(text: str) -> None:
         ("engines", "engine"),
         ("memory.maxByte", "memory.maxBytes"),
         ("timeBucket.expire", "timeBucket.expireAfter"),
+        ("rocksdb.presets", "rocksdb.preset"),
         # This one is for all queries only.
         ("numBuckets.query.sessions", "numBuckets"),
     ],
@@ -225,3 +233,29 @@ def test_a_key_with_a_suffix_that_names_nothing(suffix: str) -> None:
 def test_a_key_for_all_queries_is_no_setting_of_one() -> None:
     with pytest.raises(InvalidSettingError, match=r"is for all queries: give it as Conf\(time_"):
         Conf(per_query=((PREFIX + "timeBucket.span", "1h"),))
+
+
+def test_native_options_are_given_by_name_and_reach_spark_each_under_its_key() -> None:
+    conf = Conf(
+        engine="rocksdb",
+        rocksdb_preset="flash-ssd",
+        rocksdb_options={"db.max_background_jobs": 4, "cf.cache_index_and_filter_blocks": True},
+        rocksdb_options_factory="org.example.Options",
+    )
+    found = {k: v for k, v in conf.to_spark().items() if "rocksdb." in k}
+    assert found == {
+        PREFIX + "rocksdb.preset": "flash-ssd",
+        PREFIX + "rocksdb.options.cf.cache_index_and_filter_blocks": "true",
+        PREFIX + "rocksdb.options.db.max_background_jobs": "4",
+        PREFIX + "rocksdb.optionsFactory": "org.example.Options",
+    }
+    assert Conf.from_spark(conf.to_spark()) == conf
+    assert hash(Conf.from_spark(conf.to_spark())) == hash(conf)
+
+
+def test_a_native_option_in_no_group_is_refused_with_the_two() -> None:
+    expected = r"rocksdb\.options is .*'foo'.*: it must be texts .* db\.<name> or cf\.<name>"
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf.from_spark({PREFIX + "rocksdb.options.foo": "1"})
+    with pytest.raises(InvalidSettingError, match=r"rocksdb\.options\.db\.<name> or "):
+        Conf.from_spark({PREFIX + "rocksdb.options": "1"})

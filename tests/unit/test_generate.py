@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Literal, get_type_hints
 
@@ -36,6 +37,7 @@ REGISTRY = registry(
         "default": "never",
         "perQuery": True,
     },
+    {"name": "someNames", "type": "named", "groups": ["one", "two"], "default": ""},
     {"name": "aText", "type": "string", "default": "some", "doc": AWKWARD},
 )
 
@@ -50,6 +52,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_part": int | str,
         "a_word": Literal["one", "two"],
         "a_wait": timedelta | str,
+        "some_names": Mapping[str, str | int] | tuple[tuple[str, str], ...],
         "a_text": str,
     }
     assert dataclasses.asdict(names["Settings"]()) == {
@@ -59,6 +62,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
         "a_part": "auto",
         "a_word": "two",
         "a_wait": "never",
+        "some_names": (),
         "a_text": "some",
     }
 
@@ -77,7 +81,8 @@ def test_the_preset_sets_everything_to_its_default() -> None:
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     assert ["p.aSize", "64m"] in lines
     for setting in REGISTRY.settings:
-        assert f"\n\n# {setting.doc}\n{setting.key} " in text
+        start = "" if setting.shown == (setting.key,) else "# "
+        assert f"\n\n# {setting.doc}\n{start}{setting.shown[0]} " in text
 
 
 def test_a_bar_does_not_end_a_cell() -> None:

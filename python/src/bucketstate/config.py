@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Value
+from bucketstate.kinds import Named, Value
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
 from bucketstate.settings import Settings
@@ -20,7 +20,8 @@ PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 class Conf(Settings):
     """Every setting of the provider. A value that is not allowed raises when it is given.
 
-    A time may be given as a `timedelta`; it is kept as a text of seconds.
+    A time may be given as a `timedelta`; it is kept as a text of seconds. Options by name may be
+    given as a dict; they are kept as pairs in the order of their names.
     """
 
     per_query: tuple[tuple[str, Value], ...] = ()
@@ -59,24 +60,30 @@ class Conf(Settings):
 
     def to_spark(self) -> dict[str, str]:
         """The settings as Spark wants them, with the one that selects the provider."""
-        settings = {registry().by_field(f).key: v for f, v in self._everywhere().items()}
-        texts = {key: str(value) for key, value in (settings | dict(self.per_query)).items()}
+        texts: dict[str, str] = {}
+        for field, value in self._everywhere().items():
+            texts |= registry().by_field(field).to_spark(value)
+        texts |= {key: str(value) for key, value in self.per_query}
         return {PROVIDER_KEY: PROVIDER_CLASS, **texts}
 
     @classmethod
     def from_spark(cls, settings: Mapping[str, str]) -> Self:
         """The value that a session's settings hold; keys of others are ignored."""
         known = registry()
-        everywhere: dict[str, Value] = {}
+        everywhere: dict[str, Any] = {}
         per_query: dict[str, Value] = {}
         for key in (k for k in settings if k.lower().startswith(known.prefix.lower())):
             setting, scope = known.by_key(key)
+            if isinstance(setting.kind, Named):
+                name = key[len(setting.key) + 1 :]
+                everywhere.setdefault(setting.field, {})[name] = settings[key].strip()
+                continue
             value = setting.parse(settings[key])
             if scope == Scope():
                 everywhere[setting.field] = value
             else:
                 per_query[key] = value
-        return cls(**everywhere, per_query=tuple(per_query.items()))  # type: ignore[arg-type]
+        return cls(**everywhere, per_query=tuple(per_query.items()))
 
     def _everywhere(self) -> dict[str, Any]:
         """What is for all queries, by field."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-Value = int | str
+Value = int | str | tuple[tuple[str, str], ...]
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -189,6 +189,39 @@ class Text:
         return isinstance(value, str) and bool(value)
 
 
+@dataclass(frozen=True)
+class Named:
+    """Any number of texts by names such as `db.max_open_files`, each behind the key of the setting.
+
+    They are kept as pairs in the order of their names, so that settings stay values.
+    """
+
+    groups: tuple[str, ...]
+
+    @property
+    def annotation(self) -> str:
+        return "Mapping[str, str | int] | tuple[tuple[str, str], ...]"
+
+    @property
+    def allowed(self) -> str:
+        names = " or ".join(f"{group}.<name>" for group in self.groups)
+        return f"texts that are not empty by their names, {names}"
+
+    def parse(self, text: str) -> Value:
+        # Only the default comes as one text: the others have keys of their own.
+        return text or ()
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, tuple) and all(map(self._allows_pair, value))
+
+    def _allows_pair(self, pair: object) -> bool:
+        match pair:
+            case (str(name), str(text)):
+                group, _, rest = name.partition(".")
+                return group in self.groups and bool(rest) and bool(text.strip())
+        return False
+
+
 def kind_of(raw: Mapping[str, Any]) -> Kind:
     """The kind of a setting as `settings.json` has it. ValueError if there is no such kind."""
     match raw["type"]:
@@ -206,6 +239,8 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
             return OneOf(tuple(raw["values"]))
         case "string":
             return Text()
+        case "named":
+            return Named(tuple(raw["groups"]))
         case other:
             raise ValueError(
                 f"settings.json: {raw['name']} has the type {other}, which bucketstate.kinds does "
@@ -214,12 +249,22 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
 
 
 def plain(value: object) -> object:
-    """A value of Python's own as settings hold it: a `timedelta` as so many seconds."""
+    """A value of Python's own as settings hold it.
+
+    A `timedelta` is so many seconds; a mapping is pairs of texts in the order of their names.
+    """
+    if isinstance(value, Mapping):
+        return tuple(sorted((str(name), _text(each)) for name, each in value.items()))
     if not isinstance(value, timedelta):
         return value
     seconds, rest = divmod(value, timedelta(seconds=1))
     # Less than a second has no text that a setting takes.
     return value if rest else f"{seconds}s"
+
+
+def _text(value: object) -> str:
+    """As native code writes it, which says true where Python says True."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _between(low: int, value: object, high: int) -> bool:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Kind, Value, kind_of, plain
+from bucketstate.kinds import Kind, Named, Value, kind_of, plain
 from bucketstate.scopes import Scope
 
 
@@ -37,6 +37,19 @@ class Setting:
     def field(self) -> str:
         """The name in Python: `snapshot.maxBytes` is `snapshot_max_bytes`."""
         return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name.replace(".", "_")).lower()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The keys that can be set: this one, or the forms of those below it."""
+        if isinstance(self.kind, Named):
+            return tuple(f"{self.key}.{group}.<name>" for group in self.kind.groups)
+        return (self.key,)
+
+    def to_spark(self, value: Value) -> dict[str, str]:
+        """The value as Spark wants it, each text under its key."""
+        if isinstance(value, tuple):
+            return {f"{self.key}.{name}": text for name, text in value}
+        return {self.key: str(value)}
 
     def parse(self, text: str) -> Value:
         """The value that a configuration file or a Spark session holds as text.
@@ -81,19 +94,24 @@ class Registry:
         return next(s for s in self.settings if s.field == field)
 
     def by_key(self, key: str) -> tuple[Setting, Scope]:
-        """The setting of a full key, and whom it is for.
+        """The setting of a full key, and whom it is for. Of a key below a setting of many names,
+        that setting.
 
         An unknown key is an error that names the nearest.
         """
         for setting in self.settings:
-            if setting.key == key or (setting.per_query and key.startswith(setting.key + ".")):
+            below = key.startswith(setting.key + ".")
+            if isinstance(setting.kind, Named):
+                if below:
+                    return setting, Scope()
+            elif setting.key == key or (setting.per_query and below):
                 return setting, self._scope(setting, key)
-        keys = {s.name.lower(): s.key for s in self.settings}
+        keys = {s.name.lower(): " or ".join(s.shown) for s in self.settings}
         name = key[len(self.prefix) :].lower()
         near = get_close_matches(name, keys, n=1, cutoff=0.0)
         raise InvalidSettingError(
             f"{key} is not a setting of bucketstate: did you mean {keys[near[0]]}? "
-            f"Known are {', '.join(s.key for s in self.settings)}."
+            f"Known are {', '.join(key for s in self.settings for key in s.shown)}."
         )
 
     def _scope(self, setting: Setting, key: str) -> Scope:

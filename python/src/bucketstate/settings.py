@@ -1,5 +1,6 @@
 """The fields of `Conf`, made by `make generate` from the Scala registry: edits here are lost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -9,9 +10,10 @@ from typing import Literal
 class Settings:
     """Every setting of the provider, unchecked: use `bucketstate.Conf`."""
 
-    engine: Literal["heap"] = "heap"
-    """What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's
-    heap."""
+    engine: Literal["heap", "rocksdb"] = "heap"
+    """What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's heap,
+    'rocksdb' in a local RocksDB database for each store. Settings below rocksdb. are for the latter
+    alone, and may stay when this one changes."""
 
     num_buckets: int = 64
     """Key groups per store. Fixed for the life of a checkpoint: a different value on restart is an
@@ -104,3 +106,21 @@ class Settings:
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;
     or a folder on each machine, where copies of a remote checkpoint's runs stay for the next
     restart."""
+
+    rocksdb_preset: Literal[
+        "default", "spinning-disk", "spinning-disk-high-memory", "flash-ssd", "small-memory"
+    ] = "default"
+    """The native options that the databases of engine=rocksdb start from, by what they stand on:
+    'default', hard disks ('spinning-disk', or 'spinning-disk-high-memory' with larger buffers and
+    blocks), 'flash-ssd', or 'small-memory' with small buffers and indexes that may leave memory."""
+
+    rocksdb_options: Mapping[str, str | int] | tuple[tuple[str, str], ...] = ()
+    """Native options of the databases of engine=rocksdb, in the place of the preset's: by RocksDB's
+    name, such as db.max_background_jobs for a database, or cf.write_buffer_size and cf.block_size
+    for its column families and their tables, with values as RocksDB writes them. Those that the
+    engine stands on are refused."""
+
+    rocksdb_options_factory: str = "none"
+    """A class that gets the native options of engine=rocksdb last and may change them in code: an
+    io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors; 'none' for no
+    such class."""

@@ -52,9 +52,14 @@ def _run(arguments: argparse.Namespace) -> int:
 def _conf(arguments: argparse.Namespace) -> str:
     known = registry()
     preset = PRESETS[arguments.preset] if arguments.preset else None
-    given = {s.key: getattr(arguments, s.field) for s in known.settings}
     settings = preset.to_spark() if preset else {}
-    settings |= {key: text for key, text in given.items() if text is not None}
+    for setting in known.settings:
+        given = getattr(arguments, setting.field)
+        if isinstance(given, list):
+            pairs = (text.partition("=") for text in given)
+            settings |= {f"{setting.key}.{name}": value for name, _, value in pairs}
+        elif given is not None:
+            settings[setting.key] = given
     # Ours are checked; Spark's go along as they are.
     others = {k: v for k, v in settings.items() if not k.startswith(known.prefix)}
     conf = Conf.from_spark(settings)

@@ -70,12 +70,18 @@ def _conf(conf: argparse.ArgumentParser) -> None:
     conf.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
     conf.add_argument("--preset", choices=PRESETS, help="start from settings for a purpose")
     for setting in registry().settings:
-        conf.add_argument(
-            "--" + setting.field.replace("_", "-"),
-            metavar="VALUE",
+        option = "--" + setting.field.replace("_", "-")
+        if setting.shown == (setting.key,):
+            said = f"{setting.doc} (default {setting.default})"
             # argparse reads % in a help text as a placeholder.
-            help=f"{setting.doc} (default {setting.default})".replace("%", "%%"),
-        )
+            conf.add_argument(option, metavar="VALUE", help=said.replace("%", "%%"))
+        else:
+            conf.add_argument(
+                option,
+                metavar="NAME=VALUE",
+                action="append",
+                help=setting.doc.replace("%", "%%") + " Can be given again.",
+            )
 
 
 def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:

@@ -39,8 +39,8 @@ class BadInputSuite extends AnyFunSuite {
         assert(error.getMessage.contains(s"${prefix}numBuckets is '$bad'"))
         assert(error.getMessage.contains("a whole number from 1 to 32768"))
       }
-      val engine = intercept[InvalidException](harness.provider(prefix + "engine" -> "rocksdb"))
-      assert(engine.getMessage.contains("must be 'heap'"))
+      val engine = intercept[InvalidException](harness.provider(prefix + "engine" -> "disk"))
+      assert(engine.getMessage.contains("must be one of 'heap', 'rocksdb'"))
     }
   }
 

@@ -58,6 +58,16 @@ object ConfigType {
       case _         => values.map(v => s"'$v'").mkString("one of ", ", ", "")
     }
   }
+
+  /**
+   * Not one value but any number of texts by name, each under a key of its own, `<key>.<group>.<name>`; whoever
+   * uses them knows which names there are. The key itself is none, and without any the setting is empty.
+   */
+  final case class Named(groups: Seq[String]) extends ConfigType {
+    override def name: String = "named"
+    override def describe: String =
+      s"a text that is not empty, under a key that ends in ${groups.map(g => s".$g.<name>").mkString(" or ")}"
+  }
 }
 
 /**
@@ -76,6 +86,12 @@ final case class ConfigKey(
     perQuery: Boolean = false
 ) {
   def key: String = ConfigKey.Prefix + name
+
+  /** The keys that can be set, as users are shown them: this one, or the forms of those below it. */
+  def shown: Seq[String] = kind match {
+    case ConfigType.Named(groups) => groups.map(g => s"$key.$g.<name>")
+    case _                        => Seq(key)
+  }
 }
 
 /**
@@ -83,15 +99,17 @@ final case class ConfigKey(
  * `conf/` are generated from it or checked against it.
  */
 object ConfigKey {
+  import io.bucketstate.config.{Engine => Engines}
 
   /** Spark ships only keys below `spark.sql.streaming.stateStore.` to the executors. */
   val Prefix = "spark.sql.streaming.stateStore.bucketed."
 
   val Engine: ConfigKey = ConfigKey(
     "engine",
-    ConfigType.OneOf(Seq("heap")),
-    "heap",
-    "What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's heap."
+    ConfigType.OneOf(Engines.all.map(_.name)),
+    Engines.Heap.name,
+    "What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's heap, 'rocksdb' in a local " +
+      "RocksDB database for each store. Settings below rocksdb. are for the latter alone, and may stay when this one changes."
   )
 
   val NumBuckets: ConfigKey = ConfigKey(
@@ -258,6 +276,32 @@ object ConfigKey {
       "folder on each machine, where copies of a remote checkpoint's runs stay for the next restart."
   )
 
+  val RocksDbPreset: ConfigKey = ConfigKey(
+    "rocksdb.preset",
+    ConfigType.OneOf(RocksDbConfig.Presets),
+    "default",
+    "The native options that the databases of engine=rocksdb start from, by what they stand on: 'default', hard disks " +
+      "('spinning-disk', or 'spinning-disk-high-memory' with larger buffers and blocks), 'flash-ssd', or 'small-memory' " +
+      "with small buffers and indexes that may leave memory."
+  )
+
+  val RocksDbOptions: ConfigKey = ConfigKey(
+    "rocksdb.options",
+    ConfigType.Named(Seq(RocksDbConfig.Db, RocksDbConfig.Cf)),
+    "",
+    "Native options of the databases of engine=rocksdb, in the place of the preset's: by RocksDB's name, such as " +
+      "db.max_background_jobs for a database, or cf.write_buffer_size and cf.block_size for its column families and their " +
+      "tables, with values as RocksDB writes them. Those that the engine stands on are refused."
+  )
+
+  val RocksDbOptionsFactory: ConfigKey = ConfigKey(
+    "rocksdb.optionsFactory",
+    ConfigType.Text,
+    "none",
+    "A class that gets the native options of engine=rocksdb last and may change them in code: an " +
+      "io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors; 'none' for no such class."
+  )
+
   val all: Seq[ConfigKey] = Seq(
     Engine,
     NumBuckets,
@@ -279,6 +323,9 @@ object ConfigKey {
     TimeBucketExpireAfter,
     TimeBucketColumn,
     TimeBucketSpan,
-    LocalDir
+    LocalDir,
+    RocksDbPreset,
+    RocksDbOptions,
+    RocksDbOptionsFactory
   )
 }

@@ -35,6 +35,9 @@ object GenerateSettings {
         case ConfigType.OneOf(values)       =>
           val array = node.putArray("values")
           values.foreach(v => array.add(v))
+        case ConfigType.Named(groups) =>
+          val array = node.putArray("groups")
+          groups.foreach(g => array.add(g))
       }
       node.put("default", key.default).put("doc", key.doc)
       if (key.perQuery) node.put("perQuery", true)

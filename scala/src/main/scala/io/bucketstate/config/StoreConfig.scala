@@ -2,13 +2,12 @@ package io.bucketstate.config
 
 import java.util.Locale
 
-import org.apache.commons.text.similarity.LevenshteinDistance
-
 import io.bucketstate.error.InvalidException
 
 /**
  * All settings of one store, parsed and checked once. Immutable.
  *
+ * @param engine               what holds the state
  * @param numBuckets           buckets per store
  * @param lockAcquireTimeoutMs how long a task waits for a store that another task holds
  * @param snapshotsInCommit    whether snapshots are made inside commit instead of beside the batches
@@ -27,9 +26,11 @@ import io.bucketstate.error.InvalidException
  * @param exactKeyCount        whether keys are looked up for their exact number
  * @param timeBuckets          when state expires, None for never
  * @param localDir             where working files go, None for Spark's local folders
+ * @param rocksDb              of the engine of that name; there whichever engine it is
  * @param spark                Spark's own settings, honoured as they are
  */
 final case class StoreConfig(
+    engine: Engine,
     numBuckets: Int,
     lockAcquireTimeoutMs: Long,
     snapshotsInCommit: Boolean,
@@ -48,6 +49,7 @@ final case class StoreConfig(
     exactKeyCount: Boolean,
     timeBuckets: Option[TimeBucketConfig],
     localDir: Option[String],
+    rocksDb: RocksDbConfig,
     spark: SparkHonoured
 )
 
@@ -121,9 +123,10 @@ object StoreConfig {
   ): StoreConfig = {
     rejectUnknown(all)
     val settings = scope.narrow(all)
-    word(settings, ConfigKey.Engine)
+    val engine = word(settings, ConfigKey.Engine)
     val maxVersions = whole(settings, ConfigKey.SnapshotMaxVersions).toInt
     StoreConfig(
+      engine = Engine.all.find(_.name == engine).get,
       numBuckets = whole(settings, ConfigKey.NumBuckets).toInt,
       lockAcquireTimeoutMs = whole(settings, ConfigKey.LockAcquireTimeout),
       snapshotsInCommit = word(settings, ConfigKey.SnapshotMode) == "sync",
@@ -143,21 +146,65 @@ object StoreConfig {
       exactKeyCount = word(settings, ConfigKey.ExactKeyCount) == "true",
       timeBuckets = timeBuckets(settings),
       localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
+      rocksDb = RocksDbConfig(
+        preset = word(settings, ConfigKey.RocksDbPreset),
+        dbOptions = named(settings, ConfigKey.RocksDbOptions, RocksDbConfig.Db),
+        cfOptions = named(settings, ConfigKey.RocksDbOptions, RocksDbConfig.Cf),
+        optionsFactory = Some(text(settings, ConfigKey.RocksDbOptionsFactory))
+          .filter(_ != ConfigKey.RocksDbOptionsFactory.default)
+      ),
       spark = spark
     )
   }
 
   private def rejectUnknown(settings: Map[String, String]): Unit = {
-    val known = ConfigKey.all.map(_.key)
+    val (families, single) = ConfigKey.all.partition(_.kind.isInstanceOf[ConfigType.Named])
+    val known = single.map(_.key).toSet
     settings.keys.toSeq.sorted.foreach { key =>
-      if (key.startsWith(ConfigKey.Prefix) && !known.contains(key) && !QueryScope.isScoped(key)) {
-        val distance = LevenshteinDistance.getDefaultInstance
-        val nearest = known.minBy(k => distance.apply(k, key).intValue)
+      if (
+        key.startsWith(ConfigKey.Prefix) && !known(key) && !QueryScope.isScoped(key) &&
+        !families.exists(isNamed(_, key))
+      ) {
+        val nearest = Nearest.of(key, ConfigKey.all.map(_.key))
+        val meant = ConfigKey.all.filter(_.key == nearest).flatMap(_.shown)
         throw new InvalidException(
           s"Unknown setting $key",
-          s"Did you mean $nearest? Known settings: ${known.mkString(", ")}."
+          s"Did you mean ${meant.mkString(" or ")}? " +
+            s"Known settings: ${ConfigKey.all.flatMap(_.shown).mkString(", ")}."
         )
       }
+    }
+  }
+
+  /** Whether a key is one of those below a setting. Throws where it is below it, but in none of its groups. */
+  private def isNamed(setting: ConfigKey, key: String): Boolean =
+    key.startsWith(setting.key + ".") && {
+      if (!setting.shown.exists(form => startsBeyond(key, form.stripSuffix("<name>"))))
+        throw new InvalidException(
+          s"Unknown setting $key: '${key.drop(setting.key.length + 1)}' is in no group of ${setting.name}",
+          s"Did you mean ${setting.shown.mkString(" or ")}?"
+        )
+      true
+    }
+
+  private def startsBeyond(key: String, start: String): Boolean =
+    key.length > start.length && key.startsWith(start)
+
+  /** The texts of one group, by their names. */
+  private def named(
+      settings: Map[String, String],
+      key: ConfigKey,
+      group: String
+  ): Map[String, String] = {
+    val start = s"${key.key}.$group."
+    settings.collect {
+      case (full, value) if startsBeyond(full, start) =>
+        if (value.trim.isEmpty)
+          throw new InvalidException(
+            s"$full is '$value' but must be a text that is not empty",
+            "Set it to a value, or remove it."
+          )
+        full.drop(start.length) -> value.trim
     }
   }
 

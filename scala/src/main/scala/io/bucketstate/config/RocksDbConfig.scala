@@ -1,0 +1,27 @@
+package io.bucketstate.config
+
+/**
+ * What users say about the local databases of [[Engine.RocksDb]]. The native options are as they were given: only
+ * RocksDB knows whether it takes them. Of no use to another engine.
+ *
+ * @param preset         the name of the options to start from, one of [[RocksDbConfig.Presets]]
+ * @param dbOptions      options of a database by RocksDB's names, with RocksDB's values
+ * @param cfOptions      options of a column family and its tables, likewise
+ * @param optionsFactory a class that has the last word on the options
+ */
+final case class RocksDbConfig(
+    preset: String,
+    dbOptions: Map[String, String],
+    cfOptions: Map[String, String],
+    optionsFactory: Option[String]
+)
+
+object RocksDbConfig {
+
+  val Presets: Seq[String] =
+    Seq("default", "spinning-disk", "spinning-disk-high-memory", "flash-ssd", "small-memory")
+
+  /** The two groups of [[ConfigKey.RocksDbOptions]]. */
+  private[config] val Db = "db"
+  private[config] val Cf = "cf"
+}
