@@ -41,6 +41,7 @@ class RoomsSuite extends AnyFunSuite {
       "checkpoint.run" -> records,
       "checkpoint.manifest" -> (changelog ++ run)
     ) ++ siblings.map(_ -> manifest) ++ Map(
+      "rocksdb" -> manifest,
       "store" -> (manifest ++ siblings + "memory"),
       "spark.rows" -> records,
       "spark" -> (store + "spark.rows"),
