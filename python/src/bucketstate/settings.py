@@ -124,3 +124,17 @@ class Settings:
     """A class that gets the native options of engine=rocksdb last and may change them in code: an
     io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors; 'none' for no
     such class."""
+
+    rocksdb_heap_bytes: int | str = "24m"
+    """Heap that keys which were used last may take with engine=rocksdb, of all queries in one
+    executor, if memory.maxBytes is not less. What a batch changes stays in memory until it is
+    written down, also above that."""
+
+    rocksdb_memory_share: int = 75
+    """How much of memory.maxBytes, in percent, all databases of an executor may take outside the
+    heap: for blocks of their files, and, up to half of it, for what they have not written to files
+    yet. The first query of an executor decides."""
+
+    rocksdb_max_bytes_per_second: int | str = "256m"
+    """What all databases of an executor write to local disks in a second at most. The first query
+    of an executor decides."""

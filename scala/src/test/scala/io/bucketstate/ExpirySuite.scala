@@ -14,8 +14,8 @@ import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter, TimeBucketSpan}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.table.Expiry
-import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness}
 
 /** State that ages out: how providers and files behave. What is right at each moment random histories say. */
 class ExpirySuite extends AnyFunSuite {
@@ -276,7 +276,7 @@ class ExpirySuite extends AnyFunSuite {
   ): StateStoreProvider = {
     val conf = new org.apache.spark.sql.internal.SQLConf
     conf.setConfString(s"${prefix}providerClass", ProviderClass)
-    settings.foreach { case (k, v) => conf.setConfString(k, v) }
+    (EngineUnderTest.settings ++ settings).foreach { case (k, v) => conf.setConfString(k, v) }
     StateStoreProvider.createAndInit(
       StateStoreProviderId(
         StateStoreId(s"file:$folder", 3, 0, storeName),

@@ -36,8 +36,8 @@ class GoldenPlansSuite extends AnyFunSuite {
         assert(recovered.manifest.fold(0L)(_.version) == c.expected.get("base").asLong)
         assert(recovered.table.newest == c.version)
         // Which attempt's file was replayed is not told, but its size is.
-        assert(recovered.changelogBytes.map(_._2) == c.texts("changelogs").map(c.sizeOf))
-        assert(recovered.changelogBytes.map(_._1) == c.texts("changelogs").map(versionIn))
+        assert(recovered.tail.map(_.bytes) == c.texts("changelogs").map(c.sizeOf))
+        assert(recovered.tail.map(_.attempt.version) == c.texts("changelogs").map(versionIn))
         val passed = recovered.passed.map(p => p.manifest.name -> p.reason.name)
         assert(passed == c.passed)
         assert(recovered.repaired == passed.count(_._2 == "damaged"))

@@ -28,7 +28,7 @@ class RoomsSuite extends AnyFunSuite {
     val run = records + "checkpoint.run"
     val manifest = changelog ++ run + "checkpoint.manifest"
     val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
-    val store = manifest ++ siblings + "memory" + "store"
+    val store = manifest ++ siblings + "memory" + "rocksdb" + "store"
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
@@ -42,7 +42,7 @@ class RoomsSuite extends AnyFunSuite {
       "checkpoint.manifest" -> (changelog ++ run)
     ) ++ siblings.map(_ -> manifest) ++ Map(
       "rocksdb" -> manifest,
-      "store" -> (manifest ++ siblings + "memory"),
+      "store" -> (manifest ++ siblings + "memory" + "rocksdb"),
       "spark.rows" -> records,
       "spark" -> (store + "spark.rows"),
       "" -> Set("spark", "store", "config", SparksOwn),

@@ -302,6 +302,29 @@ object ConfigKey {
       "io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors; 'none' for no such class."
   )
 
+  val RocksDbHeapBytes: ConfigKey = ConfigKey(
+    "rocksdb.heapBytes",
+    ConfigType.Bytes(1L << 20, Long.MaxValue),
+    "24m",
+    "Heap that keys which were used last may take with engine=rocksdb, of all queries in one executor, if " +
+      "memory.maxBytes is not less. What a batch changes stays in memory until it is written down, also above that."
+  )
+
+  val RocksDbMemoryShare: ConfigKey = ConfigKey(
+    "rocksdb.memoryShare",
+    ConfigType.IntRange(1, 90),
+    "75",
+    "How much of memory.maxBytes, in percent, all databases of an executor may take outside the heap: for blocks of their " +
+      "files, and, up to half of it, for what they have not written to files yet. The first query of an executor decides."
+  )
+
+  val RocksDbMaxBytesPerSecond: ConfigKey = ConfigKey(
+    "rocksdb.maxBytesPerSecond",
+    ConfigType.Bytes(1L << 20, Long.MaxValue),
+    "256m",
+    "What all databases of an executor write to local disks in a second at most. The first query of an executor decides."
+  )
+
   val all: Seq[ConfigKey] = Seq(
     Engine,
     NumBuckets,
@@ -326,6 +349,9 @@ object ConfigKey {
     LocalDir,
     RocksDbPreset,
     RocksDbOptions,
-    RocksDbOptionsFactory
+    RocksDbOptionsFactory,
+    RocksDbHeapBytes,
+    RocksDbMemoryShare,
+    RocksDbMaxBytesPerSecond
   )
 }

@@ -112,6 +112,40 @@ object MetricKey {
       Sum,
       "stores whose number of keys is an estimate, because exactKeyCount is or was false"
     )
+  val DbLag: MetricKey =
+    MetricKey("bucketedDbLag", Sum, "versions that local databases are behind this one")
+  val DbCacheHits: MetricKey =
+    MetricKey("bucketedDbCacheHits", Sum, "blocks of databases that were read from the block cache")
+  val DbCacheMisses: MetricKey =
+    MetricKey("bucketedDbCacheMisses", Sum, "blocks of databases that were read from files")
+  val DbFlushBytes: MetricKey =
+    MetricKey("bucketedDbFlushBytes", Size, "bytes that databases wrote to files out of memory")
+  val DbCompactionBytes: MetricKey =
+    MetricKey("bucketedDbCompactionBytes", Size, "bytes that compactions of databases wrote")
+  val DbCompactionTime: MetricKey =
+    MetricKey(
+      "bucketedDbCompactionTimeMs",
+      Timing,
+      "time those compactions took, beside the batches"
+    )
+  val DbStallTime: MetricKey =
+    MetricKey(
+      "bucketedDbStallTimeMs",
+      Timing,
+      "time that writes to databases waited for flushes or compactions, beside the batches"
+    )
+  val DbFileBytes: MetricKey =
+    MetricKey("bucketedDbFileBytes", Size, "bytes of the files of local databases")
+  val DbFiles: MetricKey =
+    MetricKey("bucketedDbFiles", Sum, "files of local databases, over all levels")
+  val DbUnflushedBytes: MetricKey =
+    MetricKey("bucketedDbUnflushedBytes", Size, "bytes in write buffers of local databases")
+  val DbMemory: MetricKey =
+    MetricKey(
+      "bucketedDbMemoryBytes",
+      Size,
+      "native memory of local databases: block cache, write buffers, indexes and filters"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -162,6 +196,17 @@ object MetricKey {
     LateWrites,
     TimeBuckets,
     EstimatedCounts,
+    DbLag,
+    DbCacheHits,
+    DbCacheMisses,
+    DbFlushBytes,
+    DbCompactionBytes,
+    DbCompactionTime,
+    DbStallTime,
+    DbFileBytes,
+    DbFiles,
+    DbUnflushedBytes,
+    DbMemory,
     Repairs,
     InternalKeys,
     ForcedSnapshots

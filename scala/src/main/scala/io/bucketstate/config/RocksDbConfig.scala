@@ -25,3 +25,12 @@ object RocksDbConfig {
   private[config] val Db = "db"
   private[config] val Cf = "cf"
 }
+
+/**
+ * What the stores of [[Engine.RocksDb]] may take.
+ *
+ * @param heapBytes         heap that what was used last may take
+ * @param share             of the memory for state, in percent, that databases may take for their own
+ * @param maxBytesPerSecond that databases write to local disks
+ */
+final case class RocksDbMemory(heapBytes: Long, share: Int, maxBytesPerSecond: Long)

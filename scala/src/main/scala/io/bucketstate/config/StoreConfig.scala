@@ -27,6 +27,7 @@ import io.bucketstate.error.InvalidException
  * @param timeBuckets          when state expires, None for never
  * @param localDir             where working files go, None for Spark's local folders
  * @param rocksDb              of the engine of that name; there whichever engine it is
+ * @param rocksDbMemory        what its stores may take
  * @param spark                Spark's own settings, honoured as they are
  */
 final case class StoreConfig(
@@ -50,6 +51,7 @@ final case class StoreConfig(
     timeBuckets: Option[TimeBucketConfig],
     localDir: Option[String],
     rocksDb: RocksDbConfig,
+    rocksDbMemory: RocksDbMemory,
     spark: SparkHonoured
 )
 
@@ -152,6 +154,11 @@ object StoreConfig {
         cfOptions = named(settings, ConfigKey.RocksDbOptions, RocksDbConfig.Cf),
         optionsFactory = Some(text(settings, ConfigKey.RocksDbOptionsFactory))
           .filter(_ != ConfigKey.RocksDbOptionsFactory.default)
+      ),
+      rocksDbMemory = RocksDbMemory(
+        whole(settings, ConfigKey.RocksDbHeapBytes),
+        whole(settings, ConfigKey.RocksDbMemoryShare).toInt,
+        whole(settings, ConfigKey.RocksDbMaxBytesPerSecond)
       ),
       spark = spark
     )

@@ -50,9 +50,16 @@ final class MemoryTracker(nanos: () => Long) {
    *
    * @param limit   bytes that all stores may have
    * @param setting what the limit was made of, for messages
+   * @param changes what one version may change, where that is not held against the limit itself
    */
-  def register(user: MemoryUser, limit: Long, setting: String): Account = {
-    val account = new Account(user, Limit(limit, setting))
+  def register(
+      user: MemoryUser,
+      limit: Long,
+      setting: String,
+      changes: Option[(Long, String)] = None
+  ): Account = {
+    val most = changes.map { case (bytes, of) => Limit(bytes, of) }
+    val account = new Account(user, Limit(limit, setting), most)
     accounts.add(account)
     newLimit()
     account
@@ -63,7 +70,11 @@ final class MemoryTracker(nanos: () => Long) {
   }
 
   /** What one store has told of itself. */
-  final class Account private[MemoryTracker] (user: MemoryUser, private[memory] val own: Limit) {
+  final class Account private[MemoryTracker] (
+      user: MemoryUser,
+      private[memory] val own: Limit,
+      mostChanges: Option[Limit]
+  ) {
     private[this] val told = new AtomicLong
     @volatile private[MemoryTracker] var lastUse: Long = nanos()
     @volatile private[this] var closed = false
@@ -76,7 +87,7 @@ final class MemoryTracker(nanos: () => Long) {
 
     /** Throws when one version's changes are more than may be in memory. */
     def requireRoom(changes: Long): Unit = {
-      val allowed = lowest
+      val allowed = mostChanges.getOrElse(lowest)
       if (changes > allowed.bytes) throw tooLarge(changes, allowed)
     }
 

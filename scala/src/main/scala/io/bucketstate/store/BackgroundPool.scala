@@ -40,6 +40,9 @@ object BackgroundPool {
   /** For compactions. */
   private[bucketstate] lazy val longByNeed: NeediestFirst = new NeediestFirst(pool(LongThreads))
 
+  /** For local databases, which are written a little with each batch: nothing that takes long is in their way. */
+  private[bucketstate] lazy val databases: NeediestFirst = new NeediestFirst(pool(Threads))
+
   /** For reads that a task waits for, or will soon: they overlap where storage is slow. */
   private[bucketstate] lazy val readers: Executor = pool(Readers)
 

@@ -8,6 +8,7 @@ import io.bucketstate.table.StateTable
 
 /** Who hears of a commit, in this order. */
 private[bucketstate] final case class AfterCommit(
+    database: Option[StoreDatabase],
     snapshots: StoreSnapshots,
     warmUp: WarmUp,
     memory: StoreMemory
@@ -15,7 +16,7 @@ private[bucketstate] final case class AfterCommit(
 
 /**
  * How a store's open versions become durable or are undone, and who hears of it: the table's keeper, the
- * snapshots, the warm-up, memory. One per store, used by one writer at a time.
+ * database, the snapshots, the warm-up, memory. One per store, used by one writer at a time.
  *
  * @param takeSnapshots whether a snapshot that is due is made inside commit
  */
@@ -27,7 +28,7 @@ private[bucketstate] final class Commits(
     newId: () => UUID
 ) {
 
-  import after.{memory, snapshots, warmUp}
+  import after.{database, memory, snapshots, warmUp}
 
   /**
    * Makes the table's open version durable.
@@ -56,8 +57,13 @@ private[bucketstate] final class Commits(
       base: Option[UUID]
   ): Map[MetricKey, Long] = {
     val commitId = newId()
-    val figures = committer.commit(table, ids, commitId, base)
+    val changes = table.openChanges
+    val figures = committer.commit(changes, ids, commitId, base)
     keeper.committed(table, commitId, ids.own)
+    database.foreach { db =>
+      val attempt = Attempt(table.newest, ids.own)
+      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
+    }
     snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
     warmUp.again(table)
     memory.committed(table)
@@ -73,4 +79,13 @@ private[bucketstate] final class Commits(
   /** Makes a snapshot of the table's newest version because the writer must have it. */
   def force(table: StateTable, ids: CheckpointIds): Unit =
     snapshots.force(Attempt(table.newest, ids.own))
+}
+
+private object Commits {
+
+  /** About the heap that the changes of a version take while they are kept: files are compressed. */
+  private def heapOf(figures: Map[MetricKey, Long]): Long =
+    2 * figures(MetricKey.ChangelogBytes) + EntrySize * figures(MetricKey.ChangedKeys)
+
+  private final val EntrySize = 64L
 }

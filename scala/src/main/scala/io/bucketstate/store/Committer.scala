@@ -6,7 +6,7 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.config.MetricKey
-import io.bucketstate.table.StateTable
+import io.bucketstate.table.ChangeSet
 
 /**
  * Makes a table's open version durable: one changelog, one atomic file. One per provider, used by one
@@ -23,15 +23,15 @@ private[bucketstate] final class Committer(
   /**
    * Returns the figures of the commit. When it throws, nothing was published.
    *
-   * @param base what the table's newest version is known as
+   * @param changes of the version
+   * @param base    what the table's newest version is known as
    */
   def commit(
-      table: StateTable,
+      changes: ChangeSet,
       ids: CheckpointIds,
       commitId: UUID,
       base: Option[UUID]
   ): Map[MetricKey, Long] = {
-    val changes = table.openChanges
     val start = ticker.nanos
     val header = new ChangelogHeader(
       changes.version,

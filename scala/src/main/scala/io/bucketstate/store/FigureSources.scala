@@ -5,6 +5,7 @@ import io.bucketstate.table.{ExpiryFigures, StateTable}
 
 /** Gathers the figures of a store from those who count them. Thread-safe. */
 private[bucketstate] final class FigureSources(
+    database: Option[StoreDatabase],
     snapshots: StoreSnapshots,
     warmUp: WarmUp,
     maintenance: StoreMaintenance,
@@ -13,7 +14,7 @@ private[bucketstate] final class FigureSources(
 
   /** Of a table as it is now. */
   def current(table: StateTable): StoreFigures =
-    StoreFigures.of(table, snapshots.heapBytes, snapshot = snapshots.newestVersion)
+    StoreFigures.of(table, besides, snapshot = snapshots.newestVersion)
 
   /**
    * After a commit: what has happened since the last report, which is reported once.
@@ -23,15 +24,18 @@ private[bucketstate] final class FigureSources(
   def drain(table: StateTable, writer: Map[MetricKey, Long]): StoreFigures = {
     val expiry = table.families.iterator.map(_.expiry).foldLeft(ExpiryFigures.None)(_ + _)
     val drained =
-      writer ++ snapshots.drainFigures(table.newest) ++ memory.drainFigures(table) ++ Map(
-        MetricKey.ExpiredKeys -> expiry.expired,
-        MetricKey.LateWrites -> expiry.late,
-        MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
-        MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
-        MetricKey.WarmUpFailures -> warmUp.drainFailures(),
-        MetricKey.RetentionFailures -> maintenance.failures,
-        MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
-      )
-    StoreFigures.of(table, snapshots.heapBytes, drained, snapshots.newestVersion)
+      writer ++ database.fold(Map.empty[MetricKey, Long])(_.drainFigures(table.newest)) ++
+        snapshots.drainFigures(table.newest) ++ memory.drainFigures(table) ++ Map(
+          MetricKey.ExpiredKeys -> expiry.expired,
+          MetricKey.LateWrites -> expiry.late,
+          MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
+          MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
+          MetricKey.WarmUpFailures -> warmUp.drainFailures(),
+          MetricKey.RetentionFailures -> maintenance.failures,
+          MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
+        )
+    StoreFigures.of(table, besides, drained, snapshots.newestVersion)
   }
+
+  private def besides: Long = snapshots.heapBytes + database.fold(0L)(_.nativeBytes)
 }

@@ -14,7 +14,7 @@ import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.RetentionRules
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
-import io.bucketstate.config.StoreConfig
+import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.ConflictException
 import io.bucketstate.table.StateTable
 
@@ -68,10 +68,28 @@ private[bucketstate] final class OpenStore(
     config.spark.versionsInMemory,
     () => clock.instant.getEpochSecond
   )
+  private[this] val database = Option.when(config.engine == Engine.RocksDb) {
+    new StoreDatabase(
+      checkpoint,
+      new LocalDatabases(
+        () => workFolder,
+        config.rocksDb,
+        StoreMemory.nativeLimits(config, host),
+        newId
+      ),
+      state => keeper.advance(state.written.attempt, state.written.commitId, state),
+      recovery.damaged,
+      StoreMemory.mostUnwritten(config, host),
+      config.lockAcquireTimeoutMs,
+      ticker,
+      BackgroundPool.databases
+    )
+  }
   private[this] val snapshotter =
     new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns, config.maxMergeBytes)
   private[this] val snapshots = new StoreSnapshots(
     keeper,
+    database,
     snapshotter,
     SnapshotPlan(
       config.snapshotMaxVersions,
@@ -97,7 +115,7 @@ private[bucketstate] final class OpenStore(
     new Commits(
       keeper,
       committer,
-      AfterCommit(snapshots, warmUp, memory),
+      AfterCommit(database, snapshots, warmUp, memory),
       config.snapshotsInCommit,
       newId
     )
@@ -111,7 +129,7 @@ private[bucketstate] final class OpenStore(
     () => snapshots.inUse,
     clock
   )
-  private[this] val figures = new FigureSources(snapshots, warmUp, maintenance, memory)
+  private[this] val figures = new FigureSources(database, snapshots, warmUp, maintenance, memory)
 
   @volatile private[this] var newestBuiltOn = Attempt(0L)
 
@@ -206,6 +224,7 @@ private[bucketstate] final class OpenStore(
       warmUp.stop()
       snapshots.close(finish = config.spark.unloadOnCommit && !isLast)
       keeper.forget()
+      database.foreach(_.close())
       memory.close()
       committer.close()
       files.close()
@@ -233,6 +252,7 @@ private[bucketstate] final class OpenStore(
       case _: Opened.Reloaded => Some(ticker.millisSince(start))
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
+    database.foreach(db => loading(db.opened(opened.table, base.version)))
     newestBuiltOn = base
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
@@ -256,8 +276,10 @@ private[bucketstate] final class OpenStore(
   private def opening(open: => Opened): Opened = {
     val opened = loading(open)
     opened match {
-      case Opened.Reloaded(recovered, true) => snapshots.restored(recovered)
-      case _                                => ()
+      case Opened.Reloaded(recovered, true) =>
+        snapshots.restored(recovered)
+        database.foreach(_.restored(recovered))
+      case _ => ()
     }
     opened
   }

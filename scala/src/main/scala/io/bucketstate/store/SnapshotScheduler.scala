@@ -76,7 +76,7 @@ private[bucketstate] final class SnapshotScheduler(
       runBytes = recovered.manifest.fold(0L)(_.bytes)
       pending.clear()
       pendingBytes = 0L
-      recovered.changelogBytes.foreach { case (version, bytes) => add(version, bytes) }
+      recovered.tail.foreach(replayed => add(replayed.attempt.version, replayed.bytes))
       figures = figures.copy(repairs = figures.repairs + recovered.repaired)
     }
   }

@@ -7,7 +7,7 @@ import io.bucketstate.table.StateTable
  * The figures of one store. Immutable.
  *
  * @param keys        at the newest version, or at the open one; those of internal families left out
- * @param memoryBytes heap that the state takes and what is kept to read its files, estimated
+ * @param memoryBytes what the state takes and what is kept to read its files, native memory of a database included, estimated
  * @param values      the project's own metrics; one that is not given is 0
  * @param snapshot    version of the newest snapshot that was made, -1 if there was none
  */
@@ -23,7 +23,7 @@ private[bucketstate] object StoreFigures {
   /**
    * Of a table as it is now.
    *
-   * @param besides heap that is held for the store outside the table
+   * @param besides memory that is held for the store outside the table
    */
   def of(
       table: StateTable,

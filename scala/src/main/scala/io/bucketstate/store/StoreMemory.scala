@@ -4,8 +4,9 @@ import java.util.ArrayDeque
 import java.util.concurrent.atomic.LongAdder
 
 import io.bucketstate.checkpoint.run.{ReadLimits, RunAccess}
-import io.bucketstate.config.{MetricKey, StoreConfig}
+import io.bucketstate.config.{ConfigKey, Engine, MetricKey, StoreConfig}
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
+import io.bucketstate.rocksdb.ExecutorNative
 import io.bucketstate.table.{BucketResidence, StateTable}
 
 /**
@@ -25,7 +26,16 @@ private[bucketstate] final class StoreMemory(
   import StoreMemory._
 
   private[this] val (limit, setting) = limitOf(config, host)
-  private[this] val account = Tracker.register(this, limit, setting)
+  // A database has what is not in memory at hand: memory is for what was used last.
+  private[this] val isBeforeDatabase = config.engine == Engine.RocksDb
+  private[this] val tracker = if (isBeforeDatabase) HotTracker else Tracker
+  private[this] val account =
+    if (!isBeforeDatabase) tracker.register(this, limit, setting)
+    else {
+      val hot = math.min(config.rocksDbMemory.heapBytes, limit)
+      val of = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
+      tracker.register(this, hot, of, changes = Some(limit -> setting))
+    }
   private[this] val commits = new ArrayDeque[(Long, Long)]() // versions in use of late, and when
   private[this] val evictions = new LongAdder
   private[this] val evictedBytes = new LongAdder
@@ -35,7 +45,7 @@ private[bucketstate] final class StoreMemory(
   override def bytes: Long = keeper.memoryBytes + runs.heapBytes
 
   /** Whether so many bytes may be loaded that need not be there. */
-  def hasRoom(bytes: Long): Boolean = account.hasRoom(bytes)
+  def hasRoom(bytes: Long): Boolean = !isBeforeDatabase && account.hasRoom(bytes)
 
   def requireRoom(changes: Long): Unit = account.requireRoom(changes)
 
@@ -43,7 +53,7 @@ private[bucketstate] final class StoreMemory(
   def committed(table: StateTable): Unit = {
     remember(table.newest)
     account.committed()
-    if (account.isShort && needsFlush(table)) {
+    if (!isBeforeDatabase && account.isShort && needsFlush(table)) {
       flushes.increment()
       flush()
     }
@@ -72,7 +82,7 @@ private[bucketstate] final class StoreMemory(
     lookUpsBefore = lookUps
     val reads = runs.drain()
     Map(
-      MetricKey.MemoryLimit -> Tracker.limit / Math.max(1, Tracker.stores),
+      MetricKey.MemoryLimit -> tracker.limit / Math.max(1, tracker.stores),
       MetricKey.Evictions -> evictions.sumThenReset(),
       MetricKey.EvictedBytes -> evictedBytes.sumThenReset(),
       MetricKey.ColdBuckets -> table.families.iterator.map(_.notWhole.toLong).sum,
@@ -111,6 +121,20 @@ private[bucketstate] object StoreMemory {
   /** Of all queries of this process. */
   val Tracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
 
+  /** Of those whose state is in databases. */
+  val HotTracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
+
+  /** What the databases of all stores of this process may take, as this one sees it. */
+  def nativeLimits(config: StoreConfig, host: StoreHost): ExecutorNative.Limits =
+    ExecutorNative.Limits(
+      limitOf(config, host)._1 / 100 * config.rocksDbMemory.share,
+      config.rocksDbMemory.maxBytesPerSecond
+    )
+
+  /** Bytes of changes of a store that may wait to be written to its database. */
+  def mostUnwritten(config: StoreConfig, host: StoreHost): Long =
+    limitOf(config, host)._1 / UnwrittenShare
+
   /** What all stores of this process may take to read runs, as this one sees it. */
   def readLimits(config: StoreConfig, host: StoreHost): ReadLimits =
     ReadLimits(limitOf(config, host)._1 / 100 * config.cacheShare, config.maxOpenFiles)
@@ -121,4 +145,7 @@ private[bucketstate] object StoreMemory {
 
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4
+
+  /** The part of the limit that changes of one store may take while they wait. */
+  private final val UnwrittenShare = 4
 }

@@ -1,6 +1,7 @@
 package io.bucketstate.store
 
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.control.NonFatal
 
@@ -8,6 +9,7 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
+import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
@@ -26,10 +28,12 @@ private[bucketstate] trait ManifestWatch {
  * The snapshots of one store: of what they are made, when, and who is told of them. Thread-safe.
  *
  * @param keeper     has the state in memory, as far as it is there
+ * @param database   has the rest, where that is not left in the runs
  * @param checkpoint its runs are closed with this
  */
 private[bucketstate] final class StoreSnapshots(
     keeper: TableKeeper,
+    database: Option[StoreDatabase],
     snapshotter: Snapshotter,
     plan: SnapshotPlan,
     checkpoint: Checkpoint,
@@ -100,9 +104,18 @@ private[bucketstate] final class StoreSnapshots(
   }
 
   private def targetOf(version: Attempt, commitId: Option[UUID]): SnapshotTarget = {
-    val (memory, release) = keeper.capture(version, commitId).unzip
+    val (memory, release) =
+      keeper.capture(version, commitId).orElse(ofDatabase(version, commitId)).unzip
     SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
   }
+
+  /** As Flink's RocksDB backend makes its full snapshots: of a native one, which stops nothing. */
+  private def ofDatabase(version: Attempt, commitId: Option[UUID]) =
+    database.flatMap(_.stateAt(version, commitId)).map { state =>
+      val isReleased = new AtomicBoolean
+      val release = () => if (isReleased.compareAndSet(false, true)) state.release()
+      BucketSource.ofCold(state.written.families.map(_.descriptor.id), state) -> release
+    }
 
   /** Figures since the last call, and of now. */
   def drainFigures(version: Long): Map[MetricKey, Long] = scheduler.drainFigures(version)
@@ -125,11 +138,14 @@ private[bucketstate] final class StoreSnapshots(
   private def published(manifest: Manifest): Unit = {
     newest = manifest.version
     try {
-      keeper.advance(
-        manifest.attempt,
-        manifest.commitId,
-        new ManifestState(manifest, () => runs.readers, () => watch.damaged(manifest))
-      )
+      val isNeeded = !database.exists(_.leads)
+      if (isNeeded)
+        keeper.advance(
+          manifest.attempt,
+          manifest.commitId,
+          new ManifestState(manifest, () => runs.readers, () => watch.damaged(manifest))
+        )
+      database.foreach(_.published(manifest))
       snapshotter.newestCounted.foreach { of =>
         val keys = of.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
         keeper.counted(of.attempt, of.commitId, keys)
@@ -138,7 +154,7 @@ private[bucketstate] final class StoreSnapshots(
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
       runs.retain(manifest.fileNames ++ needed ++ inUse)
-      if (keeper.isResident) runs.shed()
+      if (keeper.isResident || !isNeeded) runs.shed()
       watch.published(manifest)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)

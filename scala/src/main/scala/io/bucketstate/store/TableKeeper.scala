@@ -116,18 +116,22 @@ private[bucketstate] final class TableKeeper(
     }
 
   /**
-   * The state at a version lies in files, too. Nothing comes of it if the table was not made of that commit.
+   * The state at a version lies outside memory, too. Nothing comes of it if the table was not made of that commit, or
+   * knows of a newer one.
    *
    * @param commitId of the version
+   * @return whether the table reads from it, now or later
    */
-  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Unit = synchronized {
+  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean = synchronized {
     val isOurs = table != null && table.isSound && version.version <= table.newest &&
       originOf(version, commitId).exists { origin =>
         origin.keys.forall { case (family, keys) =>
           cold.isEstimated(family) || cold.keyCount(family) == keys
         }
       }
-    if (isOurs && table.advance(cold)) floor = version.version
+    val isTaken = isOurs && table.advance(cold)
+    if (isTaken) floor = version.version
+    isTaken
   }
 
   /** The keys of families at a version were counted. Nothing comes of it if the table was not made of that commit. */

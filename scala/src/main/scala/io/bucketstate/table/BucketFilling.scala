@@ -14,7 +14,7 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * @param newIndex makes the bucket's index, null where there is none
  * @param times   of the version it is loaded at; null where records do not expire, or others look at that
- * @param isWhole if not, it is handed the changes alone, of a family with single values
+ * @param isWhole if not, it is handed the changes alone
  */
 private[table] final class BucketFilling(
     number: Int,
@@ -28,7 +28,7 @@ private[table] final class BucketFilling(
 
   private[this] val key = new RecordBuffer(assigner)
   private[this] var keyCount = 0L
-  private[this] var areRemembered = false
+  private[this] var behind = Option.empty[ColdState]
   private[this] val kept = mutable.ArrayBuffer.empty[Entry]
 
   val bucket: Bucket = new Bucket(newIndex, isWhole, spec.expiry.isDefined)
@@ -41,9 +41,11 @@ private[table] final class BucketFilling(
   /**
    * What follows are changes.
    *
-   * @param areRemembered whether they are newer than a cold part
+   * @param cold what they are newer than: they are remembered because of it
    */
-  def changes(areRemembered: Boolean): Unit = this.areRemembered = areRemembered
+  def changesOf(cold: Option[ColdState]): Unit = behind = cold
+
+  private def areRemembered: Boolean = behind.isDefined
 
   override def apply(record: Array[Byte], op: Byte): Unit = {
     key.keyOf(record, 0, spec.bucketKey)
@@ -55,8 +57,9 @@ private[table] final class BucketFilling(
     val i = bucket.indexOf(key)
     if (op == RecordOp.Remove || (times != null && !times.shows(record))) remove(i, record)
     else {
-      if (i < 0) add(record)
-      else if (op == RecordOp.Merge) merge(i, record)
+      if (i < 0) {
+        if (op == RecordOp.Merge && !isWhole) appendToCold(record) else add(record)
+      } else if (op == RecordOp.Merge && Slots.exists(bucket.at(i))) merge(i, record)
       else replace(i, record)
       if (areRemembered) bucket.rememberWritten(key.hash, Loaded, Int.MinValue)
     }
@@ -66,6 +69,13 @@ private[table] final class BucketFilling(
     bucket.insert(key.hash, record, startOf(record))
     keyCount += 1
     bucket.charge(Slots.heap(record))
+  }
+
+  /** The bucket has nothing of the key yet, but what it is appended to may lie behind it. */
+  private def appendToCold(record: Array[Byte]): Unit = {
+    val there = behind.fold[Array[Byte]](null)(_.find(spec.id, key))
+    add(if (there == null) record else there)
+    if (there != null) merge(bucket.indexOf(key), record)
   }
 
   private def merge(i: Int, record: Array[Byte]): Unit = {

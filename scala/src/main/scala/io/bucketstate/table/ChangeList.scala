@@ -132,6 +132,10 @@ private object ChangeList {
       }
     }
 
+    /** What an entry stands on is given up when it settles, so it is not looked at. */
+    override def replay(sink: ChangeSink): Unit =
+      entries.foreach(entry => sink(entry.bucket, entry.op, entry.bytes))
+
     /** Whether it removes what the horizon hides from this version on anyway. */
     private def isOfExpired(entry: Entry): Boolean =
       entry.isRemoval && times.isDefined && Slots.exists(entry.older) &&

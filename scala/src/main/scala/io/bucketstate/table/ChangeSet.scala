@@ -26,6 +26,12 @@ trait FamilyChanges {
    * each. The records are the table's own, not to be written to. Allocates nothing.
    */
   def foreach(sink: ChangeSink): Unit
+
+  /**
+   * The same at any later time, when the version was committed, and by any thread. Removals of keys that were not there
+   * before may be among them.
+   */
+  def replay(sink: ChangeSink): Unit = foreach(sink)
 }
 
 /**

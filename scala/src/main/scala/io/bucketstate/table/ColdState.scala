@@ -17,6 +17,7 @@ package io.bucketstate.table
  *  7. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
  *     anything else where it will not.
  *  8. [[mayHold]] is never false for a key that `find` finds. It reads no records.
+ *  9. After [[release]] nobody asks: what is held for this version alone is let go.
  */
 trait ColdState {
 
@@ -43,4 +44,7 @@ trait ColdState {
 
   /** Hands out records of a bucket, `most` at most. */
   def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(sink: Array[Byte] => Unit): Unit
+
+  /** Nobody asks any more. Called once at most, by the table that was advanced to it. Must not wait. */
+  def release(): Unit
 }

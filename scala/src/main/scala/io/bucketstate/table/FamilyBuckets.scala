@@ -138,11 +138,13 @@ private[table] final class FamilyBuckets(
     bytes
   }
 
-  /** With one value for each key buckets need not be loaded whole. */
-  private def mustBeWhole: Boolean = spec.multiValued || loading.loader.cold.isEmpty
+  private def mustBeWhole: Boolean = loading.loader.cold.isEmpty
 
-  /** Of a family that is scanned by parts of keys, filters say nothing: each scan would have to ask all runs. */
-  private def isWorthIt: Boolean = if (newIndex != null) hasRoom else areSmall
+  /**
+   * Of a family that is scanned by parts of keys, filters say nothing: each scan would have to ask all runs. And what was
+   * appended to a key is of use only together with all that the key has.
+   */
+  private def isWorthIt: Boolean = if (newIndex != null || spec.multiValued) hasRoom else areSmall
 
   /** Where there is no room for all that is not there, it would only be loaded to leave again. */
   def hasRoom: Boolean = loading.hasRoom(bytesOf(missing.get + notWhole))
@@ -184,7 +186,7 @@ private[table] final class FamilyBuckets(
 
   private def fill(number: Int, filling: BucketFilling, whole: Boolean): Unit = {
     if (whole) loading.loader.cold.foreach(_.scan(spec.id, number, filling))
-    filling.changes(areRemembered = loading.loader.cold.isDefined)
+    filling.changesOf(loading.loader.cold)
     loading.loader.changes(spec.id, number, filling)
   }
 }

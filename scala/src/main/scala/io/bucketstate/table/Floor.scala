@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger
 private[table] final class Floor(versions: Versions, base: Long, initial: Option[ColdState]) {
   import Floor._
 
-  @volatile private[this] var current: Part = initial.fold[Part](null)(new Part(_))
+  @volatile private[this] var current: Part = initial.fold[Part](null)(new Part(_, isOurs = false))
   @volatile private[this] var isAwaiting = false // whether `awaited` holds something
   private[this] var awaited = Vector.empty[ColdState] // ascending
   private[this] var replaced = List.empty[Part] // and perhaps still read
@@ -69,8 +69,11 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
     }
     val (due, later) = awaited.span(_.version <= versions.oldest)
     due.lastOption.foreach { cold =>
-      replaced = Option(current).toList ++ replaced.filter(_.isRead)
-      current = new Part(cold)
+      val before = Option(current)
+      replaced = before.toList ++ replaced.filter(_.isHeld)
+      current = new Part(cold, isOurs = true)
+      before.foreach(_.release())
+      due.init.foreach(_.release())
       stamp = versions.relative(cold.version)
       awaited = later
       isAwaiting = later.nonEmpty
@@ -80,7 +83,9 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
 
   /** Versions above this one are undone: what is announced of them is of another history. */
   def forgetAbove(version: Long): Unit = synchronized {
-    awaited = awaited.filter(_.version <= version)
+    val (kept, undone) = awaited.partition(_.version <= version)
+    undone.foreach(_.release())
+    awaited = kept
     isAwaiting = awaited.nonEmpty
   }
 
@@ -93,39 +98,37 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
 
   /** All that are, will be, or are still being asked. */
   def parts: Seq[ColdState] = synchronized {
-    replaced = replaced.filter(_.isRead)
+    replaced = replaced.filter(_.isHeld)
     awaited ++ Option(current).map(_.cold) ++ replaced.map(_.cold)
   }
 
-  /** Holding comes before the second look: a part that is replaced in between was not seen as read. */
+  /** The current part; one that cannot be held any more was replaced since it was looked for. */
   private def held(): Part = {
     var part = current
-    part.hold()
-    while (part ne current) {
-      part.release()
-      part = current
-      part.hold()
-    }
+    while (!part.hold()) part = current
     part
   }
 }
 
 private object Floor {
 
-  /** A cold part, and how many read from it. */
-  private final class Part(val cold: ColdState) {
-    private[this] val readers = new AtomicInteger
+  /**
+   * A cold part, held by the floor while it is the current one, and by who reads from it. The last one releases it.
+   *
+   * @param isOurs if not, others read from it, too: buckets that were not loaded yet come from there
+   */
+  private final class Part(val cold: ColdState, isOurs: Boolean) {
+    private[this] val holders = new AtomicInteger(1)
 
-    def hold(): Unit = {
-      readers.incrementAndGet()
-      ()
+    /** False if it was let go. */
+    def hold(): Boolean = {
+      var now = holders.get
+      while (now > 0 && !holders.compareAndSet(now, now + 1)) now = holders.get
+      now > 0
     }
 
-    def release(): Unit = {
-      readers.decrementAndGet()
-      ()
-    }
+    def release(): Unit = if (holders.decrementAndGet() == 0 && isOurs) cold.release()
 
-    def isRead: Boolean = readers.get > 0
+    def isHeld: Boolean = holders.get > 0
   }
 }

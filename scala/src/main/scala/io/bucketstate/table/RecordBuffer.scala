@@ -87,6 +87,13 @@ final class RecordBuffer(assigner: BucketAssigner) {
   /** A copy of the key alone: a tombstone's record. */
   def toKeyRecord: Array[Byte] = JArrays.copyOfRange(space, begin, keyLimit)
 
+  /** Bytes of the key alone, without its length in front. */
+  def keyBytes: Int = keyLimit - RecordBuffer.KeyOffset
+
+  /** Copies the key alone, without its length in front. */
+  def copyKey(target: Array[Byte], at: Int): Unit =
+    System.arraycopy(space, RecordBuffer.KeyOffset, target, at, keyBytes)
+
   /** Whether `record` has the key in this buffer. */
   def sameKey(record: Array[Byte]): Boolean = sameKey(record, 0, record.length)
 

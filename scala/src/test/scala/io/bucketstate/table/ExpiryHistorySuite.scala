@@ -139,6 +139,8 @@ private object ExpiryHistorySuite {
       }
     }
 
+    override def release(): Unit = isClosed = true
+
     override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
         sink: Array[Byte] => Unit
     ): Unit = throw new IllegalStateException("what expires is not scanned by parts of keys")

@@ -58,6 +58,8 @@ final class MapCold(
           sink(record, RecordOp.Put)
         })
 
+  override def release(): Unit = isClosed = true
+
   override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
       sink: Array[Byte] => Unit
   ): Unit = if (family == 0) {

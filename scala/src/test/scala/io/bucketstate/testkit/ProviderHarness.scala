@@ -41,7 +41,9 @@ final class ProviderHarness(
   def provider(settings: (String, String)*): StateStoreProvider = {
     val conf = new SQLConf
     conf.setConfString("spark.sql.streaming.stateStore.providerClass", ProviderClass)
-    (always ++ settings).foreach { case (key, value) => conf.setConfString(key, value) }
+    (EngineUnderTest.settings ++ always ++ settings).foreach { case (key, value) =>
+      conf.setConfString(key, value)
+    }
     val hadoopConf = new Configuration(false)
     hadoop(hadoopConf)
     val made = StateStoreProvider.createAndInit(

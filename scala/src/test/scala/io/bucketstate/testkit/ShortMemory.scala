@@ -10,10 +10,11 @@ import io.bucketstate.store.StoreMemory
 object ShortMemory {
 
   def during[A](body: => A): A = {
-    val account = StoreMemory.Tracker.register(Ballast, Long.MaxValue, "a test")
-    account.tell()
+    val accounts = Seq(StoreMemory.Tracker, StoreMemory.HotTracker)
+      .map(_.register(Ballast, Long.MaxValue, "a test"))
+    accounts.foreach(_.tell())
     try body
-    finally account.close()
+    finally accounts.foreach(_.close())
   }
 
   /** During it if it is wanted. */

@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
@@ -46,24 +47,42 @@ final class StoreHarness(
   /** Called by who waits for a store. */
   @volatile var onWait: () => Unit = () => ()
 
+  private val opened = new ConcurrentLinkedQueue[OpenStore]
   private val events = new ConcurrentLinkedQueue[String]
   private val ids = new AtomicLong
 
   /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
   def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
     val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
-    val all = Map("numBuckets" -> "4", "snapshot.maxVersions" -> "1000") ++ settings
+    val all =
+      Map(
+        "numBuckets" -> "4",
+        "snapshot.maxVersions" -> "1000",
+        "engine" -> EngineUnderTest.name
+      ) ++
+        settings
     val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
     val families =
       new KnownFamilies(Changes.descriptor(0), others = false, expiry, config.exactKeyCount)
     val newId = () => new UUID(0L, ids.incrementAndGet())
-    new OpenStore(
+    val store = new OpenStore(
       files,
       families,
       config,
       ClocksAndIds(clock, Ticker.System, newId),
       this
     )
+    opened.add(store)
+    store
+  }
+
+  /** Closes the stores that tests left open. One that is still written is not waited for. */
+  def close(): Unit = {
+    onWait = () => throw new IllegalStateException("the test has ended")
+    opened.forEach { store =>
+      Try(store.closeForGood())
+      ()
+    }
   }
 
   override def name: String = "the store"
@@ -93,7 +112,11 @@ object StoreHarness {
 
   /** In memory. */
   def use[A](body: StoreHarness => A): A =
-    TempFolder.use(folder => body(new StoreHarness(new MemoryFileStore, folder)))
+    TempFolder.use { folder =>
+      val harness = new StoreHarness(new MemoryFileStore, folder)
+      try body(harness)
+      finally harness.close()
+    }
 
   /** Opens a version for writing. */
   def write(store: OpenStore, version: Long, id: Option[String] = None): WriteSession =

@@ -95,6 +95,12 @@ object Contender {
 
   val bucketed: Contender = Contender("bucketed", "io.bucketstate.BucketedStateStoreProvider")
 
+  /** The same with its second engine, to be held against `rocksdb`. */
+  val native: Contender = bucketed.copy(
+    name = "bucketed-rocksdb",
+    settings = Map("spark.sql.streaming.stateStore.bucketed.engine" -> "rocksdb")
+  )
+
   /** What a long run is like when snapshots never come: tells their cost from that of the rest. */
   val withoutSnapshots: Contender = bucketed.copy(
     name = "no-snapshots",
@@ -112,7 +118,7 @@ object Contender {
   /** The providers as people use them, and the limit. */
   val sideBySide: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
 
-  val all: Seq[Contender] = sideBySide ++ Seq(withoutSnapshots, eager)
+  val all: Seq[Contender] = sideBySide ++ Seq(native, withoutSnapshots, eager)
 
   def named(name: String): Contender = all.find(_.name == name).getOrElse {
     throw new IllegalArgumentException(

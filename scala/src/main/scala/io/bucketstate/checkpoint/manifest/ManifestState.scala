@@ -74,6 +74,9 @@ final class ManifestState(
     } finally records.close()
   }
 
+  /** Its files are closed by who retains them. */
+  override def release(): Unit = ()
+
   private def bytesOf(key: RecordBuffer): Array[Byte] = {
     val record = key.toKeyRecord
     Arrays.copyOfRange(record, Record.keyStart(record), record.length)

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.table.{FamilyState, RecordOp, RecordSink}
+import io.bucketstate.table.{ColdState, FamilyState, RecordOp, RecordSink}
 
 /**
  * Records that can be had bucket by bucket, each key at most once, in no order inside a bucket: a
@@ -25,5 +25,12 @@ object BucketSource {
 
     def read(family: Int, bucket: Int, sink: RecordSink): Unit =
       byFamily(family).recordsOf(bucket, version).foreach(sink(_, RecordOp.Put))
+  }
+
+  /** The state at a version outside the table, which nobody releases before all is read. */
+  def ofCold(all: Iterable[Int], state: ColdState): BucketSource = new BucketSource {
+    def families: Iterable[Int] = all
+
+    def read(family: Int, bucket: Int, sink: RecordSink): Unit = state.scan(family, bucket, sink)
   }
 }

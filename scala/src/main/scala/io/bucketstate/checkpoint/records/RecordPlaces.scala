@@ -4,7 +4,7 @@ import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.table.{FamilySpec, Record}
 
 /** Which bucket a record of one of these families is of. Thread-safe. */
-private[checkpoint] final class RecordPlaces(
+private[bucketstate] final class RecordPlaces(
     assigner: BucketAssigner,
     families: Iterable[FamilySpec]
 ) extends ((Int, Array[Byte]) => Int) {

@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.recovery
 
 import java.util.UUID
 
+import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.table.StateTable
 
@@ -10,7 +11,7 @@ import io.bucketstate.table.StateTable
  *
  * @param commitId       of the version, None for the empty store
  * @param manifest       what it was restored from, None for changelogs alone
- * @param changelogBytes of each version after the manifest
+ * @param tail           each version after the manifest, as it was replayed
  * @param repaired       manifests that were passed over because they were damaged
  * @param passed         manifests that were tried and passed over this time, the newest first
  * @param replaced       versions whose changelog another attempt has replaced after the next one was built
@@ -19,8 +20,15 @@ final case class Recovered(
     table: StateTable,
     commitId: Option[UUID] = None,
     manifest: Option[Manifest] = None,
-    changelogBytes: Seq[(Long, Long)] = Nil,
+    tail: Seq[ReplayedVersion] = Nil,
     repaired: Int = 0,
     passed: Seq[PassedOver] = Nil,
     replaced: Seq[Long] = Nil
 )
+
+/**
+ * A version that was restored from its changelog.
+ *
+ * @param bytes of that
+ */
+final case class ReplayedVersion(attempt: Attempt, commitId: UUID, bytes: Long)

@@ -79,7 +79,7 @@ private[checkpoint] final class VersionFiles(
       table,
       opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
-      opened.map(o => o.file.version -> o.opened.length),
+      opened.map(o => ReplayedVersion(o.file, o.opened.header.commitId, o.opened.length)),
       replaced = replaced
     )
   }

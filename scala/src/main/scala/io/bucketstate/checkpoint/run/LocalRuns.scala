@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.io.{FileInputStream, OutputStream}
 import java.nio.file.attribute.FileTime
-import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.nio.file.{FileSystemException, Files, NoSuchFileException, Path, StandardCopyOption}
 import java.time.{Clock, Duration}
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
@@ -110,6 +110,21 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
       if (isIntact(copy, file)) touch(copy) else fetch(file, copy)
       verified.add(file.name)
       copy
+  }
+
+  /** Gives a file that was verified whole a second name on this machine, which is on its own: a link, or else a copy. */
+  private[run] def link(file: RunFile, target: Path): Unit = {
+    verify(file)
+    using(file) { path =>
+      WorkFolder.writing(target) {
+        try Files.createLink(target, path)
+        catch {
+          case _: UnsupportedOperationException | _: FileSystemException =>
+            Files.copy(path, target, StandardCopyOption.REPLACE_EXISTING)
+        }
+        ()
+      }
+    }
   }
 
   /**

@@ -1,12 +1,9 @@
 package io.bucketstate.checkpoint.run
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.time.Clock
-import java.util.Comparator
 
-import scala.util.Using
-
-import io.bucketstate.checkpoint.io.{FileStore, StorageErrors}
+import io.bucketstate.checkpoint.io.FileStore
 
 /**
  * All that a store needs to read and write runs, made when it is first used: a store that neither
@@ -30,6 +27,9 @@ final class RunAccess(
   def readers: RunReaders = parts.readers
 
   def writer: RunWriter = parts.writer
+
+  /** Gives a file that was verified whole a second name on this machine, for who takes it over. */
+  def link(file: RunFile, target: Path): Unit = parts.local.link(file, target)
 
   /** Gives up the files that are not among these, and their local copies. */
   def retain(names: Set[String]): Unit =
@@ -68,21 +68,6 @@ final class RunAccess(
 
     def close(): Unit =
       try readers.close()
-      finally if (folder.temporary) RunAccess.deleteAll(folder.path)
+      finally if (folder.temporary) WorkFolder.deleteAll(folder.path)
   }
-}
-
-private object RunAccess {
-
-  private def deleteAll(folder: Path): Unit =
-    StorageErrors.changing(folder.toString, "could not be deleted") {
-      if (Files.exists(folder)) {
-        Using.resource(Files.walk(folder)) { all =>
-          all.sorted(Comparator.reverseOrder[Path]()).forEach { path =>
-            Files.deleteIfExists(path)
-            ()
-          }
-        }
-      }
-    }
 }

@@ -20,7 +20,7 @@ import io.bucketstate.table.{Record, RecordOp}
  * ingests the file alone. Table format 6 makes each block's checksum depend on where the block lies, and
  * covers the footer too.
  */
-private[checkpoint] object RunFormat {
+private[bucketstate] object RunFormat {
   val Version = 1
   val PrefixLength = 4
   val TableFormat = 6

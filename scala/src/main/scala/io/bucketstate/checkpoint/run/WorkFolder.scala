@@ -1,7 +1,10 @@
 package io.bucketstate.checkpoint.run
 
 import java.io.{FileOutputStream, OutputStream}
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
+import java.util.Comparator
+
+import scala.util.Using
 
 import io.bucketstate.checkpoint.io.StorageErrors
 
@@ -23,4 +26,17 @@ object WorkFolder {
   /** Runs `body`, which writes there; what the disk refuses is an `UnavailableException` that says what to do. */
   private[checkpoint] def writing[A](file: Path)(body: => A): A =
     StorageErrors.working(file.toString, "could not be written")(body)
+
+  /** With all that is in it; does nothing if it is not there. */
+  private[bucketstate] def deleteAll(folder: Path): Unit =
+    StorageErrors.changing(folder.toString, "could not be deleted") {
+      if (Files.exists(folder)) {
+        Using.resource(Files.walk(folder)) { all =>
+          all.sorted(Comparator.reverseOrder[Path]()).forEach { path =>
+            Files.deleteIfExists(path)
+            ()
+          }
+        }
+      }
+    }
 }

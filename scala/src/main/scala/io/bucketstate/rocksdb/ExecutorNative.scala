@@ -1,0 +1,75 @@
+package io.bucketstate.rocksdb
+
+import org.rocksdb.{Cache, LRUCache, RateLimiter, RocksDB, WriteBufferManager}
+
+/**
+ * What all databases of this process share: made for the first store that needs it, and closed with the last. So one
+ * budget holds for all, however many stores there are: the idea of Flink's managed memory, and of Spark's bounded memory
+ * for its own RocksDB provider. Thread-safe.
+ */
+object ExecutorNative {
+
+  /**
+   * What a store asks for. The first one decides: what is shared cannot be made smaller or larger.
+   *
+   * @param bytes          outside the heap, for all databases
+   * @param bytesPerSecond that they write to local disks
+   */
+  final case class Limits(bytes: Long, bytesPerSecond: Long)
+
+  private[this] var shared: Objects = _
+  private[this] var users = 0
+
+  /** Native memory that all databases take for blocks and for what they have not written to files, in bytes. */
+  def usedBytes: Long = synchronized(if (shared == null) 0L else shared.cache.getUsage)
+
+  def stores: Int = synchronized(users)
+
+  /** For one store, which gives it back when its databases are closed. */
+  def join(limits: Limits): Lease = synchronized {
+    if (shared == null) shared = new Objects(limits)
+    users += 1
+    new Lease(shared)
+  }
+
+  private def leave(): Unit = synchronized {
+    users -= 1
+    if (users == 0) {
+      shared.close()
+      shared = null
+    }
+  }
+
+  /** The part of one store. */
+  final class Lease private[ExecutorNative] (of: Objects) extends SharedNative with AutoCloseable {
+    private[this] var closed = false
+
+    override def cache: Cache = of.cache
+    override def writeBuffers: WriteBufferManager = of.writeBuffers
+    override def rateLimiter: RateLimiter = of.rateLimiter
+
+    override def close(): Unit = {
+      val isFirst = synchronized {
+        val first = !closed
+        closed = true
+        first
+      }
+      if (isFirst) leave()
+    }
+  }
+
+  private[rocksdb] final class Objects(limits: Limits) {
+    RocksDB.loadLibrary()
+
+    val cache: Cache = new LRUCache(limits.bytes)
+    // Counted in the cache, so that one number bounds both.
+    val writeBuffers: WriteBufferManager = new WriteBufferManager(limits.bytes / 2, cache)
+    val rateLimiter: RateLimiter = new RateLimiter(limits.bytesPerSecond)
+
+    def close(): Unit = {
+      rateLimiter.close()
+      writeBuffers.close()
+      cache.close()
+    }
+  }
+}

@@ -1,0 +1,136 @@
+package io.bucketstate.rocksdb
+
+import org.rocksdb.{ColumnFamilyHandle, ReadOptions, RocksIterator, Snapshot}
+
+import io.bucketstate.checkpoint.records.ExpiredRecords
+import io.bucketstate.checkpoint.run.RunFormat
+import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
+
+/** How states read their database. Thread-safe; throws `UnavailableException` once that is closed. */
+private[rocksdb] trait NativeReads {
+
+  /** Looks up the key in `scratch`, whose value is put there; tells the length of the value, less than 0 if there is none. */
+  def get(handle: ColumnFamilyHandle, at: ReadOptions, scratch: Scratch, keyLength: Int): Int
+
+  /** False only if the key in `scratch` is not there. */
+  def mayHold(
+      handle: ColumnFamilyHandle,
+      at: ReadOptions,
+      scratch: Scratch,
+      keyLength: Int
+  ): Boolean
+
+  /** Reads the entries of a snapshot from a key on and before another one. */
+  def iterate(
+      handle: ColumnFamilyHandle,
+      snapshot: Snapshot,
+      from: Array[Byte],
+      until: Array[Byte]
+  )(read: RocksIterator => Unit): Unit
+
+  /** A state is not read any more. */
+  def release(state: NativeState): Unit
+}
+
+/**
+ * The state at a version as a database has it: reads a native snapshot, so that what is written meanwhile changes no
+ * answer.
+ *
+ * @param byNumber the native column families that it reads, null for numbers of no family
+ * @param bytes    of live data in the database, about
+ */
+final class NativeState private[rocksdb] (
+    val written: WrittenVersion,
+    database: NativeReads,
+    private[rocksdb] val snapshot: Snapshot,
+    byNumber: Array[ColumnFamilyHandle],
+    bytes: Long
+) extends ColdState {
+  private[this] val at = new ReadOptions().setSnapshot(snapshot)
+  private[this] val expired = new ExpiredRecords(written.times)
+  private[this] val counts = written.families.iterator.map(f => f.descriptor.id -> f).toMap
+
+  override def version: Long = written.version
+
+  override def keyCount(family: Int): Long = counts.get(family).fold(0L)(_.keyCount)
+
+  override def isEstimated(family: Int): Boolean = counts.get(family).exists(_.isEstimated)
+
+  override def wholeBytes: Long = bytes * NativeState.Expansion
+
+  override def find(family: Int, key: RecordBuffer): Array[Byte] = {
+    val handle = handleOf(family)
+    if (handle == null) null
+    else {
+      val scratch = Scratch.ofThread
+      val keyLength = scratch.putKey(family, key)
+      val length = database.get(handle, at, scratch, keyLength)
+      val record = if (length < 0) null else scratch.record(keyLength, length)
+      if (record != null && expired.holds(family, record)) null else record
+    }
+  }
+
+  override def mayHold(family: Int, key: RecordBuffer): Boolean = {
+    val handle = handleOf(family)
+    handle != null && {
+      val scratch = Scratch.ofThread
+      database.mayHold(handle, at, scratch, scratch.putKey(family, key))
+    }
+  }
+
+  override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
+    val prefix = RunFormat.prefix(family, bucket)
+    iterate(family, RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1)) { record =>
+      sink(record, RecordOp.Put)
+      true
+    }
+  }
+
+  override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
+      sink: Array[Byte] => Unit
+  ): Unit = if (most > 0 && !keys.isEmpty) {
+    def bound(key: Array[Byte], otherwise: => Array[Byte]) =
+      if (key == null) otherwise else RunFormat.keyOf(family, bucket, key)
+    val prefix = RunFormat.prefix(family, bucket)
+    val from = bound(keys.from, RunFormat.seekKey(prefix))
+    val until = bound(keys.until, RunFormat.seekKey(prefix + 1))
+    var left = most
+    iterate(family, from, until) { record =>
+      sink(record)
+      left -= 1
+      left > 0
+    }
+  }
+
+  override def release(): Unit = database.release(this)
+
+  private[rocksdb] def handles: Seq[ColumnFamilyHandle] = byNumber.toSeq.filter(_ != null)
+
+  /** Lets go of what it holds, all but the snapshot. */
+  private[rocksdb] def dispose(): Unit = at.close()
+
+  private def handleOf(family: Int): ColumnFamilyHandle =
+    if (family >= 0 && family < byNumber.length) byNumber(family) else null
+
+  /** Calls with the records of some keys, in order, as long as more are wanted. */
+  private def iterate(family: Int, from: Array[Byte], until: Array[Byte])(
+      wantsMore: Array[Byte] => Boolean
+  ): Unit = {
+    val handle = handleOf(family)
+    if (handle != null) database.iterate(handle, snapshot, from, until) { entries =>
+      while (entries.isValid && isWanted(family, entries, wantsMore)) entries.next()
+    }
+  }
+
+  private def isWanted(family: Int, entries: RocksIterator, wantsMore: Array[Byte] => Boolean) = {
+    val (key, value) = (entries.key(), entries.value())
+    val record = StoredValues.record(key, key.length, value, value.length)
+    record == null || expired.holds(family, record) || wantsMore(record)
+  }
+}
+
+private object NativeState {
+
+  /** What a byte of a database takes on the heap: files are compressed, and have no headers and no empty slots. */
+  private final val Expansion = 2L
+}

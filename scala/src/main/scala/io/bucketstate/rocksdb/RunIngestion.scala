@@ -1,0 +1,84 @@
+package io.bucketstate.rocksdb
+
+import java.io.IOException
+import java.nio.file.{Files, Path}
+
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunAccess, RunFile, RunFormat}
+import io.bucketstate.error.UnavailableException
+import io.bucketstate.table.FamilyDescriptor
+
+/**
+ * Makes an empty database hold what a manifest's runs hold: their files become files of the database, under a second name
+ * and not rewritten, the oldest first, so that each entry hides the older ones of its key.
+ *
+ * Only what newer runs append to a key is no entry that could hide another one: of families with several values they are
+ * read, and written as changes.
+ *
+ * @param isMultiValued whether values can be appended to what a key of a family has
+ */
+final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boolean) {
+
+  /**
+   * @param isWanted asked now and then; what was begun is of no use once it says no
+   * @return what the database holds then
+   */
+  def into(database: StateDatabase, manifest: Manifest, isWanted: () => Boolean): WrittenVersion = {
+    val families = manifest.families.map(_.descriptor)
+    database.hold(families)
+    manifest.runs.reverse.zipWithIndex.foreach { case (run, age) =>
+      families.foreach { family =>
+        if (isWanted()) {
+          if (age > 0 && isMultiValued(family)) replay(run, family.id, database)
+          else take(run, family.id, database)
+        }
+      }
+    }
+    WrittenVersion(
+      manifest.attempt,
+      manifest.commitId,
+      manifest.families.map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times, f.isEstimated))
+    )
+  }
+
+  private def take(run: Run, family: Int, database: StateDatabase): Unit = {
+    val (mixed, own) = run.files.filter(has(family)).partition(_.buckets.exists(_.family != family))
+    Seq(mixed -> true, own -> false).filter(_._1.nonEmpty).foreach { case (files, isMixed) =>
+      val folder = database.folder.resolve("ingest")
+      val links = files.zipWithIndex.map { case (file, n) => link(file, folder, s"$n.sst") }
+      database.ingest(family, links, isMixed)
+    }
+  }
+
+  private def link(file: RunFile, folder: Path, name: String): Path = {
+    val target = folder.resolve(name)
+    try {
+      Files.createDirectories(folder)
+      Files.deleteIfExists(target)
+    } catch {
+      case e: IOException =>
+        throw new UnavailableException(
+          folder.toString,
+          s"could not be written: $e",
+          NativeErrors.Remedy,
+          e
+        )
+    }
+    runs.link(file, target)
+    target
+  }
+
+  private def replay(run: Run, family: Int, database: StateDatabase): Unit = {
+    val span = BucketSpan(family, 0, RunFormat.MaxBucket)
+    val records = runs.readers.scan(Seq(run), span, dropRemovals = false)
+    try
+      database.change { changes =>
+        while (records.advance())
+          changes.replay(family, records.bucket, records.op, records.record)
+      }
+    finally records.close()
+  }
+
+  private def has(family: Int)(file: RunFile): Boolean = file.buckets.exists(_.family == family)
+}

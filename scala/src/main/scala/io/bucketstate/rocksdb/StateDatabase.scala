@@ -1,0 +1,326 @@
+package io.bucketstate.rocksdb
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.concurrent.locks.StampedLock
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import org.rocksdb.{
+  ColumnFamilyDescriptor,
+  ColumnFamilyHandle,
+  HistogramType,
+  IngestExternalFileOptions,
+  ReadOptions,
+  RocksDB,
+  RocksDBException,
+  RocksIterator,
+  Slice,
+  Snapshot,
+  Statistics,
+  StatsLevel,
+  TickerType,
+  WriteOptions
+}
+
+import io.bucketstate.checkpoint.run.RunFormat
+import io.bucketstate.error.UnavailableException
+import io.bucketstate.table.FamilyDescriptor
+
+/**
+ * One RocksDB database on a local disk: the state of one store at one version, a native column family for each of its
+ * column families. It is a cache of the checkpoint, and writes no log of its own: whatever goes wrong, another one is made
+ * of the checkpoint.
+ *
+ * Flink's RocksDB backend keeps a database for each operator in the same way (FLINK-3718).
+ *
+ * Threads: `change`, `ingest`, `hold`, `flush` belong to one at a time; any number may read the states that [[capture]] gives.
+ * After `close` they fail; it waits for those that are reading.
+ *
+ * @param db      closed with this
+ * @param options of this database, closed with it
+ */
+final class StateDatabase private (
+    val folder: Path,
+    db: RocksDB,
+    main: ColumnFamilyHandle,
+    options: NativeOptions,
+    statistics: Statistics
+) extends AutoCloseable {
+  import StateDatabase._
+
+  private[this] val gate = new StampedLock
+  @volatile private[this] var isOpen = true
+  private[this] val unlogged = new WriteOptions().setDisableWAL(true)
+  private[this] var families = Map.empty[Int, ColumnFamilyHandle] // by number
+  private[this] var dropped = List.empty[ColumnFamilyHandle] // that somebody may still read
+  private[this] val states = mutable.HashSet.empty[NativeState]
+
+  private[this] val reads = new NativeReads {
+
+    override def release(state: NativeState): Unit = {
+      val stamp = gate.readLock()
+      try if (isOpen && states.synchronized(states.remove(state))) dispose(state)
+      finally gate.unlockRead(stamp)
+    }
+
+    override def get(
+        handle: ColumnFamilyHandle,
+        at: ReadOptions,
+        scratch: Scratch,
+        keyLength: Int
+    ): Int = {
+      val stamp = gate.readLock()
+      try {
+        requireOpen()
+        var room = scratch.value
+        var length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
+        if (length > room.length) {
+          scratch.growValue(length)
+          room = scratch.value
+          length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
+        }
+        length
+      } catch {
+        case e: RocksDBException => throw NativeErrors.failed(folder, "could not be read", e)
+      } finally gate.unlockRead(stamp)
+    }
+
+    override def mayHold(
+        handle: ColumnFamilyHandle,
+        at: ReadOptions,
+        scratch: Scratch,
+        keyLength: Int
+    ): Boolean = {
+      val stamp = gate.readLock()
+      try {
+        requireOpen()
+        db.keyMayExist(handle, at, scratch.key, 0, keyLength, null)
+      } finally gate.unlockRead(stamp)
+    }
+
+    override def iterate(
+        handle: ColumnFamilyHandle,
+        snapshot: Snapshot,
+        from: Array[Byte],
+        until: Array[Byte]
+    )(read: RocksIterator => Unit): Unit = {
+      val stamp = gate.readLock()
+      try {
+        requireOpen()
+        val bound = new Slice(until)
+        val at = new ReadOptions()
+          .setSnapshot(snapshot)
+          .setIterateUpperBound(bound)
+          .setTotalOrderSeek(true)
+          .setPinData(true)
+        val iterator = db.newIterator(handle, at)
+        try {
+          iterator.seek(from)
+          read(iterator)
+          iterator.status()
+        } finally {
+          iterator.close()
+          at.close()
+          bound.close()
+        }
+      } catch {
+        case e: RocksDBException => throw NativeErrors.failed(folder, "could not be read", e)
+      } finally gate.unlockRead(stamp)
+    }
+  }
+
+  /** Has just these families from now on: makes those that are new, and drops those that are gone, with all their keys. */
+  def hold(wanted: Seq[FamilyDescriptor]): Unit = changing("could not be changed") {
+    // A number is never given again, and an encoding may take another's place.
+    val known = wanted.iterator.map(_.id).toSet
+    families.keysIterator.filterNot(known).toList.foreach { id =>
+      db.dropColumnFamily(families(id))
+      dropped ::= families(id)
+      families -= id
+    }
+    closeUnread()
+    wanted.filterNot(d => families.contains(d.id)).foreach { d =>
+      val name = s"${d.id} ${d.name}".getBytes(UTF_8)
+      families += d.id -> db.createColumnFamily(
+        new ColumnFamilyDescriptor(name, options.family(d.name))
+      )
+    }
+  }
+
+  /** Writes changes to families that it holds, in parts: a reader sees none of them before the next [[capture]]. */
+  def change(write: StateChanges => Unit): Unit = changing("could not be written") {
+    val changes = new StateChanges(
+      familyOf,
+      (handle, key) => NativeErrors.translate(folder, "could not be read")(db.get(handle, key)),
+      batch => NativeErrors.translate(folder, "could not be written")(db.write(unlogged, batch))
+    )
+    try {
+      write(changes)
+      changes.flush()
+    } finally changes.close()
+  }
+
+  /**
+   * Takes over files as a run has them, newer than all that is there: their entries hide older ones. They vanish from
+   * where they are.
+   *
+   * @param family of whose keys there are any in the files; of others they are hidden
+   * @param files  no key is in two of them
+   * @param mixed  whether they have keys of other families, too
+   */
+  def ingest(family: Int, files: Seq[Path], mixed: Boolean): Unit =
+    changing("could not take over the files of a snapshot") {
+      val handle = familyOf(family)
+      val how = new IngestExternalFileOptions()
+        .setMoveFiles(true)
+        .setSnapshotConsistency(true)
+        .setAllowGlobalSeqNo(true)
+        .setWriteGlobalSeqno(false) // the file may be the checkpoint's own, under a second name
+      try {
+        db.ingestExternalFile(handle, files.map(_.toString).asJava, how)
+        if (mixed) {
+          val (first, behind) = (RunFormat.seekKey(RunFormat.prefix(family, 0)), behindOf(family))
+          db.deleteRange(handle, unlogged, Array.emptyByteArray, first)
+          db.deleteRange(handle, unlogged, behind, Last)
+        }
+      } finally how.close()
+    }
+
+  /** What it holds now, which must be this version. */
+  def capture(version: WrittenVersion): NativeState = changing("could not be read") {
+    val snapshot = db.getSnapshot
+    val byNumber = new Array[ColumnFamilyHandle](families.keysIterator.maxOption.fold(0)(_ + 1))
+    families.foreachEntry((id, handle) => byNumber(id) = handle)
+    val bytes = families.valuesIterator.map(db.getLongProperty(_, LiveBytes)).sum
+    val state = new NativeState(version, reads, snapshot, byNumber, bytes)
+    states.synchronized(states += state)
+    state
+  }
+
+  /** Asks RocksDB for its figures, which takes it longer than a look-up. */
+  def figures(): NativeFigures = changing("could not be asked for figures") {
+    def count(of: TickerType) = statistics.getTickerCount(of)
+    def bytes(of: String) = db.getAggregatedLongProperty(of)
+    NativeFigures(
+      count(TickerType.BLOCK_CACHE_HIT),
+      count(TickerType.BLOCK_CACHE_MISS),
+      count(TickerType.FLUSH_WRITE_BYTES),
+      count(TickerType.COMPACT_WRITE_BYTES),
+      statistics.getHistogramData(HistogramType.COMPACTION_TIME).getSum / 1000,
+      count(TickerType.STALL_MICROS) / 1000,
+      bytes("rocksdb.live-sst-files-size"),
+      families.valuesIterator.map(files).sum,
+      bytes("rocksdb.cur-size-all-mem-tables"),
+      bytes("rocksdb.estimate-table-readers-mem")
+    )
+  }
+
+  private def files(family: ColumnFamilyHandle): Long =
+    Levels.map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong).sum
+
+  def close(): Unit = {
+    val stamp = gate.writeLock()
+    try
+      if (isOpen) {
+        isOpen = false
+        states.synchronized {
+          states.foreach(dispose)
+          states.clear()
+        }
+        (families.values ++ dropped).foreach(_.close())
+        main.close()
+        unlogged.close()
+        db.close()
+        options.close()
+        statistics.close()
+      }
+    finally gate.unlockWrite(stamp)
+  }
+
+  private def dispose(state: NativeState): Unit = {
+    state.dispose()
+    db.releaseSnapshot(state.snapshot)
+    state.snapshot.close()
+  }
+
+  private def requireOpen(): Unit = if (!isOpen) throw NativeErrors.closed(folder)
+
+  private def familyOf(id: Int): ColumnFamilyHandle = families.getOrElse(
+    id,
+    throw new IllegalStateException(s"$folder holds no column family $id")
+  )
+
+  /** What was dropped takes no space from when nobody reads it. */
+  private def closeUnread(): Unit = {
+    val read = states.synchronized(states.flatMap(_.handles).toSet)
+    val (kept, unread) = dropped.partition(read)
+    unread.foreach(_.close())
+    dropped = kept
+  }
+
+  private def changing[A](problem: String)(body: => A): A = {
+    val stamp = gate.readLock()
+    try {
+      requireOpen()
+      NativeErrors.translate(folder, problem)(body)
+    } finally gate.unlockRead(stamp)
+  }
+}
+
+object StateDatabase {
+
+  /** As many as there are unless somebody says otherwise; of others nothing is asked. */
+  private val Levels = 0 to 6
+
+  private val LiveBytes = "rocksdb.estimate-live-data-size"
+
+  /** Behind all keys there can be. */
+  private val Last = Array.fill[Byte](8)(-1)
+
+  /** What lies behind all keys of a family. */
+  private def behindOf(family: Int): Array[Byte] =
+    if (family == RunFormat.MaxFamily) Last
+    else RunFormat.seekKey(RunFormat.prefix(family + 1, 0))
+
+  /**
+   * An empty database in a folder that is not there yet. Throws `UnavailableException` when that cannot be.
+   *
+   * @param options closed with it, also when this throws
+   */
+  def create(folder: Path, options: NativeOptions): StateDatabase = {
+    val statistics = new Statistics
+    try {
+      makeFolder(folder)
+      statistics.setStatsLevel(StatsLevel.EXCEPT_DETAILED_TIMERS)
+      val handles = new java.util.ArrayList[ColumnFamilyHandle]()
+      val db = NativeErrors.translate(folder, "could not be opened") {
+        val main =
+          new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, options.family("default"))
+        val all = options.db.setStatistics(statistics)
+        RocksDB.open(all, folder.toString, java.util.List.of(main), handles)
+      }
+      new StateDatabase(folder, db, handles.get(0), options, statistics)
+    } catch {
+      case failure: Throwable =>
+        options.close()
+        statistics.close()
+        throw failure
+    }
+  }
+
+  private def makeFolder(folder: Path): Unit =
+    try {
+      Files.createDirectories(folder)
+      ()
+    } catch {
+      case e: java.io.IOException =>
+        throw new UnavailableException(
+          folder.toString,
+          s"the folder of the local RocksDB database could not be made: $e",
+          NativeErrors.Remedy,
+          e
+        )
+    }
+}

@@ -1,0 +1,374 @@
+package io.bucketstate.store
+
+import java.lang.ref.WeakReference
+import java.util.UUID
+
+import scala.collection.mutable
+import scala.util.control.NonFatal
+
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.config.{ConfigKey, MetricKey}
+import io.bucketstate.error.{
+  ConflictException,
+  CorruptException,
+  MissingException,
+  UnavailableException
+}
+import io.bucketstate.rocksdb.{
+  ExecutorNative,
+  NativeFigures,
+  NativeState,
+  RunIngestion,
+  StateDatabase,
+  WrittenVersion
+}
+import io.bucketstate.table.StateTable
+
+/**
+ * The local database of one store, which follows its table: begins with a snapshot's runs, and then takes over version
+ * after version in the background, once they cannot be undone any more. What it has, the table need not keep.
+ *
+ * It is a cache of the checkpoint. When anything goes wrong with it the next batch is told, which then begins from the
+ * checkpoint, with another database. Thread-safe.
+ *
+ * @param offer      hands its state to the table; false if that cannot use it
+ * @param onDamage   is told of a snapshot that cannot be taken over because of what is in its files
+ * @param mostBehind bytes of changes that may wait to be written down before a batch waits for them
+ * @param waitMs     how long it waits
+ */
+private[bucketstate] final class StoreDatabase(
+    checkpoint: Checkpoint,
+    databases: Databases,
+    offer: NativeState => Boolean,
+    onDamage: Manifest => Unit,
+    mostBehind: Long,
+    waitMs: Long,
+    ticker: Ticker,
+    threads: NeediestFirst
+) {
+  import StoreDatabase._
+  import checkpoint.{families, runs, store}
+
+  private[this] val log = LoggerFactory.getLogger(classOf[StoreDatabase])
+  private[this] val ingestion = new RunIngestion(
+    runs,
+    family => families.matching(store.location, family).multiValued
+  )
+  private[this] val unwritten = mutable.ArrayDeque.empty[Unwritten] // versions in a row
+  private[this] var behind = 0L // bytes of those
+  private[this] var seed = Option.empty[Manifest] // what is below them, None for the empty store
+  private[this] var newest = Option.empty[Manifest] // that was published
+  private[this] var settled = -1L // versions up to this one cannot be undone
+  private[this] var database: StateDatabase = _ // null until it holds what `written` says
+  private[this] var written: WrittenVersion = _
+  private[this] var table = 0 // how many there were
+  private[this] var base = 0L // version that the table began with
+  private[this] var offered = -1L // version that it was given last
+  private[this] var atWork = false
+  private[this] var failure = Option.empty[Throwable]
+  private[this] var isUsed = false // the table reads from it
+  private[this] var lentTo: WeakReference[StateTable] = _ // what may read from it; null for nothing
+  private[this] var current: WeakReference[StateTable] = _
+  private[this] var retired = List.empty[(WeakReference[StateTable], StateDatabase)]
+  private[this] var closed = false
+  @volatile private[this] var sampled = NativeFigures.None
+  private[this] var told = NativeFigures.None
+
+  /** The store has loaded its table anew. */
+  def restored(recovered: Recovered): Unit = {
+    val left = synchronized {
+      table += 1
+      failure = None
+      seed = recovered.manifest
+      newest = None
+      unwritten.clear()
+      unwritten ++= recovered.tail.map(new Unwritten.Replayed(_, checkpoint))
+      behind = 0L
+      base = recovered.table.newest
+      current = new WeakReference(recovered.table)
+      settled = base
+      offered = -1L
+      isUsed = false
+      val isOurs = database != null && !atWork && holdsOneOf(recovered)
+      if (isOurs) unwritten.dropWhileInPlace(_.version <= written.version)
+      unread() ++ (if (isOurs) None else giveUp())
+    }
+    left.foreach(discard)
+  }
+
+  /** A version is durable. Never waits. */
+  def committed(version: Unwritten): Unit = synchronized {
+    unwritten += version
+    behind += version.bytes
+    begin()
+  }
+
+  /**
+   * A version is opened for writing the next one. Throws what went wrong since the last time, so that the task fails and
+   * its retry begins from the checkpoint; waits when too much waits to be written down.
+   */
+  def opened(in: StateTable, base: Long): Unit = {
+    synchronized {
+      failure.foreach { cause =>
+        failure = None
+        throw cause
+      }
+      while (unwritten.nonEmpty && unwritten.last.version > base)
+        behind -= unwritten.removeLast().bytes
+      settled = math.max(settled, in.oldest)
+      if (isUsed || unwritten.exists(_.bytes > 0)) begin()
+    }
+    awaitRoom()
+  }
+
+  /** A snapshot was published. */
+  def published(manifest: Manifest): Unit = synchronized { newest = Some(manifest) }
+
+  /** Whether the table reads what it does not hold from here. */
+  def leads: Boolean = synchronized(isUsed)
+
+  /** Its state, if it is at just that version now; to be released. */
+  def stateAt(version: Attempt, commitId: Option[UUID]): Option[NativeState] = synchronized {
+    Option.when(
+      database != null && !atWork && written.attempt == version && written.commitId == commitId
+    )(database.capture(written))
+  }
+
+  /** About the native memory that it takes, its part of what all share included. */
+  def nativeBytes: Long =
+    sampled.readerBytes + ExecutorNative.usedBytes / math.max(1, ExecutorNative.stores)
+
+  /** Figures since the last call, and of now. Asks nothing of RocksDB: they are taken in the background. */
+  def drainFigures(newest: Long): Map[MetricKey, Long] = synchronized {
+    val now = sampled
+    val since = now.since(told)
+    told = now
+    Map(
+      MetricKey.DbLag -> math.max(0L, newest - (if (written == null) 0L else written.version)),
+      MetricKey.DbCacheHits -> since.cacheHits,
+      MetricKey.DbCacheMisses -> since.cacheMisses,
+      MetricKey.DbFlushBytes -> since.flushBytes,
+      MetricKey.DbCompactionBytes -> since.compactBytes,
+      MetricKey.DbCompactionTime -> since.compactMillis,
+      MetricKey.DbStallTime -> since.stallMillis,
+      MetricKey.DbFileBytes -> now.fileBytes,
+      MetricKey.DbFiles -> now.files,
+      MetricKey.DbUnflushedBytes -> now.unflushedBytes,
+      MetricKey.DbMemory -> nativeBytes
+    )
+  }
+
+  def close(): Unit = {
+    val left = synchronized {
+      closed = true
+      val start = ticker.nanos
+      while (atWork && ticker.millisSince(start) < CloseMs) wait(100L)
+      unwritten.clear()
+      val all = retired.map(_._2) ++ Option(database)
+      retired = Nil
+      database = null
+      all
+    }
+    left.foreach(discard)
+    databases.close()
+  }
+
+  /** Whether the database is at a version that the table was restored over. */
+  private def holdsOneOf(recovered: Recovered): Boolean = {
+    val base = recovered.manifest.map(m => (m.attempt, m.commitId))
+    val after = recovered.tail.map(v => (v.attempt, Option(v.commitId)))
+    (base ++ after).exists(_ == (written.attempt -> written.commitId))
+  }
+
+  /** The next one begins anew. Gives the one there is, unless a table that was lent it may still be read. */
+  private def giveUp(): Option[StateDatabase] = {
+    val left = Option(database)
+    database = null
+    written = null
+    isUsed = false
+    sampled = NativeFigures.None
+    told = NativeFigures.None
+    if (lentTo == null) left
+    else {
+      left.foreach(database => retired ::= lentTo -> database)
+      lentTo = null
+      None
+    }
+  }
+
+  /** Those that were given up and that nobody can read any more. */
+  private def unread(): List[StateDatabase] = {
+    val (kept, gone) = retired.partition(_._1.get != null)
+    retired = kept
+    gone.map(_._2)
+  }
+
+  private def discard(database: StateDatabase): Unit =
+    try databases.discard(database)
+    catch {
+      case NonFatal(e) => log.warn(s"A local database of ${store.location} may be left", e)
+    }
+
+  private def awaitRoom(): Unit = synchronized {
+    val start = ticker.nanos
+    while (behind > mostBehind && atWork && failure.isEmpty && !closed) {
+      val left = waitMs - ticker.millisSince(start)
+      if (left <= 0) throw stalled()
+      wait(math.min(left, 100L))
+    }
+  }
+
+  private def stalled() = new UnavailableException(
+    store.location,
+    s"$behind bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
+    s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is too slow or " +
+      s"writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
+      s"${ConfigKey.Engine.key}=heap."
+  )
+
+  /** There is something to do, unless that is known already. */
+  private def begin(): Unit = if (!atWork && !closed && failure.isEmpty && isDue) {
+    atWork = true
+    try threads.submit(() => need)(() => work())
+    catch {
+      case e @ (_: Exception | _: OutOfMemoryError) =>
+        atWork = false
+        log.warn(s"The local database of ${store.location} waits for a thread", e)
+    }
+  }
+
+  private def isDue: Boolean =
+    database == null || unwritten.headOption.exists(_.version <= settled) || isToOffer
+
+  /** Whether the table can use what is there, and was not given it. */
+  private def isToOffer: Boolean =
+    written != null && written.version >= base && written.version > offered
+
+  private def need: Double = synchronized(behind.toDouble / mostBehind)
+
+  private def work(): Unit = {
+    var step = nextStep()
+    while (step != null) {
+      try step.run()
+      catch {
+        case e @ (_: Exception | _: LinkageError | _: OutOfMemoryError) => failed(e, step.of)
+      }
+      step = nextStep()
+    }
+  }
+
+  /** What to do now; null, and the work has ended, if that is nothing. */
+  private def nextStep(): Step = synchronized {
+    if (closed || failure.isDefined || !isDue) {
+      atWork = false
+      notifyAll()
+      null
+    } else {
+      val (of, from, into) = (table, seed, database)
+      if (into == null) new Step(of, () => start(from, of))
+      else {
+        val due = unwritten.iterator.takeWhile(_.version <= settled).toVector
+        new Step(of, () => write(due, into, of))
+      }
+    }
+  }
+
+  private def start(from: Option[Manifest], of: Int): Unit = {
+    val created = databases.create()
+    var isTaken = false
+    try {
+      val holds =
+        try from.fold(StoreDatabase.Empty)(ingestion.into(created, _, () => isCurrent(of)))
+        catch {
+          case e: CorruptException =>
+            from.foreach(onDamage)
+            throw e
+        }
+      isTaken = synchronized {
+        val isOurs = isCurrent(of)
+        if (isOurs) {
+          database = created
+          written = holds
+        }
+        isOurs
+      }
+    } finally if (!isTaken) discard(created)
+  }
+
+  private def write(due: Seq[Unwritten], into: StateDatabase, of: Int): Unit = {
+    due.foreach { version =>
+      if (isCurrent(of)) {
+        val now = version.writeTo(into)
+        synchronized {
+          if (isCurrent(of)) {
+            written = now
+            unwritten.removeHead()
+            behind -= version.bytes
+            notifyAll()
+          }
+        }
+      }
+    }
+    val state = synchronized {
+      Option.when(isCurrent(of) && isToOffer) {
+        offered = written.version
+        lentTo = current
+        into.capture(written)
+      }
+    }
+    val figures = into.figures()
+    synchronized { if (isCurrent(of)) sampled = figures }
+    state.foreach { now =>
+      if (!offer(now)) now.release()
+      else synchronized { if (isCurrent(of)) isUsed = true }
+    }
+  }
+
+  private def isCurrent(of: Int): Boolean = synchronized(table == of && !closed)
+
+  /** @param of the table for which it was tried; another one has another database */
+  private def failed(cause: Throwable, of: Int): Unit = {
+    val left = synchronized {
+      if (isCurrent(of)) {
+        val isReplaced = cause match {
+          case _: MissingException | _: ConflictException => beginAgain()
+          case _                                          => false
+        }
+        if (!isReplaced) failure = Some(cause)
+        val next =
+          if (isReplaced) "it begins again from a newer snapshot"
+          else "the next batch is told, and its retry makes another one of the checkpoint"
+        log.warn(s"The local database of ${store.location} failed; $next", cause)
+        giveUp()
+      } else None
+    }
+    left.foreach(discard)
+  }
+
+  /** Where files are gone because a newer snapshot made them needless, that is what to begin with. */
+  private def beginAgain(): Boolean = newest.exists { manifest =>
+    val isNewer = manifest.version <= settled && seed.forall(_.version < manifest.version)
+    val isOurs =
+      unwritten.exists(v => v.attempt == manifest.attempt && manifest.commitId.contains(v.commitId))
+    if (isNewer && isOurs) {
+      seed = newest
+      while (unwritten.head.version <= manifest.version) behind -= unwritten.removeHead().bytes
+    }
+    isNewer && isOurs
+  }
+}
+
+private object StoreDatabase {
+
+  /** Longer than any step should take. */
+  private final val CloseMs = 30000L
+
+  private val Empty = WrittenVersion(Attempt(0L), None, Nil)
+
+  /** @param of the number of the table that it is for */
+  private final class Step(val of: Int, val run: () => Unit)
+}

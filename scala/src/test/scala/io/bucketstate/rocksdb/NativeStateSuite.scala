@@ -1,0 +1,90 @@
+package io.bucketstate.rocksdb
+
+import java.nio.file.Path
+
+import scala.util.Using
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
+import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.table.{ColdState, RecordOp}
+import io.bucketstate.testkit.{
+  Changes,
+  ColdStateContract,
+  MemoryFileStore,
+  SnapshotRoom,
+  TempFolder,
+  TextRecords
+}
+
+private object NativeStateSuite {
+  def use[A](folder: Path)(body: StateDatabase => A): A =
+    Databases.withOptions(Databases.Plain) { options =>
+      Using.resource(StateDatabase.create(folder, options))(body)
+    }
+}
+
+/** A database that took over change after change, which go on while the state is read. */
+class WrittenStateSuite extends ColdStateContract(numBuckets = 4) {
+  import NativeStateSuite.use
+  private val assigner = new BucketAssigner(4)
+
+  override def withCold(
+      history: Seq[Map[String, Option[String]]]
+  )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
+    use(folder.resolve("db")) { database =>
+      database.hold(Seq(Changes.descriptor(0)))
+      history.foreach(write(database, _))
+      val keys =
+        history.flatten.foldLeft(Map.empty[String, Option[String]])(_ + _).values.flatten.size
+      val state = database.capture(
+        WrittenVersion(
+          Attempt(history.size.toLong),
+          None,
+          Seq(ChangelogFamily(Changes.descriptor(0), keys.toLong))
+        )
+      )
+      write(database, Map("key-1" -> Some("later"), "key-2" -> None, "never 7" -> Some("later")))
+      body(state)
+      state.release()
+    }
+  }
+
+  private def write(database: StateDatabase, changes: Map[String, Option[String]]): Unit =
+    database.change { into =>
+      changes.foreach {
+        case (key, Some(value)) =>
+          val record = TextRecords.record(key, value, assigner)
+          into(0, record.bucket, RecordOp.Put, record.toRecord)
+        case (key, None) =>
+          val buffer = TextRecords.key(key, assigner)
+          into(0, buffer.bucket, RecordOp.Remove, buffer.toKeyRecord)
+      }
+    }
+}
+
+/** A database that took over the runs of a manifest, as files. */
+class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
+  import NativeStateSuite.use
+
+  override def withCold(
+      history: Seq[Map[String, Option[String]]]
+  )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
+    Using.resource(new SnapshotRoom(new MemoryFileStore, folder, maxFileBytes = 1)) { room =>
+      var manifest: Manifest = null
+      history.zipWithIndex.foreach { case (changes, n) =>
+        val there = room.model(room.newest)
+        room.commit(changes.filter { case (k, v) => v.isDefined || there.contains(k) }.toSeq: _*)
+        if (n % 3 != 1 || n == history.size - 1)
+          manifest = room.snapshotter.take(room.target(room.newest)).manifest
+      }
+      use(folder.resolve("db")) { database =>
+        val ingestion = new RunIngestion(room.runs, _ => false)
+        val state = database.capture(ingestion.into(database, manifest, () => true))
+        body(state)
+        state.release()
+      }
+    }
+  }
+}

@@ -1,0 +1,176 @@
+package io.bucketstate.store
+
+import java.nio.file.Files
+
+import scala.util.{Random, Try}
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.bucketstate.checkpoint.io.NioFileStore
+import io.bucketstate.config.MetricKey
+import io.bucketstate.rocksdb.{ExecutorNative, NativeState}
+import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
+
+/** The local database behind a store: what it takes over, what is read from it, and what becomes of it. */
+class StoreDatabaseSuite extends AnyFunSuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))
+
+  private val rocksDb = Seq("engine" -> "rocksdb", "snapshot.maxVersions" -> "3")
+
+  private def withHarness(body: (StoreHarness, java.nio.file.Path) => Unit): Unit =
+    TempFolder.use { folder =>
+      val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)
+      try body(harness, folder)
+      finally harness.close()
+    }
+
+  /** Batches until the table reads from the database; the version that it came to. */
+  private def untilNative(store: OpenStore, from: Long): Long = {
+    var version = from
+    eventually {
+      val session = batch(store, version)(s"late $version" -> Some("later"))
+      version += 1
+      assert(session.table.coldParts.exists(_.isInstanceOf[NativeState]))
+      assert(session.table.families.head.notWhole > 0)
+    }
+    version
+  }
+
+  private def laterThan(version: Long, until: Long): Map[String, String] =
+    (version until until).map(v => s"late $v" -> "later").toMap
+
+  test("what was committed is written down, leaves memory, and is read from the database") {
+    ShortMemory.during {
+      withHarness { (harness, _) =>
+        val store = harness.open(withIds = false, rocksDb: _*)
+        val model = (0 until 500).map(n => s"key $n" -> s"value $n").toMap
+        batch(store, 0)(model.view.mapValues(Option(_)).toSeq: _*)
+        val version = untilNative(store, 1)
+        val session = write(store, version)
+        assert(session.table.families.head.lookUps >= 0)
+        val before = session.table.families.head.lookUps
+        change(session, "key 7" -> None, "key 8" -> Some("new"))
+        val figures = session.commit()
+        session.end()
+        assert(figures.values(MetricKey.DbLag) <= 3)
+        assert(session.table.families.head.lookUps > before)
+        val wanted = model - "key 7" + ("key 8" -> "new") ++ laterThan(1, version)
+        assert(read(store, version + 1) == wanted)
+        assert(figures.keys == wanted.size)
+        assert(ExecutorNative.stores > 0)
+        assert(store.close())
+      }
+    }
+    assert(ExecutorNative.stores == 0 && ExecutorNative.usedBytes == 0)
+  }
+
+  test("a store that is only read has no database") {
+    withHarness { (harness, folder) =>
+      val writer = harness.open(withIds = false, "engine" -> "heap")
+      batch(writer, 0)("a" -> Some("1"))
+      writer.close()
+      val reader = harness.open(withIds = false, rocksDb: _*)
+      assert(read(reader, 1) == Map("a" -> "1"))
+      assert(ExecutorNative.stores == 0)
+      reader.close()
+      assert(Files.list(folder).noneMatch(_.getFileName.toString.startsWith("work")))
+    }
+  }
+
+  test(
+    "a folder that cannot be written is told with a remedy, and a retry goes on from the checkpoint"
+  ) {
+    withHarness { (harness, folder) =>
+      val file = Files.createFile(folder.resolve("file"))
+      val store = harness.open(withIds = false, rocksDb :+ ("localDir" -> file.toString): _*)
+      batch(store, 0)("a" -> Some("1"))
+      var version = 1L
+      val failure = eventually {
+        val tried = Try(batch(store, version)(s"late $version" -> Some("later")))
+        if (tried.isSuccess) version += 1
+        assert(tried.isFailure)
+        tried.failed.get
+      }
+      assert(failure.isInstanceOf[Refusal.CannotLoad])
+      assert(failure.getMessage.contains(file.toString))
+      assert(failure.getMessage.contains("localDir"))
+      batch(store, version)("b" -> Some("2"))
+      assert(read(store, version + 1) == Map("a" -> "1", "b" -> "2") ++ laterThan(1, version))
+    }
+  }
+
+  test("an option that RocksDB refuses and a factory that throws are told, and nothing is lost") {
+    val wrong = Seq(
+      "rocksdb.options.cf.write_bufer_size" -> "write_buffer_size",
+      "rocksdb.options.db.max_background_jobs" -> "max_background_jobs",
+      "rocksdb.optionsFactory" -> "no.such.Factory"
+    )
+    wrong.foreach { case (setting, named) =>
+      withHarness { (harness, _) =>
+        val value = if (setting.endsWith("Factory")) named else "many"
+        val store = harness.open(withIds = false, rocksDb :+ (setting -> value): _*)
+        batch(store, 0)("a" -> Some("1"))
+        var version = 1L
+        val failure = eventually {
+          val tried = Try(batch(store, version)("a" -> Some("1")))
+          if (tried.isSuccess) version += 1
+          assert(tried.isFailure)
+          tried.failed.get
+        }
+        assert(failure.getMessage.contains(named) && failure.getMessage.contains(setting))
+        store.close()
+        val right = harness.open(withIds = false, rocksDb: _*)
+        assert(read(right, version) == Map("a" -> "1"))
+        right.close()
+      }
+    }
+  }
+
+  for {
+    withIds <- Seq(false, true)
+    isShort <- Seq(false, true)
+    seed <- 1 to 4
+  }
+    test(
+      s"a store moves between engines at restarts, ids: $withIds, short of memory: $isShort, $seed"
+    ) {
+      ShortMemory.when(isShort) {
+        withHarness { (harness, _) =>
+          val random = new Random(seed.toLong)
+          var model = Map.empty[String, String]
+          var past = Map(0L -> model)
+          var version = 0L
+          var id = Option.empty[String]
+          for (engine <- Seq("heap", "rocksdb", "heap", "rocksdb", "rocksdb", "heap")) {
+            val settings = rocksDb.tail :+ ("engine" -> engine)
+            val store = harness.open(withIds, settings: _*)
+            (1 to 2 + random.nextInt(6)).foreach { _ =>
+              val changes = Seq
+                .fill(random.nextInt(40)) {
+                  val key = s"key ${random.nextInt(60)}"
+                  key -> Option.when(random.nextInt(3) > 0)(s"v${random.nextInt(1000)}")
+                }
+                .toMap
+              val session = batch(store, version, id)(changes.toSeq: _*)
+              model = changes.foldLeft(model) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
+              version += 1
+              id = session.ids.own
+              past += version -> model
+              assert(session.table.families.head.keyCount == model.size)
+              assert(read(store, version, id) == model)
+            }
+            store.close()
+          }
+          val again = harness.open(withIds)
+          assert(read(again, version, id) == model)
+          if (!withIds) past.foreachEntry((v, was) => assert(read(again, v) == was))
+          again.close()
+        }
+      }
+    }
+}
