@@ -19,7 +19,13 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
-.PHONY: help demo test test-scala test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
+# What the second engine is held to with each `make test`; `make engines` takes more.
+ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
+  *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite
+ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
+  *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
+
+.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -40,6 +46,8 @@ test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local
 
 test-scala: .stamps/tools ## run the Scala unit tests only
 	@scripts/sbt core/test "conformance/testOnly $(QUICK_SUITES)"
+	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)" \
+	  "conformance/testOnly *BucketedStateStoreSuite"
 
 test-python: .stamps/venv $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)
@@ -102,6 +110,10 @@ bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside apply
 
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+
+engines: .stamps/tools ## run the suites that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (a quarter of an hour)
+	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)" \
+	  "conformance/testOnly $(QUICK_SUITES)"
 
 conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more)
 	@rm -rf artifacts/conformance

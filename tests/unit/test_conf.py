@@ -242,7 +242,8 @@ def test_native_options_are_given_by_name_and_reach_spark_each_under_its_key() -
         rocksdb_options={"db.max_background_jobs": 4, "cf.cache_index_and_filter_blocks": True},
         rocksdb_options_factory="org.example.Options",
     )
-    found = {k: v for k, v in conf.to_spark().items() if "rocksdb." in k}
+    given = "rocksdb.preset", "rocksdb.options"
+    found = {k: v for k, v in conf.to_spark().items() if k[len(PREFIX) :].startswith(given)}
     assert found == {
         PREFIX + "rocksdb.preset": "flash-ssd",
         PREFIX + "rocksdb.options.cf.cache_index_and_filter_blocks": "true",

@@ -21,6 +21,7 @@ import org.rocksdb.{
   Statistics,
   StatsLevel,
   TickerType,
+  WriteBatch,
   WriteOptions
 }
 
@@ -161,6 +162,33 @@ final class StateDatabase private (
       changes.flush()
     } finally changes.close()
   }
+
+  /** Takes the records of a bucket away that are of no use to anybody. The writer's. */
+  def remove(family: Int, bucket: Int)(isOver: Array[Byte] => Boolean): Unit =
+    changing("could not be tidied") {
+      val prefix = RunFormat.prefix(family, bucket)
+      val (from, until) = (RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1))
+      val bound = new Slice(until)
+      val at = new ReadOptions().setIterateUpperBound(bound).setFillCache(false)
+      val iterator = db.newIterator(familyOf(family), at)
+      val batch = new WriteBatch
+      try {
+        iterator.seek(from)
+        while (iterator.isValid) {
+          val (key, value) = (iterator.key(), iterator.value())
+          val record = StoredValues.record(key, key.length, value, value.length)
+          if (record == null || isOver(record)) batch.delete(familyOf(family), key)
+          iterator.next()
+        }
+        iterator.status()
+        if (batch.count > 0) db.write(unlogged, batch)
+      } finally {
+        batch.close()
+        iterator.close()
+        at.close()
+        bound.close()
+      }
+    }
 
   /**
    * Takes over files as a run has them, newer than all that is there: their entries hide older ones. They vanish from

@@ -20,6 +20,7 @@ import io.bucketstate.error.{
 }
 import io.bucketstate.rocksdb.{
   ExecutorNative,
+  ExpiredEntries,
   NativeFigures,
   NativeState,
   RunIngestion,
@@ -51,7 +52,7 @@ private[bucketstate] final class StoreDatabase(
     threads: NeediestFirst
 ) {
   import StoreDatabase._
-  import checkpoint.{families, runs, store}
+  import checkpoint.{assigner, families, runs, store}
 
   private[this] val log = LoggerFactory.getLogger(classOf[StoreDatabase])
   private[this] val ingestion = new RunIngestion(
@@ -59,12 +60,13 @@ private[bucketstate] final class StoreDatabase(
     family => families.matching(store.location, family).multiValued
   )
   private[this] val unwritten = mutable.ArrayDeque.empty[Unwritten] // versions in a row
-  private[this] var behind = 0L // bytes of those
+  @volatile private[this] var behind = 0L // bytes of those
   private[this] var seed = Option.empty[Manifest] // what is below them, None for the empty store
   private[this] var newest = Option.empty[Manifest] // that was published
   private[this] var settled = -1L // versions up to this one cannot be undone
   private[this] var database: StateDatabase = _ // null until it holds what `written` says
   private[this] var written: WrittenVersion = _
+  private[this] var expired: ExpiredEntries = _ // of the database
   private[this] var table = 0 // how many there were
   private[this] var base = 0L // version that the table began with
   private[this] var offered = -1L // version that it was given last
@@ -95,7 +97,7 @@ private[bucketstate] final class StoreDatabase(
       isUsed = false
       val isOurs = database != null && !atWork && holdsOneOf(recovered)
       if (isOurs) unwritten.dropWhileInPlace(_.version <= written.version)
-      unread() ++ (if (isOurs) None else giveUp())
+      if (isOurs) None else giveUp()
     }
     left.foreach(discard)
   }
@@ -242,13 +244,15 @@ private[bucketstate] final class StoreDatabase(
   }
 
   private def isDue: Boolean =
-    database == null || unwritten.headOption.exists(_.version <= settled) || isToOffer
+    database == null || unwritten.headOption.exists(_.version <= settled) || isToOffer ||
+      retired.exists(_._1.get == null)
 
   /** Whether the table can use what is there, and was not given it. */
   private def isToOffer: Boolean =
     written != null && written.version >= base && written.version > offered
 
-  private def need: Double = synchronized(behind.toDouble / mostBehind)
+  /** Takes no lock: it is asked by who holds that of all waiting work. */
+  private def need: Double = behind.toDouble / mostBehind
 
   private def work(): Unit = {
     var step = nextStep()
@@ -269,7 +273,9 @@ private[bucketstate] final class StoreDatabase(
       null
     } else {
       val (of, from, into) = (table, seed, database)
-      if (into == null) new Step(of, () => start(from, of))
+      val gone = unread()
+      if (gone.nonEmpty) new Step(of, () => gone.foreach(discard))
+      else if (into == null) new Step(of, () => start(from, of))
       else {
         val due = unwritten.iterator.takeWhile(_.version <= settled).toVector
         new Step(of, () => write(due, into, of))
@@ -285,13 +291,17 @@ private[bucketstate] final class StoreDatabase(
         try from.fold(StoreDatabase.Empty)(ingestion.into(created, _, () => isCurrent(of)))
         catch {
           case e: CorruptException =>
-            from.foreach(onDamage)
+            // A newer snapshot may have been built on the same file.
+            (from ++ synchronized(newest))
+              .filter(_.fileNames.exists(e.file.endsWith))
+              .foreach(onDamage)
             throw e
         }
       isTaken = synchronized {
         val isOurs = isCurrent(of)
         if (isOurs) {
           database = created
+          expired = new ExpiredEntries(created, assigner.numBuckets)
           written = holds
         }
         isOurs
@@ -320,12 +330,14 @@ private[bucketstate] final class StoreDatabase(
         into.capture(written)
       }
     }
-    val figures = into.figures()
-    synchronized { if (isCurrent(of)) sampled = figures }
     state.foreach { now =>
       if (!offer(now)) now.release()
       else synchronized { if (isCurrent(of)) isUsed = true }
     }
+    val sweeping = synchronized(Option.when(isCurrent(of))(expired -> written))
+    sweeping.foreach { case (expired, version) => expired.some(version) }
+    val figures = into.figures()
+    synchronized { if (isCurrent(of)) sampled = figures }
   }
 
   private def isCurrent(of: Int): Boolean = synchronized(table == of && !closed)

@@ -41,6 +41,20 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
     version
   }
 
+  /** Batches until the database has taken over one. */
+  private def untilWritten(store: OpenStore, from: Long): Long = {
+    var version = from
+    eventually {
+      val session = write(store, version)
+      change(session, s"late $version" -> Some("later"))
+      val figures = session.commit()
+      session.end()
+      version += 1
+      assert(figures.values(MetricKey.DbMemory) > 0 && figures.values(MetricKey.DbLag) < 3)
+    }
+    version
+  }
+
   private def laterThan(version: Long, until: Long): Map[String, String] =
     (version until until).map(v => s"late $v" -> "later").toMap
 
@@ -79,6 +93,35 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
       assert(ExecutorNative.stores == 0)
       reader.close()
       assert(Files.list(folder).noneMatch(_.getFileName.toString.startsWith("work")))
+    }
+  }
+
+  test(
+    "in a folder that outlives stores nothing stays, and what a process left that died is deleted"
+  ) {
+    withHarness { (harness, folder) =>
+      val local = folder.resolve("local")
+      def databases = {
+        val all = Files.walk(local)
+        try all.filter(_.getFileName.toString.startsWith("db-")).count()
+        finally all.close()
+      }
+      val settings = rocksDb :+ ("localDir" -> local.toString)
+      val store = harness.open(withIds = false, settings: _*)
+      batch(store, 0)("a" -> Some("1"))
+      val version = untilWritten(store, 1)
+      assert(databases == 1)
+      val own = Files.list(local.resolve("bucketstate")).findFirst().get
+      val dead = Files.createDirectories(own.resolve("db-dead"))
+      Files.createFile(dead.resolve("bucketstate.owner"))
+      val other = harness.open(withIds = false, settings: _*)
+      batch(other, version)("b" -> Some("2"))
+      untilWritten(other, version + 1)
+      assert(!Files.exists(dead))
+      assert(databases == 2)
+      store.close()
+      other.close()
+      assert(databases == 0)
     }
   }
 

@@ -23,14 +23,14 @@ import io.bucketstate.store.StoreMemory
  * it was so.
  *
  * With `BUCKETSTATE_SHORT_MEMORY` in the environment there is a snapshot of every version, and all that can leave memory
- * leaves it with each batch.
+ * leaves it with each batch. `BUCKETSTATE_ENGINE` there names the engine, if it is not the default.
  */
 trait OnBucketstate extends SharedSparkSession {
   import OnBucketstate._
 
   // Lazy: Spark's suites name their tests while they are constructed.
   private lazy val used = new Tally
-  private var ballast: Option[MemoryTracker#Account] = None
+  private var ballast = Seq.empty[MemoryTracker#Account]
 
   /**
    * Spark's `StateStore.stop` holds the lock that a maintenance thread may be waiting for, and then waits
@@ -42,6 +42,7 @@ trait OnBucketstate extends SharedSparkSession {
       .set(SQLConf.STATE_STORE_MAINTENANCE_SHUTDOWN_TIMEOUT.key, "2s")
       .set(SQLConf.STATE_STORE_MAINTENANCE_FORCE_SHUTDOWN_TIMEOUT.key, "1s")
       .setAll(if (isShort) Seq(ConfigKey.SnapshotMaxVersions.key -> "1") else Nil)
+      .setAll(sys.env.get("BUCKETSTATE_ENGINE").map(ConfigKey.Engine.key -> _))
 
   override protected def withSQLConf[T](pairs: (String, String)*)(f: => T): T =
     super.withSQLConf(pairs.map { case (key, value) => key -> replaced(key, value) }: _*)(f)
@@ -65,7 +66,9 @@ trait OnBucketstate extends SharedSparkSession {
 
   override def beforeAll(): Unit = {
     super.beforeAll()
-    if (isShort) ballast = Some(StoreMemory.Tracker.register(Ballast, Long.MaxValue, "a test"))
+    if (isShort)
+      ballast = Seq(StoreMemory.Tracker, StoreMemory.HotTracker)
+        .map(_.register(Ballast, Long.MaxValue, "a test"))
     ballast.foreach(_.tell())
     spark.streams.addListener(used)
   }
