@@ -1,10 +1,24 @@
 package io.bucketstate.rocksdb
 
+import java.lang.ref.Reference
+
 import org.rocksdb.{ColumnFamilyHandle, ReadOptions, RocksIterator, Snapshot}
 
 import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
+
+/**
+ * A native snapshot, which keeps what it shows from being compacted away until it is released.
+ *
+ * @param at       reads it
+ * @param byNumber the native column families at that time, null for numbers of no family
+ */
+private[rocksdb] final class HeldSnapshot(
+    val snapshot: Snapshot,
+    val at: ReadOptions,
+    val byNumber: Array[ColumnFamilyHandle]
+)
 
 /** How states read their database. Thread-safe; throws `UnavailableException` once that is closed. */
 private[rocksdb] trait NativeReads {
@@ -36,17 +50,18 @@ private[rocksdb] trait NativeReads {
  * The state at a version as a database has it: reads a native snapshot, so that what is written meanwhile changes no
  * answer.
  *
- * @param byNumber the native column families that it reads, null for numbers of no family
+ * @param held    what it reads
  * @param bytes    of live data in the database, about
  */
 final class NativeState private[rocksdb] (
     val written: WrittenVersion,
     database: NativeReads,
-    private[rocksdb] val snapshot: Snapshot,
-    byNumber: Array[ColumnFamilyHandle],
+    private[rocksdb] val held: HeldSnapshot,
     bytes: Long
 ) extends ColdState {
-  private[this] val at = new ReadOptions().setSnapshot(snapshot)
+  // What a state holds is let go when nobody can reach it any more: that must not be while it is being read.
+  private[this] val at = held.at
+  private[this] val byNumber = held.byNumber
   private[this] val expired = new ExpiredRecords(written.times)
   private[this] val counts = written.families.iterator.map(f => f.descriptor.id -> f).toMap
 
@@ -64,7 +79,9 @@ final class NativeState private[rocksdb] (
     else {
       val scratch = Scratch.ofThread
       val keyLength = scratch.putKey(family, key)
-      val length = database.get(handle, at, scratch, keyLength)
+      val length =
+        try database.get(handle, at, scratch, keyLength)
+        finally Reference.reachabilityFence(this)
       val record = if (length < 0) null else scratch.record(keyLength, length)
       if (record != null && expired.holds(family, record)) null else record
     }
@@ -74,7 +91,8 @@ final class NativeState private[rocksdb] (
     val handle = handleOf(family)
     handle != null && {
       val scratch = Scratch.ofThread
-      database.mayHold(handle, at, scratch, scratch.putKey(family, key))
+      try database.mayHold(handle, at, scratch, scratch.putKey(family, key))
+      finally Reference.reachabilityFence(this)
     }
   }
 
@@ -104,11 +122,6 @@ final class NativeState private[rocksdb] (
 
   override def release(): Unit = database.release(this)
 
-  private[rocksdb] def handles: Seq[ColumnFamilyHandle] = byNumber.toSeq.filter(_ != null)
-
-  /** Lets go of what it holds, all but the snapshot. */
-  private[rocksdb] def dispose(): Unit = at.close()
-
   private def handleOf(family: Int): ColumnFamilyHandle =
     if (family >= 0 && family < byNumber.length) byNumber(family) else null
 
@@ -117,9 +130,12 @@ final class NativeState private[rocksdb] (
       wantsMore: Array[Byte] => Boolean
   ): Unit = {
     val handle = handleOf(family)
-    if (handle != null) database.iterate(handle, snapshot, from, until) { entries =>
-      while (entries.isValid && isWanted(family, entries, wantsMore)) entries.next()
-    }
+    if (handle != null)
+      try
+        database.iterate(handle, held.snapshot, from, until) { entries =>
+          while (entries.isValid && isWanted(family, entries, wantsMore)) entries.next()
+        }
+      finally Reference.reachabilityFence(this)
   }
 
   private def isWanted(family: Int, entries: RocksIterator, wantsMore: Array[Byte] => Boolean) = {

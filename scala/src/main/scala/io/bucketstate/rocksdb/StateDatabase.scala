@@ -1,5 +1,6 @@
 package io.bucketstate.rocksdb
 
+import java.lang.ref.WeakReference
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.concurrent.locks.StampedLock
@@ -56,13 +57,16 @@ final class StateDatabase private (
   private[this] val unlogged = new WriteOptions().setDisableWAL(true)
   private[this] var families = Map.empty[Int, ColumnFamilyHandle] // by number
   private[this] var dropped = List.empty[ColumnFamilyHandle] // that somebody may still read
-  private[this] val states = mutable.HashSet.empty[NativeState]
+  // By what they hold: a table that was dropped releases none of its states, it is just not there any more.
+  private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[NativeState]]
 
   private[this] val reads = new NativeReads {
 
     override def release(state: NativeState): Unit = {
       val stamp = gate.readLock()
-      try if (isOpen && states.synchronized(states.remove(state))) dispose(state)
+      try
+        if (isOpen && states.synchronized(states.remove(state.held)).isDefined)
+          dispose(state.held)
       finally gate.unlockRead(stamp)
     }
 
@@ -222,8 +226,15 @@ final class StateDatabase private (
     val byNumber = new Array[ColumnFamilyHandle](families.keysIterator.maxOption.fold(0)(_ + 1))
     families.foreachEntry((id, handle) => byNumber(id) = handle)
     val bytes = families.valuesIterator.map(db.getLongProperty(_, LiveBytes)).sum
-    val state = new NativeState(version, reads, snapshot, byNumber, bytes)
-    states.synchronized(states += state)
+    val held = new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber)
+    val state = new NativeState(version, reads, held, bytes)
+    states.synchronized {
+      states.collect { case (left, of) if of.get == null => left }.foreach { left =>
+        states -= left
+        dispose(left)
+      }
+      states(held) = new WeakReference(state)
+    }
     state
   }
 
@@ -254,7 +265,7 @@ final class StateDatabase private (
       if (isOpen) {
         isOpen = false
         states.synchronized {
-          states.foreach(dispose)
+          states.keysIterator.foreach(dispose)
           states.clear()
         }
         (families.values ++ dropped).foreach(_.close())
@@ -267,10 +278,10 @@ final class StateDatabase private (
     finally gate.unlockWrite(stamp)
   }
 
-  private def dispose(state: NativeState): Unit = {
-    state.dispose()
-    db.releaseSnapshot(state.snapshot)
-    state.snapshot.close()
+  private def dispose(held: HeldSnapshot): Unit = {
+    held.at.close()
+    db.releaseSnapshot(held.snapshot)
+    held.snapshot.close()
   }
 
   private def requireOpen(): Unit = if (!isOpen) throw NativeErrors.closed(folder)
@@ -282,7 +293,7 @@ final class StateDatabase private (
 
   /** What was dropped takes no space from when nobody reads it. */
   private def closeUnread(): Unit = {
-    val read = states.synchronized(states.flatMap(_.handles).toSet)
+    val read = states.synchronized(states.keysIterator.flatMap(_.byNumber).toSet)
     val (kept, unread) = dropped.partition(read)
     unread.foreach(_.close())
     dropped = kept

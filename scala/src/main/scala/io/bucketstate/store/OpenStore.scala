@@ -78,7 +78,7 @@ private[bucketstate] final class OpenStore(
         newId
       ),
       state => keeper.advance(state.written.attempt, state.written.commitId, state),
-      recovery.damaged,
+      cause => recovery.damaged(cause),
       StoreMemory.mostUnwritten(config, host),
       config.lockAcquireTimeoutMs,
       ticker,

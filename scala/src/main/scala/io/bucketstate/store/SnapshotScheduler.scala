@@ -69,7 +69,7 @@ private[bucketstate] final class SnapshotScheduler(
 
   /** The table was loaded from the checkpoint. */
   def restored(recovered: Recovered): Unit = {
-    snapshotter.startFrom(recovered.manifest)
+    snapshotter.startFrom(recovered.manifest, doubtsFiles = recovered.repaired > 0)
     synchronized {
       covered = recovered.manifest.fold(0L)(_.version)
       runCount = recovered.manifest.fold(0)(_.runs.size)

@@ -37,7 +37,7 @@ import io.bucketstate.table.StateTable
  * checkpoint, with another database. Thread-safe.
  *
  * @param offer      hands its state to the table; false if that cannot use it
- * @param onDamage   is told of a snapshot that cannot be taken over because of what is in its files
+ * @param onDamage   is told of a file of a snapshot that cannot be taken over because of what is in it
  * @param mostBehind bytes of changes that may wait to be written down before a batch waits for them
  * @param waitMs     how long it waits
  */
@@ -45,7 +45,7 @@ private[bucketstate] final class StoreDatabase(
     checkpoint: Checkpoint,
     databases: Databases,
     offer: NativeState => Boolean,
-    onDamage: Manifest => Unit,
+    onDamage: CorruptException => Unit,
     mostBehind: Long,
     waitMs: Long,
     ticker: Ticker,
@@ -291,10 +291,7 @@ private[bucketstate] final class StoreDatabase(
         try from.fold(StoreDatabase.Empty)(ingestion.into(created, _, () => isCurrent(of)))
         catch {
           case e: CorruptException =>
-            // A newer snapshot may have been built on the same file.
-            (from ++ synchronized(newest))
-              .filter(_.fileNames.exists(e.file.endsWith))
-              .foreach(onDamage)
+            onDamage(e)
             throw e
         }
       isTaken = synchronized {

@@ -77,6 +77,9 @@ final class Recovery(
   /** What a manifest leads to turned out to be damaged or gone. */
   def damaged(manifest: Manifest): Unit = trust.failed(manifest.file)
 
+  /** A data file turned out to be damaged: no manifest that names it is used. */
+  def damaged(cause: CorruptException): Unit = trust.failed(cause)
+
   /** A manifest was written that may have had a damaged namesake. */
   def renewed(manifest: Manifest): Unit = trust.renewed(manifest.file)
 
@@ -180,6 +183,10 @@ final class Recovery(
             throw e
         }
       missingFile(manifest, there).map(passed(PassReason.Gone, _)) orElse
+        trust.damageIn(manifest).map { cause =>
+          onDamage()
+          passed(PassReason.Damaged, cause)
+        } orElse
         replaced(manifest, lineage, there).map(passed(PassReason.Stale, _)) getOrElse
         Right(ready(versions.open(target, Some(manifest), lineage, there.lengths, onDamage)))
     } catch { case e: BucketstateException if damaged => passed(PassReason.Damaged, e) }

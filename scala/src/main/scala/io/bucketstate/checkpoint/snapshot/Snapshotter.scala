@@ -98,8 +98,15 @@ final class Snapshotter(
   /** The newest manifest whose keys a compaction that has ended counted, with their numbers. */
   def newestCounted: Option[Manifest] = compactions.newestCounted
 
-  /** What a restart started from: the next snapshot need not look for it. */
-  def startFrom(manifest: Option[Manifest]): Unit = newest = manifest
+  /**
+   * What a restart started from: the next snapshot need not look for it.
+   *
+   * @param doubtsFiles whether snapshots were passed over because of damage: what is there leads to their files
+   */
+  def startFrom(manifest: Option[Manifest], doubtsFiles: Boolean = false): Unit = {
+    newest = manifest
+    if (doubtsFiles) rewriteNext = true
+  }
 
   /** Lets a snapshot under way, and all later ones, fail with `CancellationException`. */
   def cancel(): Unit = {
