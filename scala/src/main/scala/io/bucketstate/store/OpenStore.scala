@@ -68,7 +68,10 @@ private[bucketstate] final class OpenStore(
     config.spark.versionsInMemory,
     () => clock.instant.getEpochSecond
   )
-  private[this] val database = Option.when(config.engine == Engine.RocksDb) {
+  // A store that lives for one batch would make a database for nothing.
+  private[this] val hasDatabase =
+    config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
+  private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
       checkpoint,
       new LocalDatabases(
