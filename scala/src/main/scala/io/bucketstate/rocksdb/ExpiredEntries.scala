@@ -23,17 +23,14 @@ final class ExpiredEntries(database: StateDatabase, numBuckets: Int) {
   }
 
   private def some(family: Int, now: TimeBuckets): Unit = {
-    val sweep = sweeps.getOrElseUpdate(family, new Sweep)
-    if (sweep.next == 0 && now.horizon > sweep.horizon) {
+    val sweep = sweeps.getOrElseUpdate(family, new Sweep(numBuckets))
+    if (sweep.next == numBuckets && now.horizon > sweep.horizon) {
       sweep.horizon = now.horizon
-      sweep.isOn = true
+      sweep.next = 0
     }
-    if (sweep.isOn) {
-      val until = math.min(numBuckets, sweep.next + math.max(1, numBuckets / VersionsPerSweep))
-      (sweep.next until until).foreach(bucket => database.remove(family, bucket)(!now.shows(_)))
-      sweep.next = if (until == numBuckets) 0 else until
-      sweep.isOn = sweep.next > 0
-    }
+    val until = math.min(numBuckets, sweep.next + math.max(1, numBuckets / VersionsPerSweep))
+    (sweep.next until until).foreach(bucket => database.remove(family, bucket)(!now.shows(_)))
+    sweep.next = until
   }
 }
 
@@ -42,9 +39,9 @@ private object ExpiredEntries {
   /** All buckets are looked through once in about so many versions. */
   private final val VersionsPerSweep = 32
 
-  private final class Sweep {
-    var horizon = 0L
-    var next = 0
-    var isOn = false
-  }
+  /**
+   * @param next    bucket that is looked through; behind the last one until the horizon moves
+   * @param horizon that it began with
+   */
+  private final class Sweep(var next: Int, var horizon: Long = 0L)
 }

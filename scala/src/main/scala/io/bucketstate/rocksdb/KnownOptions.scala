@@ -1,13 +1,13 @@
 package io.bucketstate.rocksdb
 
-import java.nio.file.{Files, Path}
-import java.util.Comparator
+import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import org.rocksdb.{Options, RocksDB}
 
+import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.config.{NativeKey, Nearest}
 
 /**
@@ -46,7 +46,7 @@ object KnownOptions {
         case (section, name) if section.startsWith(start) && allowed(section, name) => name
       }.toSet
       KnownOptions(of("[DBOptions"), of("[CFOptions") ++ of("[TableOptions"))
-    } finally delete(folder)
+    } finally WorkFolder.deleteAll(folder)
   }
 
   /** Section and name, of each line that has an option. */
@@ -64,9 +64,4 @@ object KnownOptions {
   private def allowed(section: String, name: String): Boolean =
     if (section.startsWith("[DBOptions")) OptionRules.allowsDb(name)
     else OptionRules.allowsFamily(name)
-
-  private def delete(folder: Path): Unit =
-    Using.resource(Files.walk(folder)) { files =>
-      files.sorted(Comparator.reverseOrder[Path]()).forEach(Files.delete(_))
-    }
 }

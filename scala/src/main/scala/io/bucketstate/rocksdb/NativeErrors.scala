@@ -1,5 +1,6 @@
 package io.bucketstate.rocksdb
 
+import java.io.IOException
 import java.nio.file.Path
 
 import org.rocksdb.RocksDBException
@@ -11,7 +12,7 @@ import io.bucketstate.error.UnavailableException
 private[rocksdb] object NativeErrors {
 
   /** What to do when the local disk, or what RocksDB makes of it, is in the way. */
-  val Remedy: String =
+  private val Remedy: String =
     s"Nothing is lost, the state is in the checkpoint, and the next attempt makes a new database of it. If it fails " +
       s"again, make room on the disk of that folder, or set ${ConfigKey.LocalDir.key} (spark.local.dir, where that " +
       s"is '${ConfigKey.LocalDir.default}') to one that has more, or ${ConfigKey.Engine.key}=heap."
@@ -20,6 +21,14 @@ private[rocksdb] object NativeErrors {
   def translate[A](folder: Path, problem: String)(body: => A): A =
     try body
     catch { case e: RocksDBException => throw failed(folder, problem, e) }
+
+  /** Runs `body`, which writes in a folder beside RocksDB. */
+  def writing[A](folder: Path, problem: String)(body: => A): A =
+    try body
+    catch {
+      case e: IOException =>
+        throw new UnavailableException(folder.toString, s"$problem: $e", Remedy, e)
+    }
 
   def failed(folder: Path, problem: String, cause: RocksDBException): UnavailableException =
     new UnavailableException(

@@ -42,7 +42,7 @@ private[rocksdb] trait NativeReads {
       until: Array[Byte]
   )(read: RocksIterator => Unit): Unit
 
-  /** A state is not read any more. */
+  /** A state is not read any more. Again is no error. */
   def release(state: NativeState): Unit
 }
 
@@ -120,6 +120,7 @@ final class NativeState private[rocksdb] (
     }
   }
 
+  /** Again is no error. */
   override def release(): Unit = database.release(this)
 
   private def handleOf(family: Int): ColumnFamilyHandle =

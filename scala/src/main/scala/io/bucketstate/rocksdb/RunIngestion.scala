@@ -1,12 +1,9 @@
 package io.bucketstate.rocksdb
 
-import java.io.IOException
 import java.nio.file.{Files, Path}
 
-import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunAccess, RunFile, RunFormat}
-import io.bucketstate.error.UnavailableException
 import io.bucketstate.table.FamilyDescriptor
 
 /**
@@ -35,11 +32,7 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
         }
       }
     }
-    WrittenVersion(
-      manifest.attempt,
-      manifest.commitId,
-      manifest.families.map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times, f.isEstimated))
-    )
+    WrittenVersion(manifest.attempt, manifest.commitId, manifest.families.map(_.counted))
   }
 
   private def take(run: Run, family: Int, database: StateDatabase): Unit = {
@@ -53,17 +46,9 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
 
   private def link(file: RunFile, folder: Path, name: String): Path = {
     val target = folder.resolve(name)
-    try {
+    NativeErrors.writing(folder, "could not be written") {
       Files.createDirectories(folder)
       Files.deleteIfExists(target)
-    } catch {
-      case e: IOException =>
-        throw new UnavailableException(
-          folder.toString,
-          s"could not be written: $e",
-          NativeErrors.Remedy,
-          e
-        )
     }
     runs.link(file, target)
     target

@@ -27,7 +27,6 @@ import org.rocksdb.{
 }
 
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.error.UnavailableException
 import io.bucketstate.table.FamilyDescriptor
 
 /**
@@ -37,7 +36,7 @@ import io.bucketstate.table.FamilyDescriptor
  *
  * Flink's RocksDB backend keeps a database for each operator in the same way (FLINK-3718).
  *
- * Threads: `change`, `ingest`, `hold`, `flush` belong to one at a time; any number may read the states that [[capture]] gives.
+ * Threads: `change`, `remove`, `ingest`, `hold` belong to one at a time; any number may read the states that [[capture]] gives.
  * After `close` they fail; it waits for those that are reading.
  *
  * @param db      closed with this
@@ -110,34 +109,14 @@ final class StateDatabase private (
         snapshot: Snapshot,
         from: Array[Byte],
         until: Array[Byte]
-    )(read: RocksIterator => Unit): Unit = {
-      val stamp = gate.readLock()
-      try {
-        requireOpen()
-        val bound = new Slice(until)
-        val at = new ReadOptions()
-          .setSnapshot(snapshot)
-          .setIterateUpperBound(bound)
-          .setTotalOrderSeek(true)
-          .setPinData(true)
-        val iterator = db.newIterator(handle, at)
-        try {
-          iterator.seek(from)
-          read(iterator)
-          iterator.status()
-        } finally {
-          iterator.close()
-          at.close()
-          bound.close()
-        }
-      } catch {
-        case e: RocksDBException => throw NativeErrors.failed(folder, "could not be read", e)
-      } finally gate.unlockRead(stamp)
+    )(read: RocksIterator => Unit): Unit = using("could not be read") {
+      val at = new ReadOptions().setSnapshot(snapshot).setTotalOrderSeek(true).setPinData(true)
+      between(handle, at, from, until)(read)
     }
   }
 
   /** Has just these families from now on: makes those that are new, and drops those that are gone, with all their keys. */
-  def hold(wanted: Seq[FamilyDescriptor]): Unit = changing("could not be changed") {
+  def hold(wanted: Seq[FamilyDescriptor]): Unit = using("could not be changed") {
     // A number is never given again, and an encoding may take another's place.
     val known = wanted.iterator.map(_.id).toSet
     families.keysIterator.filterNot(known).toList.foreach { id =>
@@ -155,7 +134,7 @@ final class StateDatabase private (
   }
 
   /** Writes changes to families that it holds, in parts: a reader sees none of them before the next [[capture]]. */
-  def change(write: StateChanges => Unit): Unit = changing("could not be written") {
+  def change(write: StateChanges => Unit): Unit = using("could not be written") {
     val changes = new StateChanges(
       familyOf,
       (handle, key) => NativeErrors.translate(folder, "could not be read")(db.get(handle, key)),
@@ -169,29 +148,22 @@ final class StateDatabase private (
 
   /** Takes the records of a bucket away that are of no use to anybody. The writer's. */
   def remove(family: Int, bucket: Int)(isOver: Array[Byte] => Boolean): Unit =
-    changing("could not be tidied") {
+    using("could not be tidied") {
       val prefix = RunFormat.prefix(family, bucket)
-      val (from, until) = (RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1))
-      val bound = new Slice(until)
-      val at = new ReadOptions().setIterateUpperBound(bound).setFillCache(false)
-      val iterator = db.newIterator(familyOf(family), at)
+      val handle = familyOf(family)
+      val at = new ReadOptions().setFillCache(false)
       val batch = new WriteBatch
       try {
-        iterator.seek(from)
-        while (iterator.isValid) {
-          val (key, value) = (iterator.key(), iterator.value())
-          val record = StoredValues.record(key, key.length, value, value.length)
-          if (record == null || isOver(record)) batch.delete(familyOf(family), key)
-          iterator.next()
+        between(handle, at, RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1)) { entries =>
+          while (entries.isValid) {
+            val (key, value) = (entries.key(), entries.value())
+            val record = StoredValues.record(key, key.length, value, value.length)
+            if (record == null || isOver(record)) batch.delete(handle, key)
+            entries.next()
+          }
         }
-        iterator.status()
         if (batch.count > 0) db.write(unlogged, batch)
-      } finally {
-        batch.close()
-        iterator.close()
-        at.close()
-        bound.close()
-      }
+      } finally batch.close()
     }
 
   /**
@@ -203,7 +175,7 @@ final class StateDatabase private (
    * @param mixed  whether they have keys of other families, too
    */
   def ingest(family: Int, files: Seq[Path], mixed: Boolean): Unit =
-    changing("could not take over the files of a snapshot") {
+    using("could not take over the files of a snapshot") {
       val handle = familyOf(family)
       val how = new IngestExternalFileOptions()
         .setMoveFiles(true)
@@ -221,7 +193,7 @@ final class StateDatabase private (
     }
 
   /** What it holds now, which must be this version. */
-  def capture(version: WrittenVersion): NativeState = changing("could not be read") {
+  def capture(version: WrittenVersion): NativeState = using("could not be read") {
     val snapshot = db.getSnapshot
     val byNumber = new Array[ColumnFamilyHandle](families.keysIterator.maxOption.fold(0)(_ + 1))
     families.foreachEntry((id, handle) => byNumber(id) = handle)
@@ -239,7 +211,7 @@ final class StateDatabase private (
   }
 
   /** Asks RocksDB for its figures, which takes it longer than a look-up. */
-  def figures(): NativeFigures = changing("could not be asked for figures") {
+  def figures(): NativeFigures = using("could not be asked for figures") {
     def count(of: TickerType) = statistics.getTickerCount(of)
     def bytes(of: String) = db.getAggregatedLongProperty(of)
     NativeFigures(
@@ -284,6 +256,26 @@ final class StateDatabase private (
     held.snapshot.close()
   }
 
+  /** Reads the entries from a key on and before another one. Closes `at`. */
+  private def between(
+      handle: ColumnFamilyHandle,
+      at: ReadOptions,
+      from: Array[Byte],
+      until: Array[Byte]
+  )(read: RocksIterator => Unit): Unit = {
+    val bound = new Slice(until)
+    val iterator = db.newIterator(handle, at.setIterateUpperBound(bound))
+    try {
+      iterator.seek(from)
+      read(iterator)
+      iterator.status()
+    } finally {
+      iterator.close()
+      at.close()
+      bound.close()
+    }
+  }
+
   private def requireOpen(): Unit = if (!isOpen) throw NativeErrors.closed(folder)
 
   private def familyOf(id: Int): ColumnFamilyHandle = families.getOrElse(
@@ -299,7 +291,8 @@ final class StateDatabase private (
     dropped = kept
   }
 
-  private def changing[A](problem: String)(body: => A): A = {
+  /** Runs `body` while the database is open. Look-ups, which are to allocate nothing, do the same by themselves. */
+  private def using[A](problem: String)(body: => A): A = {
     val stamp = gate.readLock()
     try {
       requireOpen()
@@ -331,7 +324,9 @@ object StateDatabase {
   def create(folder: Path, options: NativeOptions): StateDatabase = {
     val statistics = new Statistics
     try {
-      makeFolder(folder)
+      NativeErrors.writing(folder, "the folder of the local RocksDB database could not be made") {
+        Files.createDirectories(folder)
+      }
       statistics.setStatsLevel(StatsLevel.EXCEPT_DETAILED_TIMERS)
       val handles = new java.util.ArrayList[ColumnFamilyHandle]()
       val db = NativeErrors.translate(folder, "could not be opened") {
@@ -348,18 +343,4 @@ object StateDatabase {
         throw failure
     }
   }
-
-  private def makeFolder(folder: Path): Unit =
-    try {
-      Files.createDirectories(folder)
-      ()
-    } catch {
-      case e: java.io.IOException =>
-        throw new UnavailableException(
-          folder.toString,
-          s"the folder of the local RocksDB database could not be made: $e",
-          NativeErrors.Remedy,
-          e
-        )
-    }
 }

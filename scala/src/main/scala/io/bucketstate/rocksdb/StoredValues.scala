@@ -27,11 +27,8 @@ private[rocksdb] object StoredValues {
 
   /** The key of a record as it is stored. */
   def keyOf(family: Int, bucket: Int, record: Array[Byte]): Array[Byte] = {
-    val (from, until) = (Record.keyStart(record), Record.keyEnd(record))
-    val key = new Array[Byte](RunFormat.PrefixLength + until - from)
-    RunFormat.putPrefix(key, RunFormat.prefix(family, bucket))
-    System.arraycopy(record, from, key, RunFormat.PrefixLength, until - from)
-    key
+    val key = Arrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record))
+    RunFormat.keyOf(family, bucket, key)
   }
 
   /** What a record appends: RocksDB puts it behind the value that is there. */

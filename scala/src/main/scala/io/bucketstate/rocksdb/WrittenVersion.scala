@@ -20,6 +20,5 @@ final case class WrittenVersion(
   def version: Long = attempt.version
 
   /** The time buckets of the families whose records have times, by number. */
-  def times: Map[Int, TimeBuckets] =
-    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
+  def times: Map[Int, TimeBuckets] = ChangelogFamily.timesOf(families)
 }

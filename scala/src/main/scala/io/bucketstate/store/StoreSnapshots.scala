@@ -1,7 +1,6 @@
 package io.bucketstate.store
 
 import java.util.UUID
-import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.control.NonFatal
 
@@ -112,8 +111,7 @@ private[bucketstate] final class StoreSnapshots(
   /** As Flink's RocksDB backend makes its full snapshots: of a native one, which stops nothing. */
   private def ofDatabase(version: Attempt, commitId: Option[UUID]) =
     database.flatMap(_.stateAt(version, commitId)).map { state =>
-      val isReleased = new AtomicBoolean
-      val release = () => if (isReleased.compareAndSet(false, true)) state.release()
+      val release = () => state.release()
       BucketSource.ofCold(state.written.families.map(_.descriptor.id), state) -> release
     }
 

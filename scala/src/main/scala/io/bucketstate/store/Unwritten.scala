@@ -46,11 +46,7 @@ private[store] object Unwritten {
           family.replay((bucket, op, record) => into(number, bucket, op, record))
         }
       }
-      WrittenVersion(
-        attempt,
-        Some(commitId),
-        changes.families.map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times, f.isEstimated))
-      )
+      WrittenVersion(attempt, Some(commitId), changes.families.map(ChangelogFamily.of))
     }
   }
 

@@ -7,16 +7,8 @@ import scala.util.Using
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.table.{ColdState, RecordOp}
-import io.bucketstate.testkit.{
-  Changes,
-  ColdStateContract,
-  MemoryFileStore,
-  SnapshotRoom,
-  TempFolder,
-  TextRecords
-}
+import io.bucketstate.testkit.{Changes, ColdStateContract, SnapshotRoom, TempFolder, TextRecords}
 
 private object NativeStateSuite {
   def use[A](folder: Path)(body: StateDatabase => A): A =
@@ -71,14 +63,7 @@ class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
   override def withCold(
       history: Seq[Map[String, Option[String]]]
   )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
-    Using.resource(new SnapshotRoom(new MemoryFileStore, folder, maxFileBytes = 1)) { room =>
-      var manifest: Manifest = null
-      history.zipWithIndex.foreach { case (changes, n) =>
-        val there = room.model(room.newest)
-        room.commit(changes.filter { case (k, v) => v.isDefined || there.contains(k) }.toSeq: _*)
-        if (n % 3 != 1 || n == history.size - 1)
-          manifest = room.snapshotter.take(room.target(room.newest)).manifest
-      }
+    SnapshotRoom.withHistory(folder, history) { (room, manifest) =>
       use(folder.resolve("db")) { database =>
         val ingestion = new RunIngestion(room.runs, _ => false)
         val state = database.capture(ingestion.into(database, manifest, () => true))

@@ -67,7 +67,6 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
         batch(store, 0)(model.view.mapValues(Option(_)).toSeq: _*)
         val version = untilNative(store, 1)
         val session = write(store, version)
-        assert(session.table.families.head.lookUps >= 0)
         val before = session.table.families.head.lookUps
         change(session, "key 7" -> None, "key 8" -> Some("new"))
         val figures = session.commit()

@@ -153,7 +153,26 @@ final class SnapshotRoom(
   }
 }
 
-private object SnapshotRoom {
+object SnapshotRoom {
+
+  /**
+   * The manifest that a history of changes leads to, in files by bucket; None removes a key. Snapshots are not made each
+   * time: some runs are of one version and some of several.
+   */
+  def withHistory(folder: Path, history: Seq[Map[String, Option[String]]])(
+      body: (SnapshotRoom, Manifest) => Unit
+  ): Unit = Using.resource(new SnapshotRoom(new MemoryFileStore, folder, maxFileBytes = 1)) {
+    room =>
+      var manifest: Manifest = null
+      history.zipWithIndex.foreach { case (changes, n) =>
+        val there = room.model(room.newest)
+        room.commit(changes.filter { case (k, v) => v.isDefined || there.contains(k) }.toSeq: _*)
+        if (n % 3 != 1 || n == history.size - 1)
+          manifest = room.snapshotter.take(room.target(room.newest)).manifest
+      }
+      body(room, manifest)
+  }
+
   private val OfFamily = "([0-9]+)/(.*)".r
   private val Appended = "\\+(.*)".r
 

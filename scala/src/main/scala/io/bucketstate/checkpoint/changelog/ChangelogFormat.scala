@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import java.nio.charset.StandardCharsets.US_ASCII
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
+import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, TimeBuckets}
 
 /**
  * The layout of a changelog, format versions 1 to 3. All numbers are little-endian and unsigned unless said
@@ -94,6 +94,17 @@ final case class ChangelogFamily(
     times: Option[TimeBuckets] = None,
     isEstimated: Boolean = false
 )
+
+object ChangelogFamily {
+
+  /** As a version that changed it leaves it. */
+  def of(changes: FamilyChanges): ChangelogFamily =
+    ChangelogFamily(changes.descriptor, changes.keyCount, changes.times, changes.isEstimated)
+
+  /** The time buckets of those whose records have times, by number. */
+  def timesOf(families: Iterable[ChangelogFamily]): Map[Int, TimeBuckets] =
+    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
+}
 
 /** Where the changes of some neighbouring buckets of one family are. */
 final case class ChangelogBlock(

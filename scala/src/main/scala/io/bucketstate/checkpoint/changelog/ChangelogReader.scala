@@ -28,8 +28,7 @@ final class ChangelogReader private (
   def families: IndexedSeq[ChangelogFamily] = footer.families
 
   /** The time buckets of the families whose records have times, by number. */
-  def times: Map[Int, TimeBuckets] =
-    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
+  def times: Map[Int, TimeBuckets] = ChangelogFamily.timesOf(families)
 
   /** The number that the next new column family gets. */
   def nextFamily: Int = footer.nextFamily

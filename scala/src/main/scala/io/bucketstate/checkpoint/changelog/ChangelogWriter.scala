@@ -66,9 +66,7 @@ final class ChangelogWriter(
       encodeFamily(family)
     }
     val footer = ChangelogFooter(
-      changes.families.map(family =>
-        ChangelogFamily(family.descriptor, family.keyCount, family.times, family.isEstimated)
-      ),
+      changes.families.map(ChangelogFamily.of),
       changes.nextFamily,
       blocks.toIndexedSeq
     )

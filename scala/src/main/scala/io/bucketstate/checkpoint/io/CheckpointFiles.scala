@@ -98,6 +98,10 @@ final case class TemporaryName(target: String, id: UUID, task: Option[Long] = No
  * name: `parse(file.name) == Some(file)`, and a name that no file would be given parses to `None`.
  */
 object CheckpointFiles {
+
+  /** The last part of a name or a path. */
+  def leaf(path: String): String = path.substring(path.lastIndexOf('/') + 1)
+
   val RunFolder = "runs"
 
   /** The folders that hold a store's files: `""` is the store's own. */

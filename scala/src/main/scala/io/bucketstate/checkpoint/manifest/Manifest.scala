@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.manifest
 import java.util.UUID
 
-import io.bucketstate.checkpoint.changelog.ChangelogHeader
+import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogHeader}
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
 import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
@@ -22,7 +22,11 @@ final case class ManifestFamily(
     valueSchema: Option[String] = None,
     times: Option[TimeBuckets] = None,
     isEstimated: Boolean = false
-)
+) {
+
+  /** As the changelog of the version has it. */
+  def counted: ChangelogFamily = ChangelogFamily(descriptor, keyCount, times, isEstimated)
+}
 
 /**
  * "The state at `version` is these runs": what makes a version loadable without the changelogs up to
@@ -75,7 +79,7 @@ final case class Manifest(
 
   /** The time buckets of the families whose records have times, by number. */
   def times: Map[Int, TimeBuckets] =
-    families.iterator.flatMap(f => f.times.map(f.descriptor.id -> _)).toMap
+    ChangelogFamily.timesOf(families.map(_.counted))
 
   /** Keys of all families, about so many where one is estimated. */
   def keys: Long = families.iterator.map(_.keyCount).sum

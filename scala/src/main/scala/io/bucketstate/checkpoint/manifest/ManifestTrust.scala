@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.manifest
 
 import scala.collection.mutable
 
-import io.bucketstate.checkpoint.io.ManifestName
+import io.bucketstate.checkpoint.io.{CheckpointFiles, ManifestName}
 import io.bucketstate.error.CorruptException
 
 /**
@@ -32,16 +32,17 @@ private[checkpoint] final class ManifestTrust(rules: RepairRules) {
 
   /** A data file turned out to be damaged, whichever manifests name it. */
   def failed(cause: CorruptException): Unit = synchronized {
-    damaged(leaf(cause.file)) = cause
+    damaged(CheckpointFiles.leaf(cause.file)) = cause
   }
 
   /** What is wrong with one of a manifest's data files, if that is known and others are to be used. */
   def damageIn(manifest: Manifest): Option[CorruptException] = synchronized {
     if (!rules.enabled || damaged.isEmpty) None
-    else manifest.fileNames.iterator.flatMap(name => damaged.get(leaf(name))).nextOption()
+    else
+      manifest.fileNames.iterator
+        .flatMap(name => damaged.get(CheckpointFiles.leaf(name)))
+        .nextOption()
   }
-
-  private def leaf(path: String): String = path.substring(path.lastIndexOf('/') + 1)
 
   /** The manifest was written anew. */
   def renewed(manifest: ManifestName): Unit = synchronized {

@@ -49,10 +49,7 @@ private[checkpoint] final class VersionFiles(
     val opened = tail.oldestFirst
     val replaced = checkChain(manifest, opened)
     val said = opened.lastOption.fold(
-      manifest.iterator
-        .flatMap(_.families)
-        .map(f => ChangelogFamily(f.descriptor, f.keyCount, f.times, f.isEstimated))
-        .toSeq
+      manifest.toSeq.flatMap(_.families).map(_.counted)
     )(_.opened.families)
     val nextFamily =
       opened.lastOption.map(_.opened.nextFamily).orElse(manifest.map(_.firstFreeFamily))

@@ -12,7 +12,14 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.bucketstate.checkpoint.io.{Damage, FileStore, NioFileStore, ReadableFile, StorageErrors}
+import io.bucketstate.checkpoint.io.{
+  CheckpointFiles,
+  Damage,
+  FileStore,
+  NioFileStore,
+  ReadableFile,
+  StorageErrors
+}
 
 /**
  * The plain local files behind a store's runs, which is all RocksDB can open. Where the checkpoint is
@@ -34,7 +41,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
     WorkFolder.writing(folder.path)(NioFileStore.makeFolder(folder.path))
-    folder.path.resolve(s"${leaf(name)}.${UUID.randomUUID()}$Unfinished")
+    folder.path.resolve(s"${CheckpointFiles.leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
   /** Makes such a file. */
@@ -134,7 +141,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
    */
   def retain(names: Set[String]): Unit =
     StorageErrors.changing(folder.path.toString, "could not be tidied") {
-      val kept = names.map(leaf)
+      val kept = names.map(CheckpointFiles.leaf)
       if (Files.isDirectory(folder.path)) {
         Using.resource(Files.newDirectoryStream(folder.path))(_.asScala.toSeq).foreach { path =>
           val name = path.getFileName.toString
@@ -151,7 +158,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     }
 
   private def lockOf(name: String): AnyRef =
-    locks(Math.floorMod(leaf(name).hashCode, locks.length))
+    locks(Math.floorMod(CheckpointFiles.leaf(name).hashCode, locks.length))
 
   private def isOlder(path: Path, age: Duration): Boolean =
     try Files.getLastModifiedTime(path).toInstant.isBefore(clock.instant().minus(age))
@@ -164,7 +171,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
       ()
     }
 
-  private def copyOf(name: String): Path = folder.path.resolve(leaf(name))
+  private def copyOf(name: String): Path = folder.path.resolve(CheckpointFiles.leaf(name))
 
   private def isIntact(copy: Path, file: RunFile): Boolean =
     StorageErrors.working(copy.toString, "could not be read") {
@@ -211,8 +218,6 @@ private[checkpoint] object LocalRuns {
   private val UnusedAfter = Duration.ofHours(1)
   private val FetchBytes = 4L * 1024 * 1024
   private val PartBytes = 8 * 1024
-
-  private def leaf(name: String): String = name.substring(name.lastIndexOf('/') + 1)
 
   def discard(work: Path, failure: Throwable): Unit =
     try {
