@@ -63,19 +63,26 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
     ShortMemory.during {
       withHarness { (harness, _) =>
         val store = harness.open(withIds = false, rocksDb: _*)
-        val model = (0 until 500).map(n => s"key $n" -> s"value $n").toMap
-        batch(store, 0)(model.view.mapValues(Option(_)).toSeq: _*)
-        val version = untilNative(store, 1)
-        val session = write(store, version)
-        val before = session.table.families.head.lookUps
-        change(session, "key 7" -> None, "key 8" -> Some("new"))
-        val figures = session.commit()
-        session.end()
-        assert(figures.values(MetricKey.DbLag) <= 3)
-        assert(session.table.families.head.lookUps > before)
-        val wanted = model - "key 7" + ("key 8" -> "new") ++ laterThan(1, version)
-        assert(read(store, version + 1) == wanted)
-        assert(figures.keys == wanted.size)
+        var wanted = (0 until 500).map(n => s"key $n" -> s"value $n").toMap
+        batch(store, 0)(wanted.view.mapValues(Option(_)).toSeq: _*)
+        var version = untilNative(store, 1)
+        wanted ++= laterThan(1, version)
+        var keys = 0L
+        eventually {
+          val session = write(store, version)
+          val before = session.table.families.head.lookUps
+          val changes = Seq(s"key $version" -> None, s"key ${version + 200}" -> Some("new"))
+          change(session, changes: _*)
+          val figures = session.commit()
+          session.end()
+          version += 1
+          wanted = changes.foldLeft(wanted) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
+          keys = figures.keys
+          assert(session.table.families.head.lookUps > before)
+          assert(figures.values(MetricKey.DbLag) <= 3)
+        }
+        assert(read(store, version) == wanted)
+        assert(keys == wanted.size)
         assert(ExecutorNative.stores == others + 1)
         assert(store.close())
       }
