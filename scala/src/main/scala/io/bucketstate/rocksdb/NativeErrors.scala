@@ -6,10 +6,10 @@ import java.nio.file.Path
 import org.rocksdb.RocksDBException
 
 import io.bucketstate.config.ConfigKey
-import io.bucketstate.error.UnavailableException
+import io.bucketstate.error.{CorruptException, UnavailableException}
 
 /** What RocksDB reports, told in the project's own terms. */
-private[rocksdb] object NativeErrors {
+private[bucketstate] object NativeErrors {
 
   /** What to do when the local disk, or what RocksDB makes of it, is in the way. */
   private val Remedy: String =
@@ -34,6 +34,15 @@ private[rocksdb] object NativeErrors {
     new UnavailableException(
       folder.toString,
       s"the local RocksDB database $problem: ${cause.getMessage}",
+      Remedy,
+      cause
+    )
+
+  /** What is in its files is of no use, or they are gone. */
+  def unreadable(folder: Path, cause: RocksDBException): CorruptException =
+    new CorruptException(
+      folder.toString,
+      s"the local RocksDB database could not be read: ${cause.getMessage}",
       Remedy,
       cause
     )

@@ -2,15 +2,17 @@ package io.bucketstate.rocksdb
 
 import java.lang.ref.WeakReference
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.util.concurrent.locks.StampedLock
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.rocksdb.{
+  Checkpoint,
   ColumnFamilyDescriptor,
   ColumnFamilyHandle,
+  DBOptions,
   HistogramType,
   IngestExternalFileOptions,
   ReadOptions,
@@ -40,12 +42,14 @@ import io.bucketstate.table.FamilyDescriptor
  * After `close` they fail; it waits for those that are reading.
  *
  * @param db      closed with this
+ * @param initial families that it has, by number
  * @param options of this database, closed with it
  */
 final class StateDatabase private (
     val folder: Path,
     db: RocksDB,
     main: ColumnFamilyHandle,
+    initial: Map[Int, ColumnFamilyHandle],
     options: NativeOptions,
     statistics: Statistics
 ) extends AutoCloseable {
@@ -53,8 +57,9 @@ final class StateDatabase private (
 
   private[this] val gate = new StampedLock
   @volatile private[this] var isOpen = true
+  @volatile private[this] var failed = false
   private[this] val unlogged = new WriteOptions().setDisableWAL(true)
-  private[this] var families = Map.empty[Int, ColumnFamilyHandle] // by number
+  private[this] var families = initial // by number
   private[this] var dropped = List.empty[ColumnFamilyHandle] // that somebody may still read
   // By what they hold: a table that was dropped releases none of its states, it is just not there any more.
   private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[NativeState]]
@@ -87,7 +92,7 @@ final class StateDatabase private (
         }
         length
       } catch {
-        case e: RocksDBException => throw NativeErrors.failed(folder, "could not be read", e)
+        case e: RocksDBException => throw unreadable(e)
       } finally gate.unlockRead(stamp)
     }
 
@@ -109,9 +114,10 @@ final class StateDatabase private (
         snapshot: Snapshot,
         from: Array[Byte],
         until: Array[Byte]
-    )(read: RocksIterator => Unit): Unit = using("could not be read") {
+    )(read: RocksIterator => Unit): Unit = whileOpen {
       val at = new ReadOptions().setSnapshot(snapshot).setTotalOrderSeek(true).setPinData(true)
-      between(handle, at, from, until)(read)
+      try between(handle, at, from, until)(read)
+      catch { case e: RocksDBException => throw unreadable(e) }
     }
   }
 
@@ -126,10 +132,7 @@ final class StateDatabase private (
     }
     closeUnread()
     wanted.filterNot(d => families.contains(d.id)).foreach { d =>
-      val name = s"${d.id} ${d.name}".getBytes(UTF_8)
-      families += d.id -> db.createColumnFamily(
-        new ColumnFamilyDescriptor(name, options.family(d.name))
-      )
+      families += d.id -> db.createColumnFamily(nativeOf(d, options))
     }
   }
 
@@ -137,8 +140,8 @@ final class StateDatabase private (
   def change(write: StateChanges => Unit): Unit = using("could not be written") {
     val changes = new StateChanges(
       familyOf,
-      (handle, key) => NativeErrors.translate(folder, "could not be read")(db.get(handle, key)),
-      batch => NativeErrors.translate(folder, "could not be written")(db.write(unlogged, batch))
+      (handle, key) => translating("could not be read")(db.get(handle, key)),
+      batch => translating("could not be written")(db.write(unlogged, batch))
     )
     try {
       write(changes)
@@ -201,13 +204,31 @@ final class StateDatabase private (
     val held = new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber)
     val state = new NativeState(version, reads, held, bytes)
     states.synchronized {
-      states.collect { case (left, of) if of.get == null => left }.foreach { left =>
-        states -= left
-        dispose(left)
-      }
+      disposeUnreachable()
       states(held) = new WeakReference(state)
     }
     state
+  }
+
+  /** Whether somebody may still read a state that was captured. */
+  def isRead: Boolean = whileOpen {
+    states.synchronized {
+      disposeUnreachable()
+      states.nonEmpty
+    }
+  }
+
+  /** Whether RocksDB has ever refused to read or write something: what there is may not be whole. */
+  def hasFailed: Boolean = failed
+
+  /**
+   * Makes a folder of links to its files, and copies of those that change, which hold what it holds now. Writes down what
+   * is in memory first.
+   */
+  def linkTo(target: Path): Unit = using("could not be linked") {
+    val checkpoint = Checkpoint.create(db)
+    try checkpoint.createCheckpoint(target.toString)
+    finally checkpoint.close()
   }
 
   /** Asks RocksDB for its figures, which takes it longer than a look-up. */
@@ -276,6 +297,19 @@ final class StateDatabase private (
     }
   }
 
+  /** With the lock of the states held. */
+  private def disposeUnreachable(): Unit =
+    states.collect { case (left, of) if of.get == null => left }.foreach { left =>
+      states -= left
+      dispose(left)
+    }
+
+  /** Asking again would not help: who reads from it is to begin anew. */
+  private def unreadable(cause: RocksDBException) = {
+    failed = true
+    NativeErrors.unreadable(folder, cause)
+  }
+
   private def requireOpen(): Unit = if (!isOpen) throw NativeErrors.closed(folder)
 
   private def familyOf(id: Int): ColumnFamilyHandle = families.getOrElse(
@@ -291,14 +325,24 @@ final class StateDatabase private (
     dropped = kept
   }
 
+  private def using[A](problem: String)(body: => A): A = whileOpen(translating(problem)(body))
+
   /** Runs `body` while the database is open. Look-ups, which are to allocate nothing, do the same by themselves. */
-  private def using[A](problem: String)(body: => A): A = {
+  private def whileOpen[A](body: => A): A = {
     val stamp = gate.readLock()
     try {
       requireOpen()
-      NativeErrors.translate(folder, problem)(body)
+      body
     } finally gate.unlockRead(stamp)
   }
+
+  private def translating[A](problem: String)(body: => A): A =
+    try body
+    catch {
+      case e: RocksDBException =>
+        failed = true
+        throw NativeErrors.failed(folder, problem, e)
+    }
 }
 
 object StateDatabase {
@@ -317,30 +361,61 @@ object StateDatabase {
     else RunFormat.seekKey(RunFormat.prefix(family + 1, 0))
 
   /**
-   * An empty database in a folder that is not there yet. Throws `UnavailableException` when that cannot be.
+   * An empty database in a folder that has none. Throws `UnavailableException` when that cannot be.
    *
    * @param options closed with it, also when this throws
    */
-  def create(folder: Path, options: NativeOptions): StateDatabase = {
+  def create(folder: Path, options: NativeOptions): StateDatabase =
+    closingIfFailed(options)(at(folder, options.db, options, Nil))
+
+  /**
+   * The database whose files are in a folder, with the families that it was left with. Throws `UnavailableException` when
+   * that cannot be.
+   *
+   * @param options closed with it, also when this throws
+   */
+  def open(folder: Path, options: NativeOptions, families: Seq[FamilyDescriptor]): StateDatabase =
+    closingIfFailed(options) {
+      val strict = options.db.setCreateIfMissing(false).setCreateMissingColumnFamilies(false)
+      at(folder, strict, options, families)
+    }
+
+  private def at(
+      folder: Path,
+      db: DBOptions,
+      options: NativeOptions,
+      families: Seq[FamilyDescriptor]
+  ): StateDatabase = {
     val statistics = new Statistics
     try {
-      NativeErrors.writing(folder, "the folder of the local RocksDB database could not be made") {
-        Files.createDirectories(folder)
-      }
       statistics.setStatsLevel(StatsLevel.EXCEPT_DETAILED_TIMERS)
+      val main =
+        new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, options.family("default"))
+      val all = main +: families.map(nativeOf(_, options))
       val handles = new java.util.ArrayList[ColumnFamilyHandle]()
-      val db = NativeErrors.translate(folder, "could not be opened") {
-        val main =
-          new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, options.family("default"))
-        val all = options.db.setStatistics(statistics)
-        RocksDB.open(all, folder.toString, java.util.List.of(main), handles)
+      val opened = NativeErrors.translate(folder, "could not be opened") {
+        RocksDB.open(db.setStatistics(statistics), folder.toString, all.asJava, handles)
       }
-      new StateDatabase(folder, db, handles.get(0), options, statistics)
+      val byNumber = families.map(_.id).zip(handles.asScala.tail).toMap
+      new StateDatabase(folder, opened, handles.get(0), byNumber, options, statistics)
     } catch {
       case failure: Throwable =>
-        options.close()
         statistics.close()
         throw failure
     }
   }
+
+  private def closingIfFailed[A](options: NativeOptions)(body: => A): A =
+    try body
+    catch {
+      case failure: Throwable =>
+        options.close()
+        throw failure
+    }
+
+  private def nativeOf(family: FamilyDescriptor, options: NativeOptions) =
+    new ColumnFamilyDescriptor(
+      s"${family.id} ${family.name}".getBytes(UTF_8),
+      options.family(family.name)
+    )
 }

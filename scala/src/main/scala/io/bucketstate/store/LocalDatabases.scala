@@ -12,15 +12,42 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.config.RocksDbConfig
-import io.bucketstate.rocksdb.{ExecutorNative, NativeOptions, StateDatabase}
+import io.bucketstate.error.UnavailableException
+import io.bucketstate.rocksdb.{
+  ExecutorNative,
+  LocalStates,
+  NativeErrors,
+  NativeOptions,
+  StateDatabase,
+  WrittenVersion
+}
 
 /** Where a store's databases come from. Thread-safe. */
 private[bucketstate] trait Databases {
 
   /** An empty one in a folder of its own. */
   def create(): StateDatabase
+
+  /** What ones before it have left, of whatever history. */
+  def left: Seq[Attempt]
+
+  /**
+   * One that begins with the newest of these commits of the store which one before it has left, and what it holds. None if
+   * nothing was left of them that is of use.
+   */
+  def resume(commits: Map[Attempt, UUID]): Option[(StateDatabase, WrittenVersion)]
+
+  /** Whether what they leave outlives them. */
+  def areLasting: Boolean
+
+  /** Leaves what one holds to a later one, if they are lasting. Throws what the disk refuses. */
+  def leave(database: StateDatabase, version: WrittenVersion): Unit
+
+  /** What was left may be of no use, as a database turned out to be. */
+  def forget(): Unit
 
   /** Closes one, and deletes its folder. */
   def discard(database: StateDatabase): Unit
@@ -34,9 +61,11 @@ private[bucketstate] trait Databases {
  * which a process left behind when it died are told from those in use, and deleted.
  *
  * @param newFolder where; asked when there is a first one
+ * @param states    what databases leave to later ones, where the folder outlives them
  */
 private[bucketstate] final class LocalDatabases(
     newFolder: () => WorkFolder,
+    states: Option[LocalStates],
     config: RocksDbConfig,
     limits: ExecutorNative.Limits,
     newId: () => UUID
@@ -44,53 +73,84 @@ private[bucketstate] final class LocalDatabases(
   import LocalDatabases._
 
   private[this] val log = LoggerFactory.getLogger(classOf[LocalDatabases])
-  private[this] var used = Option.empty[(WorkFolder, ExecutorNative.Lease)]
+  private[this] var used = Option.empty[Used]
   private[this] val owned = mutable.HashMap.empty[Path, FileChannel]
   private[this] var closed = false
 
   override def create(): StateDatabase = {
-    val (path, shared) = synchronized {
-      if (closed) throw new IllegalStateException("the store was closed")
-      if (used.isEmpty) begin()
-      val (folder, shared) = used.get
-      val path = folder.path.resolve(s"$Prefix${newId()}")
-      owned(path) = null // until there is a folder
-      (path, shared)
-    }
+    val (path, using) = newPlace()
+    owning(path)(StateDatabase.create(path, new NativeOptions(config, using.shared)))
+  }
+
+  override def left: Seq[Attempt] = states.toSeq.flatMap(_.left)
+
+  override def resume(commits: Map[Attempt, UUID]): Option[(StateDatabase, WrittenVersion)] = {
+    val (path, using) = newPlace()
     try {
-      val database = StateDatabase.create(path, new NativeOptions(config, shared))
-      own(path)
-      database
+      val resumed = owning(path) {
+        states.flatMap(_.take(commits, path)).map { version =>
+          val families = version.families.map(_.descriptor)
+          StateDatabase.open(path, new NativeOptions(config, using.shared), families) -> version
+        }
+      }
+      if (resumed.isEmpty) release(path)
+      resumed
     } catch {
-      case failure: Throwable =>
-        try forget(path)
-        catch { case NonFatal(second) => failure.addSuppressed(second) }
-        throw failure
+      case e: UnavailableException =>
+        log.warn(s"What was left beside $path is not used, the checkpoint is read in its place", e)
+        forget()
+        None
     }
   }
 
+  override def areLasting: Boolean = states.isDefined
+
+  override def leave(database: StateDatabase, version: WrittenVersion): Unit =
+    states.foreach(_.leave(database, version))
+
+  override def forget(): Unit = states.foreach(_.forget())
+
   override def discard(database: StateDatabase): Unit =
     try database.close()
-    finally forget(database.folder)
+    finally release(database.folder)
 
   override def close(): Unit = synchronized {
     closed = true
     end()
   }
 
-  private def begin(): Unit = {
+  private def newPlace(): (Path, Used) = synchronized {
+    if (closed) throw new IllegalStateException("the store was closed")
+    if (used.isEmpty) used = Some(begin())
+    val path = used.get.folder.path.resolve(s"$Prefix${newId()}")
+    owned(path) = null // until there is a folder
+    (path, used.get)
+  }
+
+  private def begin(): Used = {
     val folder = newFolder()
     if (!folder.temporary) deleteDead(folder.path)
-    used = Some((folder, ExecutorNative.join(limits)))
+    Used(folder, ExecutorNative.join(limits))
   }
 
-  private def own(path: Path): Unit = {
-    val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
-    channel.lock()
-    synchronized(owned(path) = channel)
-  }
+  /** Makes a folder that is there as long as there is what `make` makes in it. */
+  private def owning[A](path: Path)(make: => A): A =
+    try {
+      NativeErrors.writing(path, "the folder of the local RocksDB database could not be made") {
+        Files.createDirectories(path)
+        val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
+        synchronized(owned(path) = channel)
+        channel.lock()
+      }
+      make
+    } catch {
+      case failure: Throwable =>
+        try release(path)
+        catch { case NonFatal(second) => failure.addSuppressed(second) }
+        throw failure
+    }
 
-  private def forget(path: Path): Unit = {
+  private def release(path: Path): Unit = {
     val owner = synchronized(owned.remove(path))
     try {
       owner.foreach(channel => if (channel != null) channel.close())
@@ -100,9 +160,9 @@ private[bucketstate] final class LocalDatabases(
 
   /** With the last database goes what it shares with others. */
   private def end(): Unit = if (closed && owned.isEmpty) {
-    used.foreach { case (folder, shared) =>
-      shared.close()
-      if (folder.temporary) WorkFolder.deleteAll(folder.path)
+    used.foreach { using =>
+      using.shared.close()
+      if (using.folder.temporary) WorkFolder.deleteAll(using.folder.path)
     }
     used = None
   }
@@ -131,4 +191,6 @@ private[bucketstate] final class LocalDatabases(
 private object LocalDatabases {
   private val Prefix = "db-"
   private val Owner = "bucketstate.owner"
+
+  private final case class Used(folder: WorkFolder, shared: ExecutorNative.Lease)
 }

@@ -16,6 +16,7 @@ import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.ConflictException
+import io.bucketstate.rocksdb.LocalStates
 import io.bucketstate.table.StateTable
 
 /**
@@ -74,14 +75,18 @@ private[bucketstate] final class OpenStore(
   private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
       checkpoint,
-      new LocalDatabases(
-        () => workFolder,
-        config.rocksDb,
-        StoreMemory.nativeLimits(config, host),
-        newId
+      new DatabaseSource(
+        checkpoint,
+        new LocalDatabases(
+          () => workFolder,
+          config.localDir.map(_ => new LocalStates(workFolder.path, config.numBuckets, newId)),
+          config.rocksDb,
+          StoreMemory.nativeLimits(config, host),
+          newId
+        ),
+        cause => recovery.damaged(cause)
       ),
       state => keeper.advance(state.written.attempt, state.written.commitId, state),
-      cause => recovery.damaged(cause),
       StoreMemory.mostUnwritten(config, host),
       config.lockAcquireTimeoutMs,
       ticker,

@@ -1,10 +1,6 @@
 package io.bucketstate.store
 
-import java.lang.ref.WeakReference
 import java.util.UUID
-
-import scala.collection.mutable
-import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
@@ -12,18 +8,12 @@ import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.config.{ConfigKey, MetricKey}
-import io.bucketstate.error.{
-  ConflictException,
-  CorruptException,
-  MissingException,
-  UnavailableException
-}
+import io.bucketstate.error.{ConflictException, MissingException, UnavailableException}
 import io.bucketstate.rocksdb.{
   ExecutorNative,
   ExpiredEntries,
   NativeFigures,
   NativeState,
-  RunIngestion,
   StateDatabase,
   WrittenVersion
 }
@@ -37,31 +27,25 @@ import io.bucketstate.table.StateTable
  * checkpoint, with another database. Thread-safe.
  *
  * @param offer      hands its state to the table; false if that cannot use it
- * @param onDamage   is told of a file of a snapshot that cannot be taken over because of what is in it
  * @param mostBehind bytes of changes that may wait to be written down before a batch waits for them
  * @param waitMs     how long it waits
  */
 private[bucketstate] final class StoreDatabase(
     checkpoint: Checkpoint,
-    databases: Databases,
+    databases: DatabaseSource,
     offer: NativeState => Boolean,
-    onDamage: CorruptException => Unit,
     mostBehind: Long,
     waitMs: Long,
     ticker: Ticker,
     threads: NeediestFirst
 ) {
   import StoreDatabase._
-  import checkpoint.{assigner, families, runs, store}
+  import checkpoint.{assigner, store}
 
   private[this] val log = LoggerFactory.getLogger(classOf[StoreDatabase])
-  private[this] val ingestion = new RunIngestion(
-    runs,
-    family => families.matching(store.location, family).multiValued
-  )
-  private[this] val unwritten = mutable.ArrayDeque.empty[Unwritten] // versions in a row
-  @volatile private[this] var behind = 0L // bytes of those
+  private[this] val unwritten = new WriteQueue
   private[this] var seed = Option.empty[Manifest] // what is below them, None for the empty store
+  private[this] var commits = Map.empty[Attempt, UUID] // that the table was restored over
   private[this] var newest = Option.empty[Manifest] // that was published
   private[this] var settled = -1L // versions up to this one cannot be undone
   private[this] var database: StateDatabase = _ // null until it holds what `written` says
@@ -70,42 +54,43 @@ private[bucketstate] final class StoreDatabase(
   private[this] var table = 0 // how many there were
   private[this] var base = 0L // version that the table began with
   private[this] var offered = -1L // version that it was given last
+  private[this] var left = -1L // version of the newest snapshot for which it left a local state
+  private[this] var isBegun = false // since the table was restored
   private[this] var atWork = false
   private[this] var failure = Option.empty[Throwable]
   private[this] var isUsed = false // the table reads from it
-  private[this] var lentTo: WeakReference[StateTable] = _ // what may read from it; null for nothing
-  private[this] var current: WeakReference[StateTable] = _
-  private[this] var retired = List.empty[(WeakReference[StateTable], StateDatabase)]
+  private[this] var retired = List.empty[StateDatabase] // that somebody may still read
   private[this] var closed = false
   @volatile private[this] var sampled = NativeFigures.None
   private[this] var told = NativeFigures.None
 
   /** The store has loaded its table anew. */
   def restored(recovered: Recovered): Unit = {
-    val left = synchronized {
+    val unread = synchronized {
       table += 1
       failure = None
       seed = recovered.manifest
       newest = None
-      unwritten.clear()
-      unwritten ++= recovered.tail.map(new Unwritten.Replayed(_, checkpoint))
-      behind = 0L
+      left = -1L
+      unwritten.restart(recovered.tail.map(new Unwritten.Replayed(_, checkpoint)))
+      commits = commitsOf(recovered)
       base = recovered.table.newest
-      current = new WeakReference(recovered.table)
       settled = base
       offered = -1L
       isUsed = false
-      val isOurs = database != null && !atWork && holdsOneOf(recovered)
-      if (isOurs) unwritten.dropWhileInPlace(_.version <= written.version)
+      val isOurs = database != null && !atWork && !database.hasFailed &&
+        written.commitId.exists(id => commits.get(written.attempt).contains(id))
+      if (isOurs) unwritten.written(written.version)
+      isBegun = isOurs || databases.canResume
       if (isOurs) None else giveUp()
     }
-    left.foreach(discard)
+    unread.foreach(databases.discard)
   }
 
   /** A version is durable. Never waits. */
   def committed(version: Unwritten): Unit = synchronized {
-    unwritten += version
-    behind += version.bytes
+    isBegun = true
+    unwritten.add(version)
     begin()
   }
 
@@ -119,16 +104,18 @@ private[bucketstate] final class StoreDatabase(
         failure = None
         throw cause
       }
-      while (unwritten.nonEmpty && unwritten.last.version > base)
-        behind -= unwritten.removeLast().bytes
+      unwritten.undoAbove(base)
       settled = math.max(settled, in.oldest)
-      if (isUsed || unwritten.exists(_.bytes > 0)) begin()
+      if (isBegun) begin()
     }
     awaitRoom()
   }
 
   /** A snapshot was published. */
-  def published(manifest: Manifest): Unit = synchronized { newest = Some(manifest) }
+  def published(manifest: Manifest): Unit = synchronized {
+    newest = Some(manifest)
+    if (isBegun) begin()
+  }
 
   /** Whether the table reads what it does not hold from here. */
   def leads: Boolean = synchronized(isUsed)
@@ -169,55 +156,52 @@ private[bucketstate] final class StoreDatabase(
       closed = true
       val start = ticker.nanos
       while (atWork && ticker.millisSince(start) < CloseMs) wait(100L)
-      unwritten.clear()
-      val all = retired.map(_._2) ++ Option(database)
+      unwritten.restart(Nil)
+      val all = retired ++ Option(database)
       retired = Nil
       database = null
       all
     }
-    left.foreach(discard)
+    left.foreach(databases.discard)
     databases.close()
   }
 
-  /** Whether the database is at a version that the table was restored over. */
-  private def holdsOneOf(recovered: Recovered): Boolean = {
-    val base = recovered.manifest.map(m => (m.attempt, m.commitId))
-    val after = recovered.tail.map(v => (v.attempt, Option(v.commitId)))
-    (base ++ after).exists(_ == (written.attempt -> written.commitId))
-  }
+  /**
+   * What the changelogs that are there were made from. Where another attempt has replaced one of them since, a database
+   * may hold the commit of a later one and yet something else.
+   */
+  private def commitsOf(recovered: Recovered): Map[Attempt, UUID] =
+    if (recovered.replaced.nonEmpty) Map.empty
+    else {
+      val base = recovered.manifest.flatMap(m => m.commitId.map(m.attempt -> _))
+      (base ++ recovered.tail.map(v => v.attempt -> v.commitId)).toMap
+    }
 
-  /** The next one begins anew. Gives the one there is, unless a table that was lent it may still be read. */
+  /** The next one begins anew. Gives the one there is, unless somebody may still read it. */
   private def giveUp(): Option[StateDatabase] = {
-    val left = Option(database)
+    val last = Option(database)
     database = null
     written = null
     isUsed = false
     sampled = NativeFigures.None
     told = NativeFigures.None
-    if (lentTo == null) left
-    else {
-      left.foreach(database => retired ::= lentTo -> database)
-      lentTo = null
-      None
-    }
+    // Its files may be theirs, too.
+    if (last.exists(_.hasFailed)) databases.forget()
+    val (read, unread) = last.partition(_.isRead)
+    retired ++= read
+    unread.headOption
   }
 
   /** Those that were given up and that nobody can read any more. */
   private def unread(): List[StateDatabase] = {
-    val (kept, gone) = retired.partition(_._1.get != null)
+    val (kept, gone) = retired.partition(_.isRead)
     retired = kept
-    gone.map(_._2)
+    gone
   }
-
-  private def discard(database: StateDatabase): Unit =
-    try databases.discard(database)
-    catch {
-      case NonFatal(e) => log.warn(s"A local database of ${store.location} may be left", e)
-    }
 
   private def awaitRoom(): Unit = synchronized {
     val start = ticker.nanos
-    while (behind > mostBehind && atWork && failure.isEmpty && !closed) {
+    while (unwritten.bytes > mostBehind && atWork && failure.isEmpty && !closed) {
       val left = waitMs - ticker.millisSince(start)
       if (left <= 0) throw stalled()
       wait(math.min(left, 100L))
@@ -226,7 +210,7 @@ private[bucketstate] final class StoreDatabase(
 
   private def stalled() = new UnavailableException(
     store.location,
-    s"$behind bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
+    s"${unwritten.bytes} bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
     s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is too slow or " +
       s"writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
       s"${ConfigKey.Engine.key}=heap."
@@ -244,15 +228,20 @@ private[bucketstate] final class StoreDatabase(
   }
 
   private def isDue: Boolean =
-    database == null || unwritten.headOption.exists(_.version <= settled) || isToOffer ||
-      retired.exists(_._1.get == null)
+    database == null || unwritten.hasUpTo(settled) || isToOffer || isToLeave ||
+      retired.exists(!_.isRead)
 
   /** Whether the table can use what is there, and was not given it. */
   private def isToOffer: Boolean =
     written != null && written.version >= base && written.version > offered
 
+  /** Whether there is a snapshot which is to leave a local state, too. */
+  private def isToLeave: Boolean = databases.areLasting && newest.exists { manifest =>
+    left < manifest.version && written != null && manifest.version <= written.version
+  }
+
   /** Takes no lock: it is asked by who holds that of all waiting work. */
-  private def need: Double = behind.toDouble / mostBehind
+  private def need: Double = unwritten.bytes.toDouble / mostBehind
 
   private def work(): Unit = {
     var step = nextStep()
@@ -274,36 +263,31 @@ private[bucketstate] final class StoreDatabase(
     } else {
       val (of, from, into) = (table, seed, database)
       val gone = unread()
-      if (gone.nonEmpty) new Step(of, () => gone.foreach(discard))
+      if (gone.nonEmpty) new Step(of, () => gone.foreach(databases.discard))
       else if (into == null) new Step(of, () => start(from, of))
-      else {
-        val due = unwritten.iterator.takeWhile(_.version <= settled).toVector
+      else if (unwritten.hasUpTo(settled) || isToOffer) {
+        val due = unwritten.upTo(settled)
         new Step(of, () => write(due, into, of))
+      } else {
+        val (manifest, version) = (newest.get.version, written)
+        new Step(of, () => leave(manifest, version, into, of))
       }
     }
   }
 
   private def start(from: Option[Manifest], of: Int): Unit = {
-    val created = databases.create()
-    var isTaken = false
-    try {
-      val holds =
-        try from.fold(StoreDatabase.Empty)(ingestion.into(created, _, () => isCurrent(of)))
-        catch {
-          case e: CorruptException =>
-            onDamage(e)
-            throw e
-        }
-      isTaken = synchronized {
-        val isOurs = isCurrent(of)
-        if (isOurs) {
-          database = created
-          expired = new ExpiredEntries(created, assigner.numBuckets)
-          written = holds
-        }
-        isOurs
+    val (made, holds) = databases.begin(from, synchronized(commits), () => isCurrent(of))
+    val isTaken = synchronized {
+      val isOurs = isCurrent(of)
+      if (isOurs) {
+        database = made
+        expired = new ExpiredEntries(made, assigner.numBuckets)
+        written = holds
+        unwritten.written(holds.version)
       }
-    } finally if (!isTaken) discard(created)
+      isOurs
+    }
+    if (!isTaken) databases.discard(made)
   }
 
   private def write(due: Seq[Unwritten], into: StateDatabase, of: Int): Unit = {
@@ -313,8 +297,7 @@ private[bucketstate] final class StoreDatabase(
         synchronized {
           if (isCurrent(of)) {
             written = now
-            unwritten.removeHead()
-            behind -= version.bytes
+            unwritten.written(now.version)
             notifyAll()
           }
         }
@@ -323,7 +306,6 @@ private[bucketstate] final class StoreDatabase(
     val state = synchronized {
       Option.when(isCurrent(of) && isToOffer) {
         offered = written.version
-        lentTo = current
         into.capture(written)
       }
     }
@@ -337,11 +319,16 @@ private[bucketstate] final class StoreDatabase(
     synchronized { if (isCurrent(of)) sampled = figures }
   }
 
+  private def leave(manifest: Long, version: WrittenVersion, of: StateDatabase, at: Int): Unit = {
+    databases.leave(of, version)
+    synchronized { if (isCurrent(at)) left = manifest }
+  }
+
   private def isCurrent(of: Int): Boolean = synchronized(table == of && !closed)
 
   /** @param of the table for which it was tried; another one has another database */
   private def failed(cause: Throwable, of: Int): Unit = {
-    val left = synchronized {
+    val unread = synchronized {
       if (isCurrent(of)) {
         val isReplaced = cause match {
           case _: MissingException | _: ConflictException => beginAgain()
@@ -355,17 +342,16 @@ private[bucketstate] final class StoreDatabase(
         giveUp()
       } else None
     }
-    left.foreach(discard)
+    unread.foreach(databases.discard)
   }
 
   /** Where files are gone because a newer snapshot made them needless, that is what to begin with. */
   private def beginAgain(): Boolean = newest.exists { manifest =>
     val isNewer = manifest.version <= settled && seed.forall(_.version < manifest.version)
-    val isOurs =
-      unwritten.exists(v => v.attempt == manifest.attempt && manifest.commitId.contains(v.commitId))
+    val isOurs = unwritten.contains(manifest.attempt, manifest.commitId)
     if (isNewer && isOurs) {
       seed = newest
-      while (unwritten.head.version <= manifest.version) behind -= unwritten.removeHead().bytes
+      unwritten.written(manifest.version)
     }
     isNewer && isOurs
   }
@@ -375,8 +361,6 @@ private object StoreDatabase {
 
   /** Longer than any step should take. */
   private final val CloseMs = 30000L
-
-  private val Empty = WrittenVersion(Attempt(0L), None, Nil)
 
   /** @param of the number of the table that it is for */
   private final class Step(val of: Int, val run: () => Unit)

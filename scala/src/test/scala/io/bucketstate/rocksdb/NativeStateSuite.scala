@@ -1,6 +1,7 @@
 package io.bucketstate.rocksdb
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
+import java.util.UUID
 
 import scala.util.Using
 
@@ -11,39 +12,27 @@ import io.bucketstate.table.{ColdState, RecordOp}
 import io.bucketstate.testkit.{Changes, ColdStateContract, SnapshotRoom, TempFolder, TextRecords}
 
 private object NativeStateSuite {
+  private val assigner = new BucketAssigner(4)
+
   def use[A](folder: Path)(body: StateDatabase => A): A =
     Databases.withOptions(Databases.Plain) { options =>
       Using.resource(StateDatabase.create(folder, options))(body)
     }
-}
 
-/** A database that took over change after change, which go on while the state is read. */
-class WrittenStateSuite extends ColdStateContract(numBuckets = 4) {
-  import NativeStateSuite.use
-  private val assigner = new BucketAssigner(4)
-
-  override def withCold(
-      history: Seq[Map[String, Option[String]]]
-  )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
-    use(folder.resolve("db")) { database =>
-      database.hold(Seq(Changes.descriptor(0)))
-      history.foreach(write(database, _))
-      val keys =
-        history.flatten.foldLeft(Map.empty[String, Option[String]])(_ + _).values.flatten.size
-      val state = database.capture(
-        WrittenVersion(
-          Attempt(history.size.toLong),
-          None,
-          Seq(ChangelogFamily(Changes.descriptor(0), keys.toLong))
-        )
-      )
-      write(database, Map("key-1" -> Some("later"), "key-2" -> None, "never 7" -> Some("later")))
-      body(state)
-      state.release()
-    }
+  /** What a database holds once a history was written to it. */
+  def writtenDown(history: Seq[Map[String, Option[String]]], to: StateDatabase): WrittenVersion = {
+    to.hold(Seq(Changes.descriptor(0)))
+    history.foreach(write(to, _))
+    val keys =
+      history.flatten.foldLeft(Map.empty[String, Option[String]])(_ + _).values.flatten.size
+    WrittenVersion(
+      Attempt(history.size.toLong),
+      Some(new UUID(1L, history.size.toLong)),
+      Seq(ChangelogFamily(Changes.descriptor(0), keys.toLong))
+    )
   }
 
-  private def write(database: StateDatabase, changes: Map[String, Option[String]]): Unit =
+  def write(database: StateDatabase, changes: Map[String, Option[String]]): Unit =
     database.change { into =>
       changes.foreach {
         case (key, Some(value)) =>
@@ -54,6 +43,50 @@ class WrittenStateSuite extends ColdStateContract(numBuckets = 4) {
           into(0, buffer.bucket, RecordOp.Remove, buffer.toKeyRecord)
       }
     }
+}
+
+/** A database that took over change after change, which go on while the state is read. */
+class WrittenStateSuite extends ColdStateContract(numBuckets = 4) {
+  import NativeStateSuite._
+
+  override def withCold(
+      history: Seq[Map[String, Option[String]]]
+  )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
+    use(folder.resolve("db")) { database =>
+      val state = database.capture(writtenDown(history, database))
+      write(database, Map("key-1" -> Some("later"), "key-2" -> None, "never 7" -> Some("later")))
+      body(state)
+      state.release()
+    }
+  }
+}
+
+/** A database that began with what another one left, which has gone on since. */
+class LeftStateSuite extends ColdStateContract(numBuckets = 4) {
+  import NativeStateSuite._
+
+  override def withCold(
+      history: Seq[Map[String, Option[String]]]
+  )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
+    val states = new LocalStates(folder, 4, () => UUID.randomUUID())
+    val left = use(folder.resolve("before")) { database =>
+      val version = writtenDown(history, database)
+      states.leave(database, version)
+      write(database, Map("key-1" -> Some("later"), "key-2" -> None, "never 7" -> Some("later")))
+      version
+    }
+    val place = Files.createDirectory(folder.resolve("db"))
+    val taken = states.take(Map(left.attempt -> left.commitId.get), place).get
+    assert(taken == left)
+    Databases.withOptions(Databases.Plain) { options =>
+      Using.resource(StateDatabase.open(place, options, taken.families.map(_.descriptor))) {
+        database =>
+          val state = database.capture(taken)
+          body(state)
+          state.release()
+      }
+    }
+  }
 }
 
 /** A database that took over the runs of a manifest, as files. */

@@ -145,15 +145,20 @@ object StoreHarness {
 
   private def valueOf(record: Array[Byte]): Array[Byte] = record.drop(Record.keyEnd(record))
 
-  /** Opens a version, changes it and commits, as a task does; the session has ended. */
+  /** Opens a version, changes it and commits, or aborts when that fails, as a task does; the session has ended. */
   def batch(store: OpenStore, version: Long, id: Option[String] = None)(
       changes: (String, Option[String])*
   ): WriteSession = {
     val session = write(store, version, id)
-    change(session, changes: _*)
-    session.verify()
-    session.commit()
-    session.end()
+    try {
+      change(session, changes: _*)
+      session.verify()
+      session.commit()
+    } catch {
+      case failure: Throwable =>
+        session.abort()
+        throw failure
+    } finally session.end()
     session
   }
 

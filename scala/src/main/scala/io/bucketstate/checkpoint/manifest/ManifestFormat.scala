@@ -58,8 +58,7 @@ private[checkpoint] object ManifestFormat {
         "This is a defect of bucketstate; please report it. The changelogs keep the state safe."
       )
     }
-    val root = mapper.createObjectNode()
-    root.put("format", Name).put("formatVersion", formatOf(manifest))
+    val root = bodyOf(Name, formatOf(manifest))
     ManifestJson.write(manifest, root)
     seal(root)
   }
@@ -77,22 +76,32 @@ private[checkpoint] object ManifestFormat {
   }
 
   def decode(bytes: Array[Byte], damage: Damage): Manifest = {
-    val tree = damage.guard("JSON") {
-      try mapper.readTree(bytes)
-      catch { case e: java.io.IOException => throw new IllegalArgumentException(e) }
-    }
-    val json = new ManifestJson.Reader(tree, damage)
-    if (json.text("format") != Name) throw damage.mismatch("format", Name, json.text("format"))
-    // Before the checksum: a newer format may have it elsewhere.
-    val format = json.int("formatVersion")
-    if (format > Estimated) throw damage.newer(Estimated, format)
-    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Estimated", format)
-    verify(bytes, damage)
+    val json = unseal(bytes, Name, Estimated, damage)
     val manifest = ManifestJson.manifest(json)
     val broken = ManifestInvariants.broken(manifest)
     if (broken.nonEmpty) throw damage(s"it is not true that ${broken.mkString(", that ")}")
     manifest
   }
+
+  /** What was sealed, as the format of that name has it; none of a newer version than this. */
+  def unseal(bytes: Array[Byte], name: String, newest: Int, damage: Damage): ManifestJson.Reader = {
+    val tree = damage.guard("JSON") {
+      try mapper.readTree(bytes)
+      catch { case e: java.io.IOException => throw new IllegalArgumentException(e) }
+    }
+    val json = new ManifestJson.Reader(tree, damage)
+    if (json.text("format") != name) throw damage.mismatch("format", name, json.text("format"))
+    // Before the checksum: a newer format may have it elsewhere.
+    val format = json.int("formatVersion")
+    if (format > newest) throw damage.newer(newest, format)
+    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $newest", format)
+    verify(bytes, damage)
+    json
+  }
+
+  /** An object that is to be sealed. */
+  def bodyOf(name: String, version: Int): ObjectNode =
+    mapper.createObjectNode().put("format", name).put("formatVersion", version)
 
   private def tail(crc: Int): String = TailStart + f"$crc%08x" + TailEnd
 

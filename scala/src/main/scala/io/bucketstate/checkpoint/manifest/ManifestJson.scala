@@ -25,8 +25,7 @@ private[checkpoint] object ManifestJson {
     m.baseCheckpointId.foreach(to.put("baseCheckpointId", _))
     to.put("numBuckets", m.numBuckets).put("hashFunction", m.hashFunction)
     m.nextFamily.foreach(to.put("nextFamily", _))
-    val families = to.putArray("families")
-    m.families.foreach(write(_, families.addObject()))
+    families(m.families, to)
     val runs = to.putArray("runs")
     m.runs.foreach(write(_, runs.addObject()))
   }
@@ -40,9 +39,16 @@ private[checkpoint] object ManifestJson {
     numBuckets = json.int("numBuckets"),
     hashFunction = json.text("hashFunction"),
     nextFamily = json.optional("nextFamily")(_.int(_)),
-    families = json.objects("families").map(family),
+    families = families(json),
     runs = json.objects("runs").map(run)
   )
+
+  def families(all: Seq[ManifestFamily], to: ObjectNode): Unit = {
+    val families = to.putArray("families")
+    all.foreach(write(_, families.addObject()))
+  }
+
+  def families(json: Reader): Seq[ManifestFamily] = json.objects("families").map(family)
 
   private def write(f: ManifestFamily, to: ObjectNode): Unit = {
     val d = f.descriptor
@@ -103,7 +109,7 @@ private[checkpoint] object ManifestJson {
   private def write(f: RunFile, to: ObjectNode): Unit = {
     to.put("name", f.name).put("bytes", f.bytes)
     to.put("entries", f.entries).put("tombstones", f.tombstones)
-    to.put("checksum", Crc + f"${f.checksum}%08x")
+    to.put("checksum", checksum(f.checksum))
     f.times.foreach(t => to.put("firstTimeBucket", t.first).put("lastTimeBucket", t.last))
     val buckets = to.putArray("buckets")
     f.buckets.foreach { b =>
@@ -123,7 +129,9 @@ private[checkpoint] object ManifestJson {
       json.optional("firstTimeBucket")(_.long(_)).map(TimeSpan(_, json.long("lastTimeBucket")))
   )
 
-  private def checksum(json: Reader): Int = {
+  def checksum(crc: Int): String = Crc + f"$crc%08x"
+
+  def checksum(json: Reader): Int = {
     val text = json.text("checksum")
     if (!text.matches(Crc + "[0-9a-f]{8}")) throw json.bad("checksum", s"'$Crc' and 8 hex digits")
     Integer.parseUnsignedInt(text.drop(Crc.length), 16)

@@ -143,15 +143,18 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     StorageErrors.changing(folder.path.toString, "could not be tidied") {
       val kept = names.map(CheckpointFiles.leaf)
       if (Files.isDirectory(folder.path)) {
-        Using.resource(Files.newDirectoryStream(folder.path))(_.asScala.toSeq).foreach { path =>
-          val name = path.getFileName.toString
-          lockOf(name).synchronized {
-            val going =
-              if (name.endsWith(Unfinished)) isOlder(path, AbandonedAfter)
-              else !kept.contains(name) && (folder.temporary || isOlder(path, UnusedAfter))
-            if (going) Files.deleteIfExists(path)
+        // Folders beside them are others'.
+        Using
+          .resource(Files.newDirectoryStream(folder.path, Files.isRegularFile(_)))(_.asScala.toSeq)
+          .foreach { path =>
+            val name = path.getFileName.toString
+            lockOf(name).synchronized {
+              val going =
+                if (name.endsWith(Unfinished)) isOlder(path, AbandonedAfter)
+                else !kept.contains(name) && (folder.temporary || isOlder(path, UnusedAfter))
+              if (going) Files.deleteIfExists(path)
+            }
           }
-        }
       }
       verified.retainAll(names.asJava)
       ()

@@ -1,0 +1,234 @@
+package io.bucketstate.store
+
+import java.nio.file.attribute.BasicFileAttributes
+import java.nio.file.{Files, NoSuchFileException, Path}
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Random, Try, Using}
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.bucketstate.checkpoint.io.NioFileStore
+import io.bucketstate.rocksdb.NativeState
+import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
+
+/** A restart on the machine where the store was before, in a local folder that outlives it. */
+class LocalRecoverySuite extends AnyFunSuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(20, Seconds), interval = Span(20, Millis))
+
+  private type Model = Map[String, String]
+
+  /** A query's store on one machine, which is restarted now and then. */
+  private final class Machine(folder: Path, withIds: Boolean, settings: (String, String)*) {
+    val local: Path = folder.resolve("local")
+    private val files = new MemoryFileStore
+    val harness: StoreHarness = new StoreHarness(files, folder)
+    var model: Model = Map.empty
+    var version = 0L
+    var id: Option[String] = None
+    var store: OpenStore = open()
+
+    private def open() = harness.open(
+      withIds,
+      Seq("engine" -> "rocksdb", "snapshot.maxVersions" -> "2", "localDir" -> local.toString) ++
+        settings: _*
+    )
+
+    def batch(changes: (String, Option[String])*): WriteSession = {
+      val session = StoreHarness.batch(store, version, id)(changes: _*)
+      model = changes.foldLeft(model) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
+      version += 1
+      id = session.ids.own
+      session
+    }
+
+    /** As Spark does it: a task that fails is tried again. */
+    def batchOrRetry(changes: (String, Option[String])*): WriteSession =
+      LazyList
+        .continually(Try(batch(changes: _*)))
+        .take(4)
+        .collectFirst { case t if t.isSuccess => t.get }
+        .getOrElse(batch(changes: _*))
+
+    /** Batches until what lies in the local folder is as wanted. */
+    def until(wanted: WriteSession => Boolean): Unit = eventually {
+      assert(wanted(batchOrRetry(s"late $version" -> Some("later"))))
+    }
+
+    def isNative(session: WriteSession): Boolean =
+      session.table.coldParts.exists(_.isInstanceOf[NativeState])
+
+    def restart(close: Boolean): Unit = {
+      if (close) store.close()
+      store = open()
+    }
+
+    def contents: Model = read(store, version, id)
+
+    /** The folders of the store whose names begin so. */
+    def folders(prefix: String): Seq[Path] =
+      all(local.resolve("bucketstate"))
+        .flatMap(all)
+        .filter(_.getFileName.toString.startsWith(prefix))
+
+    /** The data files in some of them, as the file system knows them. */
+    def dataIn(folders: Seq[Path]): Set[AnyRef] =
+      filesIn(folders)
+        .map(Files.readAttributes(_, classOf[BasicFileAttributes]).fileKey)
+        .toSet
+
+    def filesIn(folders: Seq[Path]): Seq[Path] =
+      folders.flatMap(all).filter(_.toString.endsWith(".sst"))
+
+    /** Takes away the copies that the store has of the files of its checkpoint. */
+    def forgetCopies(): Unit =
+      all(local.resolve("bucketstate"))
+        .flatMap(all)
+        .filter(Files.isRegularFile(_))
+        .foreach(Files.deleteIfExists(_))
+
+    private def all(path: Path): Seq[Path] =
+      if (!Files.isDirectory(path)) Nil
+      else Using.resource(Files.list(path))(_.iterator.asScala.toSeq)
+  }
+
+  private def withMachine(withIds: Boolean, settings: (String, String)*)(
+      body: Machine => Unit
+  ): Unit = TempFolder.use { folder =>
+    val machine = new Machine(folder, withIds, settings: _*)
+    try body(machine)
+    finally machine.harness.close()
+  }
+
+  for {
+    withIds <- Seq(false, true)
+    closes <- Seq(true, false)
+  }
+    test(s"a restart begins with what was left, ids: $withIds, closed before: $closes") {
+      withMachine(withIds, "rocksdb.options.cf.disable_auto_compactions" -> "true") { machine =>
+        machine.batch((0 until 300).map(n => s"key $n" -> Option(s"value $n")): _*)
+        machine.until(_ => machine.folders("local-").nonEmpty)
+        // More snapshots may be published now, for which nothing is left.
+        (1 to 5).foreach(n => machine.batch("key 1" -> None, "key 2" -> Some(s"new $n")))
+        machine.restart(closes)
+        machine.forgetCopies()
+        val before = machine.folders("db-")
+        val left = machine.dataIn(machine.folders("local-"))
+        machine.batch("key 3" -> Some("newer"))
+        machine.until(machine.isNative)
+        assert(machine.dataIn(machine.folders("db-").diff(before)).exists(left))
+        assert(machine.contents == machine.model)
+        machine.until { _ =>
+          val now = machine.dataIn(machine.folders("local-"))
+          now.exists(left) && !now.subsetOf(left)
+        }
+        machine.store.close()
+        assert(machine.folders("local-").size == 1)
+      }
+    }
+
+  test("nothing is left in a folder that goes with the store") {
+    TempFolder.use { folder =>
+      val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)
+      val settings = Seq("engine" -> "rocksdb", "snapshot.maxVersions" -> "1")
+      val store = harness.open(withIds = false, settings: _*)
+      var version = 0L
+      eventually {
+        val session = batch(store, version)(s"key $version" -> Some("v"))
+        version += 1
+        assert(session.table.coldParts.exists(_.isInstanceOf[NativeState]))
+        assert(harness.told.count(_.startsWith("snapshot")) > 2)
+      }
+      val found =
+        Using.resource(Files.walk(folder))(_.iterator.asScala.map(_.getFileName.toString).toSet)
+      assert(found.exists(_.startsWith("db-")) && !found.exists(_.startsWith("local-")))
+      harness.close()
+    }
+  }
+
+  test("a database whose files are damaged is replaced, at the cost of a failed task") {
+    ShortMemory.during {
+      withMachine(withIds = false, "memory.maxBytes" -> "4m") { machine =>
+        val random = new Random(1L)
+        val keys = (0 until 4000).map(n => s"key $n")
+        def values = keys.map(_ -> Option(random.alphanumeric.take(400).mkString))
+        machine.batch(values: _*)
+        machine.until(s => machine.isNative(s) && machine.folders("local-").nonEmpty)
+        val left = machine.folders("local-").toSet
+        machine.filesIn(machine.folders("db-")).foreach(Damage.middleOf)
+        var failures = Seq.empty[Throwable]
+        eventually {
+          val tried = Try(machine.batch(values: _*))
+          failures ++= tried.failed.toOption
+          assert(failures.nonEmpty && tried.isSuccess)
+        }
+        assert(failures.forall(_.getMessage.contains("could not be read")), failures)
+        assert(failures.size == 1)
+        assert(!machine.folders("local-").exists(left))
+        machine.until(machine.isNative)
+        assert(machine.contents == machine.model)
+      }
+    }
+  }
+
+  test("what was left of a version that was undone and written anew is not used") {
+    withMachine(withIds = false) { machine =>
+      machine.batch("a" -> Some("1"))
+      machine.until(_ => machine.folders("local-").nonEmpty)
+      val (end, model) = (machine.version, machine.model)
+      machine.restart(close = true)
+      machine.version = 1L
+      machine.model = Map("a" -> "1")
+      (1L to end).foreach(n => machine.batch("a" -> Some(s"other $n"), s"other $n" -> Some("x")))
+      machine.restart(close = true)
+      machine.until(machine.isNative)
+      assert(machine.contents == machine.model)
+      assert(machine.contents.keySet.exists(!model.keySet(_)))
+    }
+  }
+
+  for {
+    seed <- 1 to 6
+    withIds <- Seq(false, true)
+  }
+    test(s"restarts, kills and damage at random give right answers, ids: $withIds, $seed") {
+      val random = new Random(seed.toLong)
+      ShortMemory.when(seed % 2 == 0) {
+        withMachine(withIds, "snapshot.maxVersions" -> (1 + random.nextInt(3)).toString) {
+          machine =>
+            (1 to 8).foreach { _ =>
+              (1 to 1 + random.nextInt(8)).foreach { _ =>
+                val changes = Seq
+                  .fill(random.nextInt(60))(s"key ${random.nextInt(90)}")
+                  .distinct
+                  .map(key =>
+                    key -> Option.when(random.nextInt(3) > 0)(s"v${random.nextInt(1000)}")
+                  )
+                val session = machine.batchOrRetry(changes: _*)
+                assert(session.table.families.head.keyCount == machine.model.size)
+              }
+              assert(machine.contents == machine.model)
+              if (random.nextBoolean()) machine.until(_ => machine.folders("local-").nonEmpty)
+              machine.restart(close = random.nextBoolean())
+              if (random.nextBoolean()) machine.forgetCopies()
+              if (random.nextInt(3) == 0)
+                machine.folders("local-").foreach { left =>
+                  // A store that was not closed may replace it meanwhile.
+                  try {
+                    val files = Using.resource(Files.list(left))(_.iterator.asScala.toSeq).sorted
+                    val file = files(random.nextInt(files.size))
+                    if (Files.size(file) > 0) Damage.middleOf(file)
+                  } catch { case _: NoSuchFileException => () }
+                }
+            }
+            machine.batchOrRetry("last" -> Some("1"))
+            assert(machine.contents == machine.model)
+        }
+      }
+    }
+}
