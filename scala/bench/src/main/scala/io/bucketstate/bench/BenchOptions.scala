@@ -27,6 +27,7 @@ final case class BenchOptions(
     seed: Long = 42,
     draw: KeyDraw = KeyDraw.Uniform,
     fileAccess: FileAccess = FileAccess.Own,
+    heap: Option[String] = None,
     settings: Seq[(String, String)] = Nil,
     workDir: Path = Paths.get(sys.props("java.io.tmpdir")),
     json: Option[Path] = None
@@ -38,14 +39,30 @@ final case class BenchOptions(
   require(maintenanceEvery > 0, "--maintenance-every: above 0")
   require(rounds > 0, "--rounds: above 0")
   require(tails.nonEmpty && tails.forall(_ > 0), "--tails: at least one count above 0")
+  require(heap.forall(_.matches("[1-9][0-9]*[mg]")), "--heap: a number with m or g, such as 512m")
+
+  /** The command line of a JVM that runs one contender with one size of the state. */
+  def forChild(contender: Contender, keys: Int): Seq[String] = Seq(
+    "--keys" -> keys.toString,
+    "--providers" -> contender.name,
+    "--batches" -> batches.toString,
+    "--updates" -> updates.toString,
+    "--warm-up" -> warmUp.toString,
+    "--maintenance-every" -> maintenanceEvery.toString,
+    "--seed" -> seed.toString,
+    "--draw" -> draw.name,
+    "--filesystem" -> fileAccess.name
+  ).flatMap { case (name, value) => Seq(name, value) } ++
+    heap.toSeq.flatMap(Seq("--heap", _)) ++
+    settings.flatMap { case (key, value) => Seq("--conf", s"$key=$value") }
 }
 
 object BenchOptions {
   val usage: String =
     """Options:
       |  --keys 100k,1m,4m        sizes of the state, in keys            (1m)
-      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed,no-snapshots,eager
-      |                           (the benchmark's own)
+      |  --providers LIST         of hdfs,rocksdb,hashmap,bucketed,bucketed-rocksdb,
+      |                           bucketed-rocksdb-local,no-snapshots,eager (the benchmark's own)
       |  --batches B              batches, the warm-up included          (30)
       |  --updates U              random get+put per batch               (20k)
       |  --warm-up W              first batches that are not counted     (5)
@@ -57,6 +74,8 @@ object BenchOptions {
       |  --draw uniform|zipf      how the keys of a batch are drawn      (uniform)
       |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted
       |                           Hadoop file system for all             (nio)
+      |  --heap 512m              each provider in a JVM of its own with so much heap, whose
+      |                           resident memory is reported (ProviderBenchmark; all in one)
       |  --conf KEY=VALUE         a Spark SQL setting for all providers, repeatable
       |  --dir FOLDER             where the temporary folder is made     (java.io.tmpdir)
       |  --json FILE              writes the results for machines too""".stripMargin
@@ -97,6 +116,7 @@ object BenchOptions {
         )
       }
       options.copy(fileAccess = access)
+    case "--heap" => options.copy(heap = Some(value))
     case "--conf" =>
       value.split("=", 2) match {
         case Array(key, setting) => options.copy(settings = options.settings :+ (key -> setting))

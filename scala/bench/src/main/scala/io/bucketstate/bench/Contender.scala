@@ -8,6 +8,8 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
+import io.bucketstate.config.ConfigKey
+
 /**
  * What a store holds.
  *
@@ -29,11 +31,17 @@ object StoreSchema {
   val plain: StoreSchema = of(NoPrefixKeyStateEncoderSpec(Workload.keySchema))
 }
 
-/** One of the providers that run side by side: named on the command line, loaded by class name. */
+/**
+ * One of the providers that run side by side: named on the command line, loaded by class name.
+ *
+ * @param localStays whether all who open a checkpoint have one folder for local files, as on a machine that a
+ *                   query comes back to; else these are gone with the JVM
+ */
 final case class Contender(
     name: String,
     className: String,
-    settings: Map[String, String] = Map.empty
+    settings: Map[String, String] = Map.empty,
+    localStays: Boolean = false
 ) {
 
   /** Whether there is something to restart from. */
@@ -45,6 +53,11 @@ final case class Contender(
     (own ++ options.settings).foreach { case (key, value) => sqlConf.setConfString(key, value) }
     new StateStoreConf(sqlConf)
   }
+
+  private def localDir(checkpoint: Path): Option[(String, String)] =
+    Option.when(localStays) {
+      ConfigKey.LocalDir.key -> Contender.localFolder(checkpoint).toString
+    }
 
   /** A new provider for a checkpoint in a folder. */
   def provider(
@@ -71,7 +84,7 @@ final case class Contender(
       schema.value,
       schema.keySpec,
       useColumnFamilies = schema.multiValued,
-      storeConf(options),
+      storeConf(options.copy(settings = options.settings ++ localDir(folder))),
       hadoopConf,
       useMultipleValuesPerKey = schema.multiValued,
       None
@@ -101,6 +114,9 @@ object Contender {
     settings = Map("spark.sql.streaming.stateStore.bucketed.engine" -> "rocksdb")
   )
 
+  /** That one on the machine where it ran before. */
+  val nativeAgain: Contender = native.copy(name = "bucketed-rocksdb-local", localStays = true)
+
   /** What a long run is like when snapshots never come: tells their cost from that of the rest. */
   val withoutSnapshots: Contender = bucketed.copy(
     name = "no-snapshots",
@@ -118,7 +134,11 @@ object Contender {
   /** The providers as people use them, and the limit. */
   val sideBySide: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
 
-  val all: Seq[Contender] = sideBySide ++ Seq(native, withoutSnapshots, eager)
+  val all: Seq[Contender] = sideBySide ++ Seq(native, nativeAgain, withoutSnapshots, eager)
+
+  /** Where local files stay of whoever has a checkpoint in a folder: beside it, as they are no part of it. */
+  def localFolder(checkpoint: Path): Path =
+    checkpoint.resolveSibling(s"${checkpoint.getFileName}-local")
 
   def named(name: String): Contender = all.find(_.name == name).getOrElse {
     throw new IllegalArgumentException(

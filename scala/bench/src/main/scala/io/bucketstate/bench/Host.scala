@@ -1,6 +1,7 @@
 package io.bucketstate.bench
 
 import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Paths}
 
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
@@ -40,6 +41,16 @@ object Host {
     Collections(collectors.map(_.getCollectionCount).sum, collectors.map(_.getCollectionTime).sum)
   }
 
+  /** What this process has in memory and had at most, heap, code and native memory together; none but on Linux. */
+  def resident(): Option[Resident] = {
+    val status = Paths.get("/proc/self/status")
+    Option.when(Files.exists(status)) {
+      val lines = Files.readAllLines(status).asScala.map(_.split("\\s+")).map(f => f(0) -> f).toMap
+      def bytes(field: String): Long = lines(field)(1).toLong << 10
+      Resident(bytes("VmRSS:"), bytes("VmHWM:"))
+    }
+  }
+
   /** Live heap bytes: collects until two readings agree, so that soft leftovers do not count. */
   def settledHeapBytes(): Long = {
     val memory = ManagementFactory.getMemoryMXBean
@@ -53,6 +64,9 @@ object Host {
     settle(Long.MaxValue, attempts = 8)
   }
 }
+
+/** Bytes of a process that are in memory: at a moment, and the most there were until then. */
+final case class Resident(bytes: Long, most: Long)
 
 /** How many there were, and the milliseconds that they took. */
 final case class Collections(count: Long, ms: Long) {

@@ -2,17 +2,18 @@ package io.bucketstate.bench
 
 import scala.util.Using
 
-/** All providers side by side, through Spark's trait alone. */
+/** All providers side by side, through Spark's trait alone: in this JVM, or with `--heap` in one each. */
 object ProviderBenchmark {
   def main(args: Array[String]): Unit = Commands.run(args, BenchOptions())(run)
 
   private def run(options: BenchOptions): Unit = {
     val results = Using.resource(WorkFolder.create(options.workDir)) { folder =>
-      warmUp(options, folder)
+      if (options.heap.isEmpty) warmUp(options, folder)
       options.keyCounts.flatMap(keys => runSize(keys, options, folder))
     }
-    Host.say("\n" + Report.render(results, options))
-    JsonReport.write(results, Targets.of(results), options)
+    val targets = if (options.heap.isEmpty) Targets.of(results) else NativeTargets.of(results)
+    Host.say("\n" + Report.render(results, targets, options))
+    JsonReport.write(results, targets, options)
   }
 
   /** Compiles every provider's code once, so that the first in line does not pay for the others. */
@@ -32,7 +33,16 @@ object ProviderBenchmark {
     } yield {
       val checkpoint = folder.checkpoint(s"$keys-$round-${contender.name}-")
       Host.progress(s"${Keys.show(keys)} ${contender.name}: round $round of ${options.rounds}")
-      try new ProviderRun(contender, workload, expectedSum, options, checkpoint).run()
+      try
+        options.heap match {
+          case None => new ProviderRun(contender, workload, expectedSum, options, checkpoint).run()
+          case Some(heap) =>
+            new ChildJvm(folder.root, Seq(s"-Xmx$heap")).ask(
+              ProviderProbe.name,
+              Seq(s"$checkpoint", s"$expectedSum") ++ options.forChild(contender, keys),
+              classOf[RunResult]
+            )
+        }
       finally folder.delete(checkpoint)
     }
     options.contenders.map(c => RunResult.median(rounds.filter(_.provider == c.name)))

@@ -37,6 +37,7 @@ final class ProviderRun(
       }
       driver.checkSum(sum, expectedSum)
       val loadOfOthers = Host.loadOfOthers()
+      val resident = options.heap.flatMap(_ => Host.resident())
       val heap = Host.settledHeapBytes() - baseline
       maintenanceBytes += footprint.look()
       RunResult(
@@ -52,6 +53,7 @@ final class ProviderRun(
         maintenanceBytes.toDouble / (options.batches.toLong * options.updates),
         (footprint.files - filesBefore).toDouble / options.batches,
         loadOfOthers,
+        resident,
         Option.when(counted)(batchCalls.perRound),
         Option.when(counted)(maintenanceCalls.perRound)
       )

@@ -2,14 +2,19 @@ package io.bucketstate.bench
 
 /** Results as tables for people. */
 object Report {
-  def render(results: Seq[RunResult], options: BenchOptions): String =
+  def render(
+      results: Seq[RunResult],
+      targets: Seq[TargetOutcome],
+      options: BenchOptions
+  ): String =
     (Seq(workload(options), times(results), growth(results), space(results)) ++ calls(results) ++
-      targetTable(Targets.of(results))).mkString("\n\n")
+      targetTable(targets)).mkString("\n\n")
 
   private def workload(o: BenchOptions): String =
     s"${o.batches} batches (${o.warmUp} of them warm-up) of ${o.updates} random get+put on keys and " +
       s"values of 168 bytes together, seed ${o.seed}, ${o.rounds} round(s), " +
-      s"file system: ${o.fileAccess.name}"
+      s"file system: ${o.fileAccess.name}" +
+      o.heap.fold("")(heap => s"; each provider in a JVM of its own with a heap of $heap")
 
   private def times(results: Seq[RunResult]): String = {
     val rows = for {
@@ -42,6 +47,8 @@ object Report {
         r.provider,
         f"${r.heapBytes / (1 << 20)}%.1f",
         f"${r.heapBytes / r.keys}%.0f",
+        mib(r.resident.map(_.bytes)),
+        mib(r.resident.map(_.most)),
         f"${r.batchBytesPerUpdate}%.0f",
         f"${r.maintenanceBytesPerUpdate}%.0f",
         f"${r.filesPerBatch}%.2f",
@@ -50,13 +57,15 @@ object Report {
       )
     }
     TextTable(
-      "Heap after the run (RocksDB's native memory is not in it), what was written to the checkpoint " +
-        "(checksum files included), one doMaintenance, and how busy other processes kept the machine",
+      "Heap after the run (RocksDB's native memory is not in it), memory of the process after the last " +
+        "batch and at most (all is in it), what was written to the checkpoint (checksum files included), one doMaintenance, and how busy other processes kept the machine",
       Seq(
         "keys",
         "provider",
         "heap MiB",
         "heap bytes/key",
+        "resident MiB",
+        "most",
         "batch bytes/update",
         "maintenance bytes/update",
         "files/batch",
@@ -98,6 +107,8 @@ object Report {
       Seq(TextTable("Targets", header, rows).render)
     }
   }
+
+  private def mib(bytes: Option[Long]): String = bytes.fold("-")(n => (n >> 20).toString)
 
   private def ms(value: Double): String = if (value < 10) f"$value%.2f" else f"$value%.1f"
 }

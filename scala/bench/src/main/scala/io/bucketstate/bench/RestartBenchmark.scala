@@ -51,7 +51,10 @@ object RestartBenchmark {
         cases.map(c => c.result(condition, rounds.map(_(c))))
       }
     }
-    cases.foreach(c => folder.delete(c.folder))
+    cases.foreach { c =>
+      folder.delete(c.folder)
+      folder.delete(Contender.localFolder(c.folder))
+    }
     results
   }
 }
@@ -89,15 +92,6 @@ private final class RestartCase(
   def result(in: RestartCondition, rounds: Seq[RestartSample]): RestartResult =
     RestartResult.of(contender.name, keys, tail, in, bytesPerVersion, rounds)
 
-  private def ask[T](answer: Class[T], errand: String*): T = {
-    val settings = options.settings.flatMap { case (key, value) => Seq("--conf", s"$key=$value") }
-    val its = Seq(
-      "--keys" -> keys.toString,
-      "--providers" -> contender.name,
-      "--updates" -> options.updates.toString,
-      "--seed" -> options.seed.toString,
-      "--filesystem" -> options.fileAccess.name
-    ).flatMap { case (name, value) => Seq(name, value) }
-    jvm.ask(RestartProbe.name, errand ++ its ++ settings, answer)
-  }
+  private def ask[T](answer: Class[T], errand: String*): T =
+    jvm.ask(RestartProbe.name, errand ++ options.forChild(contender, keys), answer)
 }

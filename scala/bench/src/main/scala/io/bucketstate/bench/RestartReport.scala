@@ -66,17 +66,21 @@ object RestartReport {
     val head = s"A JVM of its own for each restart, ${options.rounds} round(s), the first batch " +
       s"${options.updates} random get+put; seed ${options.seed}.\n" +
       "In a Spark application: a local Spark has run a batch query with a shuffle in the JVM before.\n" +
+      "'bucketed-rocksdb-local' finds the local files of the JVM before; nobody else finds any.\n" +
       "'eager' waits in its first get until everything is in memory, as hdfs does.\n" +
       f"RocksDB's native library by itself: ${library.median}%.0f ms, at most ${library.max}%.0f."
     val parts = Seq(head, table(results)) ++ defaultTails(results)
     (parts ++ Report.targetTable(targets(results))).mkString("\n\n")
   }
 
-  def targets(results: Seq[RestartResult]): Seq[TargetOutcome] = for {
+  def targets(results: Seq[RestartResult]): Seq[TargetOutcome] =
+    ofHeapEngine(results) ++
+      ratios(results, Contender.native, firstGet = 0.25) ++
+      ratios(results, Contender.nativeAgain, firstGet = 0.1)
+
+  private def ofHeapEngine(results: Seq[RestartResult]): Seq[TargetOutcome] = for {
     ours <- results.filter(_.provider == Contender.bucketed.name)
-    rocksdb = results.find { r =>
-      r.provider == Contender.rocksdb.name && r.keys == ours.keys && r.tail == ours.tail && r.jvm == ours.jvm
-    }
+    rocksdb = besides(results, ours)
     first = s"first get, tail ${ours.tail}, ${ours.jvm}"
     outcome <- TargetOutcome(ours.keys, s"$first, ms", ours.firstGetMs.median, 50.0) +:
       rocksdb.toSeq.map { theirs =>
@@ -88,6 +92,31 @@ object RestartReport {
         )
       }
   } yield outcome
+
+  /** The second engine by Spark's provider. */
+  private def ratios(
+      results: Seq[RestartResult],
+      contender: Contender,
+      firstGet: Double
+  ): Seq[TargetOutcome] = for {
+    ours <- results.filter(_.provider == contender.name)
+    theirs <- besides(results, ours).toSeq
+    (what, number, target) <- Seq[(String, RestartResult => MedianMax, Double)](
+      ("first get", _.firstGetMs, firstGet),
+      ("first batch", _.firstBatchMs, 0.7)
+    )
+  } yield TargetOutcome(
+    ours.keys,
+    s"$what, tail ${ours.tail}, ${ours.jvm}, ${contender.name} / ${theirs.provider}",
+    number(ours).median / number(theirs).median,
+    target
+  )
+
+  /** Spark's RocksDB in the same case. */
+  private def besides(results: Seq[RestartResult], ours: RestartResult): Option[RestartResult] =
+    results.find { r =>
+      r.provider == Contender.rocksdb.name && r.keys == ours.keys && r.tail == ours.tail && r.jvm == ours.jvm
+    }
 
   private def table(results: Seq[RestartResult]): String = {
     val rows = results.map { r =>

@@ -34,6 +34,8 @@ object Median {
 /**
  * What one provider showed at one size. Bytes are split by when they were seen in the checkpoint, during
  * a batch or during maintenance; calls are per batch and per maintenance, if counted.
+ *
+ * @param resident after the last batch, of a JVM that this provider had for itself; else none
  */
 final case class RunResult(
     provider: String,
@@ -48,9 +50,12 @@ final case class RunResult(
     maintenanceBytesPerUpdate: Double,
     filesPerBatch: Double,
     loadOfOthers: Double,
+    resident: Option[Resident],
     batchCalls: Option[Map[String, Double]],
     maintenanceCalls: Option[Map[String, Double]]
-)
+) {
+  def bytesPerUpdate: Double = batchBytesPerUpdate + maintenanceBytesPerUpdate
+}
 
 object RunResult {
 
@@ -66,9 +71,16 @@ object RunResult {
     maintenanceBytesPerUpdate = Median.of(rounds.map(_.maintenanceBytesPerUpdate)),
     filesPerBatch = Median.of(rounds.map(_.filesPerBatch)),
     loadOfOthers = Median.of(rounds.map(_.loadOfOthers)),
+    resident = medianResident(rounds.flatMap(_.resident)),
     batchCalls = medianCalls(rounds.flatMap(_.batchCalls)),
     maintenanceCalls = medianCalls(rounds.flatMap(_.maintenanceCalls))
   )
+
+  private def medianResident(rounds: Seq[Resident]): Option[Resident] =
+    Option.when(rounds.nonEmpty) {
+      def median(number: Resident => Long): Long = Median.of(rounds.map(number(_).toDouble)).toLong
+      Resident(median(_.bytes), median(_.most))
+    }
 
   private def medianCalls(rounds: Seq[Map[String, Double]]): Option[Map[String, Double]] =
     rounds.headOption.map(_.map { case (call, _) => call -> Median.of(rounds.map(_(call))) })
