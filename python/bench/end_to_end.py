@@ -6,12 +6,15 @@ batch is measured. `join`: the stream with itself, each event with those of its 
 batches after it, inner, with a watermark; what is measured are batches in which as many events
 leave the state as enter it. Times are Spark's own, medians over batches: `batchDuration`, and
 `commitTimeMs`, the commits of all partitions and operators added up (tasks run side by side, so the
-sum may be more than the batch).
+sum may be more than the batch). Beside them is the most that a run's JVM, which is driver and
+executor in one, had in memory (VmHWM). `--check` has Spark add up what each batch gave, and
+compares that and the number of keys in the state with what the rows say.
 
     .venv/bin/python python/bench/end_to_end.py --keys 1000000 --rows 50000 --batches 30
     .venv/bin/python python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000
     .venv/bin/python python/bench/end_to_end.py --keys 10000000 --heap 4g --preload-files 8
     .venv/bin/python python/bench/end_to_end.py --query join --keys 200000 --rows 20000
+    make bench-small-process
 """
 
 from __future__ import annotations
@@ -23,19 +26,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, astuple, dataclass
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from counted_input import Answers, write_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 PREFIX = "org.apache.spark.sql.execution.streaming.state."
 PROVIDERS = {
@@ -45,11 +45,14 @@ PROVIDERS = {
         "rocksdb.changelogCheckpointing.enabled": "true",
     },
     "bucketed": {"providerClass": "io.bucketstate.BucketedStateStoreProvider"},
+    "bucketed-rocksdb": {
+        "providerClass": "io.bucketstate.BucketedStateStoreProvider",
+        "bucketed.engine": "rocksdb",
+    },
 }
+STATE_STORE = "spark.sql.streaming.stateStore."
 PARTITIONS = 2
 HEAP = "6g"
-START = datetime(2024, 3, 1)
-BETWEEN_FILES = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -92,17 +95,27 @@ class Batch:
 
     whole_ms: int
     commits_ms: int
+    answers: Answers | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """The batches of one process, and the most bytes of it that were in memory."""
+
+    batches: list[Batch]
+    resident: int
 
 
 @dataclass(frozen=True)
 class Result:
-    """Milliseconds of one provider."""
+    """Milliseconds of one provider, and bytes of the largest of its processes."""
 
     provider: str
     partitions: int
     batch_ms: float
     commits_ms: float
     restart_ms: float
+    resident: int
 
 
 @dataclass(frozen=True)
@@ -112,31 +125,31 @@ class Case:
     query: str
     partitions: int
     heap: str = HEAP
+    conf: tuple[str, ...] = ()
+    check: bool = False
+
+    def arguments(self) -> list[str]:
+        """The command line of another process for it."""
+        found = ["--query", self.query, "--partitions", str(self.partitions), "--heap", self.heap]
+        found += [part for setting in self.conf for part in ("--conf", setting)]
+        return [*found, "--check"] if self.check else found
 
 
-def write_input(folder: Path, keys: int, rows: int, preload: int, batches: int) -> None:
-    """One file per batch, read in the order of their times; the first ones bring all keys."""
-    folder.mkdir(parents=True)
-    random = np.random.default_rng(42)
-    per_file = -(-keys // max(1, preload))
-    for number in range(preload + batches):
-        if number < preload:
-            ids = np.arange(number * per_file, min(keys, (number + 1) * per_file))
-        else:
-            ids = random.integers(0, keys, rows)
-        table = pa.table(
-            {
-                "key": pa.array([f"customer-{i:010d}" for i in ids]),
-                "value": pa.array(random.random(len(ids))),
-                "at": pa.array([START + number * BETWEEN_FILES] * len(ids), pa.timestamp("us")),
-            }
-        )
-        pq.write_table(table, folder / f"{number:05d}.parquet")
+def resident_most(spark: SparkSession) -> int:
+    """The most bytes of Spark's JVM that were in memory until now."""
+    jvm = spark._jvm
+    assert jvm is not None  # there is one but for Spark Connect
+    pid = jvm.java.lang.ProcessHandle.current().pid()
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/{pid}/status has no VmHWM")
 
 
-def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> list[Batch]:
+def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> Run:
     """Runs the query for so many batches in this process."""
     from pyspark.sql import SparkSession
+    from pyspark.sql import functions as f
 
     import bucketstate
 
@@ -149,7 +162,9 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
         .config("spark.jars", str(bucketstate.jar_path()))
     )
     for key, value in PROVIDERS[provider].items():
-        builder = builder.config(f"spark.sql.streaming.stateStore.{key}", value)
+        builder = builder.config(STATE_STORE + key, value)
+    for setting in case.conf:
+        builder = builder.config(*setting.split("=", 1))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
 
@@ -158,7 +173,11 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
         rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1")
         return rows.parquet(str(source))
 
-    writer = query.rows(read).writeStream.outputMode(query.mode).format("noop")
+    rows = query.rows(read)
+    if case.check:
+        sums = [f.sum("n").alias("counted"), f.sum("sum").alias("summed")]
+        rows = rows.observe("answers", f.count("*").alias("keys"), *sums)
+    writer = rows.writeStream.outputMode(query.mode).format("noop")
     started = writer.option("checkpointLocation", str(checkpoint)).start()
     found: dict[int, Batch] = {}
     while len(found) < batches:
@@ -168,27 +187,46 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
         for progress in started.recentProgress:
             if progress.numInputRows > 0:
                 commits = sum(operator.commitTimeMs for operator in progress.stateOperators)
-                found[progress.batchId] = Batch(progress.batchDuration, commits)
+                answers = None
+                if case.check:
+                    state_keys = progress.stateOperators[0].numRowsTotal
+                    seen = progress.observedMetrics["answers"].asDict()
+                    answers = Answers(state_keys=state_keys, **seen)
+                found[progress.batchId] = Batch(progress.batchDuration, commits, answers)
     started.stop()
+    resident = resident_most(spark)
     spark.stop()
-    return [found[batch] for batch in sorted(found)]
+    return Run([found[batch] for batch in sorted(found)], resident)
 
 
-def in_process(
-    case: Case, provider: str, source: Path, checkpoint: Path, batches: int
-) -> list[Batch]:
+def in_process(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> Run:
     """The same in a process of its own, as after a restart."""
-    command = [sys.executable, __file__]
-    command += ["--query", case.query, "--partitions", str(case.partitions)]
-    command += ["--heap", case.heap]
-    command += ["--run", provider, str(source), str(checkpoint)]
-    done = subprocess.run(
-        [*command, str(batches)], check=True, stdout=subprocess.PIPE, text=True, timeout=1800
-    )
-    return [Batch(*times) for times in json.loads(done.stdout.splitlines()[-1])]
+    command = [sys.executable, __file__, *case.arguments()]
+    command += ["--run", provider, str(source), str(checkpoint), str(batches)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=3600)
+    told = json.loads(done.stdout.splitlines()[-1])
+    found = [
+        Batch(b["whole_ms"], b["commits_ms"], Answers(**b["answers"]) if b["answers"] else None)
+        for b in told["batches"]
+    ]
+    return Run(found, told["resident"])
 
 
-def measure(case: Case, provider: str, work: Path, not_counted: int, restarts: int) -> Result:
+def check(provider: str, batches: list[Batch], expected: list[Answers]) -> None:
+    """Raises if a batch gave something else than what its rows and those before them say."""
+    for number, (batch, wanted) in enumerate(zip(batches, expected, strict=True)):
+        if batch.answers is not None and not batch.answers.agree(wanted):
+            raise RuntimeError(f"{provider}: batch {number} gave {batch.answers}, not {wanted}")
+
+
+def measure(
+    case: Case,
+    provider: str,
+    work: Path,
+    expected: list[Answers],
+    not_counted: int,
+    restarts: int,
+) -> Result:
     """All batches of the first run, then restarts of one batch each."""
     source, checkpoint = work / f"{provider}-in", work / f"{provider}-checkpoint"
     source.mkdir()
@@ -197,32 +235,41 @@ def measure(case: Case, provider: str, work: Path, not_counted: int, restarts: i
     for file in every[:first]:
         shutil.copy2(file, source)
     print(f"{provider}: {first} batches...", file=sys.stderr, flush=True)
-    counted = in_process(case, provider, source, checkpoint, first)[not_counted:]
-    cold: list[int] = []
+    runs = [in_process(case, provider, source, checkpoint, first)]
     for file in every[first : first + restarts]:
         shutil.copy2(file, source)
-        print(f"{provider}: restart {len(cold) + 1}...", file=sys.stderr, flush=True)
-        cold.append(in_process(case, provider, source, checkpoint, 1)[0].whole_ms)
+        print(f"{provider}: restart {len(runs)}...", file=sys.stderr, flush=True)
+        runs.append(in_process(case, provider, source, checkpoint, 1))
+    check(provider, [batch for run in runs for batch in run.batches], expected)
+    counted = runs[0].batches[not_counted:]
     return Result(
         provider,
         case.partitions,
         statistics.median(batch.whole_ms for batch in counted),
         statistics.median(batch.commits_ms for batch in counted),
-        statistics.median(cold),
+        statistics.median(run.batches[0].whole_ms for run in runs[1:]),
+        max(run.resident for run in runs),
     )
 
 
-def report(results: list[Result], wanted: dict[str, float]) -> str:
+def report(results: list[Result], wanted: dict[str, float], limit: int | None) -> str:
     """A table for people, with ratios to Spark's own providers."""
     lines = [
-        "| provider | partitions | batch ms | sum of commits ms | first batch after a restart ms |",
-        "|---|---:|---:|---:|---:|",
+        "| provider | partitions | batch ms | sum of commits ms | first batch after a restart ms "
+        "| resident MiB at most |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [
         f"| {r.provider} | {r.partitions} "
-        f"| {r.batch_ms:.0f} | {r.commits_ms:.0f} | {r.restart_ms:.0f} |"
+        f"| {r.batch_ms:.0f} | {r.commits_ms:.0f} | {r.restart_ms:.0f} | {r.resident >> 20} |"
         for r in results
     ]
+    if limit is not None:
+        lines += [
+            f"\n{r.provider}: {r.resident >> 20} MiB of the process in memory at most "
+            f"(wanted {limit}): {'yes' if r.resident >> 20 <= limit else 'no'}"
+            for r in results
+        ]
     by_name = {r.provider: r for r in results}
     ours = by_name.get("bucketed")
     for name, other in by_name.items():
@@ -247,27 +294,37 @@ def main() -> None:
     parser.add_argument("--providers", default=",".join(PROVIDERS))
     parser.add_argument("--heap", default=HEAP, help="of the one process, such as 4g")
     parser.add_argument("--preload-files", type=int, help="batches that bring all keys")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's"
+    )
+    parser.add_argument("--check", action="store_true", help="compare what each batch gives")
+    parser.add_argument("--limit", type=int, help="MiB that the process is to stay below")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     query = QUERIES[options.query]
-    case = Case(options.query, options.partitions, options.heap)
+    if options.check and options.query != "aggregation":
+        parser.error("--check knows what --query aggregation gives, and nothing else")
+    if options.restarts < 1:
+        parser.error("--restarts: at least 1")
+    conf = tuple(options.conf)
+    case = Case(options.query, options.partitions, options.heap, conf, options.check)
     preload = options.preload_files or query.preload_files
     if options.run:
         provider, source, checkpoint, batches = options.run
         found = run(case, provider, Path(source), Path(checkpoint), int(batches))
-        print(json.dumps([astuple(batch) for batch in found]))
+        print(json.dumps(asdict(found)))
         return
     with tempfile.TemporaryDirectory(prefix="bucketstate-end-to-end-") as folder:
         work = Path(folder)
         batches = query.warm_up + options.batches + options.restarts
-        write_input(work / "files", options.keys, options.rows, preload, batches)
+        expected = write_input(work / "files", options.keys, options.rows, preload, batches)
         results = [
-            measure(case, name, work, preload + query.warm_up, options.restarts)
+            measure(case, name, work, expected, preload + query.warm_up, options.restarts)
             for name in options.providers.split(",")
         ]
     # What is wanted is said of the default.
-    print(report(results, query.wanted if case.partitions == PARTITIONS else {}))
+    print(report(results, query.wanted if case.partitions == PARTITIONS else {}, options.limit))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n")
