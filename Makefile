@@ -25,7 +25,7 @@ ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *Concurr
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 
-.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
+.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -80,6 +80,8 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
 	@$(MAKE) bench-memory
+	@$(MAKE) bench-native
+	@$(MAKE) bench-small-process
 	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
 	@$(PY) python/bench/pictures.py artifacts/bench
@@ -99,6 +101,25 @@ bench-memory: $(JAR) ## measure batches over a state of four times the memory, b
 	scripts/sbt 'set bench / run / javaOptions += "-Xmx1g"' \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
+
+# As much native memory for RocksDB's provider as the second engine may use in all, and the same heap.
+BENCH_NATIVE_KEYS ?= 1m,4m
+BENCH_NATIVE := --keys $(BENCH_NATIVE_KEYS) \
+  --conf $(STATE_STORE).bucketed.memory.maxBytes=256m \
+  --conf $(STATE_STORE).rocksdb.boundedMemoryUsage=true --conf $(STATE_STORE).rocksdb.maxMemoryUsageMB=256
+
+# The bytes that the two engines write are compared where the state fits into the heap of both.
+bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
+	@mkdir -p artifacts/bench
+	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark $(BENCH_NATIVE) --heap 512m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb --json artifacts/bench/native.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_NATIVE_KEYS) --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
+	  "bench/runMain io.bucketstate.bench.RestartBenchmark $(BENCH_NATIVE) --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
+
+bench-small-process: .stamps/venv $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/end_to_end.py --keys 20000000 --rows 50000 --batches 10 --restarts 1 --preload-files 40 \
+	  --providers bucketed-rocksdb --heap 1g --conf $(STATE_STORE).bucketed.memory.maxBytes=1g \
+	  --check --limit 3072 --json artifacts/bench/small-process.json
 
 bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires with each, beside one that stays and one that is removed by scans
 	@mkdir -p artifacts/bench

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 COLORS = {
     "bucketed": "tab:blue",
+    "bucketed-rocksdb": "tab:purple",
+    "bucketed-rocksdb-local": "tab:pink",
     "no-snapshots": "tab:cyan",
     "eager": "tab:green",
     "rocksdb": "tab:orange",
@@ -65,7 +67,34 @@ def restart(results: list[dict[str, Any]], axes: Axes) -> None:
     axes.set_ylabel("milliseconds")
 
 
-PICTURES = {"long-run": long_run, "restart": restart}
+def memory(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Batches by memory of the process: a point per contender and size, with a line up to p99."""
+    for result in results:
+        name, batch = result["provider"], result["batch"]
+        axes.errorbar(
+            result["resident"]["most"] / 2**20,
+            batch["p50"],
+            yerr=[[0], [batch["p99"] - batch["p50"]]],
+            label=f"{name}, {result['keys']:,} keys",
+            color=COLORS[name],
+            marker="o" if result["keys"] == results[0]["keys"] else "s",
+            capsize=3,
+            linestyle="",
+        )
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.set_title("Batches p50, up to p99, by the memory that they take")
+    axes.set_xlabel("MiB of the process in memory, at most")
+    axes.set_ylabel("milliseconds")
+
+
+PICTURES = {
+    "long-run": long_run,
+    "restart": restart,
+    "native": memory,
+    "engines": memory,
+    "native-restart": restart,
+}
 
 
 def main() -> None:
