@@ -113,7 +113,7 @@ bench-native: $(JAR) ## measure batches, process memory and restarts of engine=r
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark $(BENCH_NATIVE) --heap 512m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb --json artifacts/bench/native.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_NATIVE_KEYS) --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
-	  "bench/runMain io.bucketstate.bench.RestartBenchmark $(BENCH_NATIVE) --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
+	  "bench/runMain io.bucketstate.bench.RestartBenchmark $(BENCH_NATIVE) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
 bench-small-process: .stamps/venv $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
 	@mkdir -p artifacts/bench

@@ -44,6 +44,7 @@ object JsonReport {
             "rounds" -> options.rounds,
             "seed" -> options.seed,
             "filesystem" -> options.fileAccess.name,
+            "heap" -> options.heap,
             "settings" -> options.settings.toMap
           ),
           "host" -> ListMap[String, Any](

@@ -9,6 +9,7 @@ object LongRunBenchmark {
   private val contenders = Seq(
     Contender.hdfs,
     Contender.rocksdb,
+    Contender.native,
     Contender.hashmap,
     Contender.withoutSnapshots,
     Contender.bucketed
