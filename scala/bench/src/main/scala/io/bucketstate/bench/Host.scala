@@ -47,7 +47,8 @@ object Host {
     Option.when(Files.exists(status)) {
       val lines = Files.readAllLines(status).asScala.map(_.split("\\s+")).map(f => f(0) -> f).toMap
       def bytes(field: String): Long = lines(field)(1).toLong << 10
-      Resident(bytes("VmRSS:"), bytes("VmHWM:"))
+      val heap = ManagementFactory.getMemoryMXBean.getHeapMemoryUsage.getCommitted
+      Resident(bytes("VmRSS:"), bytes("VmHWM:"), heap)
     }
   }
 
@@ -65,8 +66,12 @@ object Host {
   }
 }
 
-/** Bytes of a process that are in memory: at a moment, and the most there were until then. */
-final case class Resident(bytes: Long, most: Long)
+/**
+ * Bytes of a process that are in memory: at a moment, and the most there were until then.
+ *
+ * @param heap what the heap has taken from the system at that moment, which may be more than is in use
+ */
+final case class Resident(bytes: Long, most: Long, heap: Long)
 
 /** How many there were, and the milliseconds that they took. */
 final case class Collections(count: Long, ms: Long) {

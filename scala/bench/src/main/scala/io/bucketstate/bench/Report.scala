@@ -49,6 +49,7 @@ object Report {
         f"${r.heapBytes / r.keys}%.0f",
         mib(r.resident.map(_.bytes)),
         mib(r.resident.map(_.most)),
+        mib(r.resident.map(_.heap)),
         f"${r.batchBytesPerUpdate}%.0f",
         f"${r.maintenanceBytesPerUpdate}%.0f",
         f"${r.filesPerBatch}%.2f",
@@ -58,7 +59,7 @@ object Report {
     }
     TextTable(
       "Heap after the run (RocksDB's native memory is not in it), memory of the process after the last " +
-        "batch and at most (all is in it), what was written to the checkpoint (checksum files included), one doMaintenance, and how busy other processes kept the machine",
+        "batch and at most (all is in it) and what the heap had of it then, what was written to the checkpoint (checksum files included), one doMaintenance, and how busy other processes kept the machine",
       Seq(
         "keys",
         "provider",
@@ -66,6 +67,7 @@ object Report {
         "heap bytes/key",
         "resident MiB",
         "most",
+        "of it heap",
         "batch bytes/update",
         "maintenance bytes/update",
         "files/batch",

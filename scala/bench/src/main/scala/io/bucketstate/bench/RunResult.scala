@@ -79,7 +79,7 @@ object RunResult {
   private def medianResident(rounds: Seq[Resident]): Option[Resident] =
     Option.when(rounds.nonEmpty) {
       def median(number: Resident => Long): Long = Median.of(rounds.map(number(_).toDouble)).toLong
-      Resident(median(_.bytes), median(_.most))
+      Resident(median(_.bytes), median(_.most), median(_.heap))
     }
 
   private def medianCalls(rounds: Seq[Map[String, Double]]): Option[Map[String, Double]] =
