@@ -21,18 +21,20 @@ def count_keys(spark: SparkSession, folder: Path) -> None:
     start(counts, folder / "checkpoint", Streamed(), "update").awaitTermination()
 
 
-def failure(spark: SparkSession, folder: Path, setting: str, value: str) -> str:
-    key = registry().prefix + setting
-    before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
+def failure(spark: SparkSession, folder: Path, setting: str, value: str, **others: str) -> str:
+    wanted = {registry().prefix + name: text for name, text in {**others, setting: value}.items()}
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    for key, text in wanted.items():
+        spark.conf.set(key, text)
     try:
         with pytest.raises(StreamingQueryException) as error:
             count_keys(spark, folder)
         return str(error.value)
     finally:
-        spark.conf.unset(key)
-        if before is not None:
-            spark.conf.set(key, before)
+        for key, was in before.items():
+            spark.conf.unset(key)
+            if was is not None:
+                spark.conf.set(key, was)
 
 
 def test_an_unknown_key_names_the_nearest(spark: SparkSession, tmp_path: Path) -> None:
@@ -59,3 +61,25 @@ def test_another_number_of_buckets_on_restart(spark: SparkSession, tmp_path: Pat
         assert part in message
     # Nothing was lost or half-applied: with the old number the query goes on.
     count_keys(spark, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "parts"),
+    [
+        ("rocksdb.options.cf.write_bufer_size", "64M", ("Did you mean", "cf.write_buffer_size")),
+        ("rocksdb.options.db.max_background_jobs", "many", ("'many'", "which RocksDB refuses")),
+        ("rocksdb.optionsFactory", "no.such.Factory", ("no.such.Factory", "spark.jars")),
+        ("rocksdb.preset", "fast", ("'fast'", "flash-ssd")),
+    ],
+)
+def test_native_options_are_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, setting: str, value: str, parts: tuple[str, ...]
+) -> None:
+    write_batches(tmp_path / "input", EVENTS, events(1))
+    message = failure(spark, tmp_path, setting, value, engine="rocksdb")
+    for part in (setting, *parts):
+        assert part in message
+    assert not list((tmp_path / "checkpoint" / "state").rglob("*.changelog"))
+    assert not list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
+    count_keys(spark, tmp_path)
+    assert list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))

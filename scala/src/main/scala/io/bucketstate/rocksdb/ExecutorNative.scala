@@ -58,15 +58,15 @@ object ExecutorNative {
     }
   }
 
-  private[rocksdb] final class Objects(limits: Limits) {
+  private[rocksdb] final class Objects(limits: Limits) extends SharedNative with AutoCloseable {
     RocksDB.loadLibrary()
 
-    val cache: Cache = new LRUCache(limits.bytes)
+    override val cache: Cache = new LRUCache(limits.bytes)
     // Counted in the cache, so that one number bounds both.
-    val writeBuffers: WriteBufferManager = new WriteBufferManager(limits.bytes / 2, cache)
-    val rateLimiter: RateLimiter = new RateLimiter(limits.bytesPerSecond)
+    override val writeBuffers: WriteBufferManager = new WriteBufferManager(limits.bytes / 2, cache)
+    override val rateLimiter: RateLimiter = new RateLimiter(limits.bytesPerSecond)
 
-    def close(): Unit = {
+    override def close(): Unit = {
       rateLimiter.close()
       writeBuffers.close()
       cache.close()

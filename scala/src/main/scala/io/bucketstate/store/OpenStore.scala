@@ -16,7 +16,7 @@ import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.ConflictException
-import io.bucketstate.rocksdb.LocalStates
+import io.bucketstate.rocksdb.{LocalStates, OptionsCheck}
 import io.bucketstate.table.StateTable
 
 /**
@@ -72,6 +72,8 @@ private[bucketstate] final class OpenStore(
   // A store that lives for one batch would make a database for nothing.
   private[this] val hasDatabase =
     config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
+  // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
+  private[this] lazy val optionsChecked: Unit = OptionsCheck.require(config.rocksDb)
   private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
       checkpoint,
@@ -165,6 +167,7 @@ private[bucketstate] final class OpenStore(
       reader: Option[ReadSession] = None,
       forceSnapshot: Boolean = false
   )(take: WriteSession => A): A = {
+    if (hasDatabase) loading(optionsChecked)
     val stamp = lock.acquire()
     try take(writer(known(base), reader, forceSnapshot, stamp))
     catch {

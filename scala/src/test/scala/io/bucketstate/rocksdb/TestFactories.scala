@@ -1,5 +1,7 @@
 package io.bucketstate.rocksdb
 
+import java.util.concurrent.atomic.AtomicInteger
+
 import scala.collection.mutable
 
 import org.rocksdb._
@@ -54,6 +56,21 @@ class ThrowingFactory extends PlainFactory {
 
 object ThrowingFactory {
   @volatile var seen: Option[DBOptions] = None
+}
+
+/** Says how many were made, and what options they saw. */
+class CountedFactory extends PlainFactory {
+  CountedFactory.made.incrementAndGet()
+
+  override def columnFamily(name: String, current: ColumnFamilyOptions): ColumnFamilyOptions = {
+    CountedFactory.seen = Some(name -> current)
+    current
+  }
+}
+
+object CountedFactory {
+  val made: AtomicInteger = new AtomicInteger
+  @volatile var seen: Option[(String, ColumnFamilyOptions)] = None
 }
 
 class NullFactory extends PlainFactory {

@@ -10,7 +10,8 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.config.MetricKey
-import io.bucketstate.rocksdb.{ExecutorNative, NativeState}
+import io.bucketstate.error.InvalidException
+import io.bucketstate.rocksdb.{ExecutorNative, NativeState, ThrowingFactory}
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit._
 
@@ -155,29 +156,32 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  test("an option that RocksDB refuses and a factory that throws are told, and nothing is lost") {
+  test("an option that RocksDB refuses and a factory that throws are told to the first batch") {
     val wrong = Seq(
-      "rocksdb.options.cf.write_bufer_size" -> "write_buffer_size",
-      "rocksdb.options.db.max_background_jobs" -> "max_background_jobs",
-      "rocksdb.optionsFactory" -> "no.such.Factory"
+      "rocksdb.options.cf.write_bufer_size" -> "64M" -> "write_buffer_size",
+      "rocksdb.options.db.max_background_jobs" -> "many" -> "max_background_jobs",
+      "rocksdb.optionsFactory" -> "no.such.Factory" -> "no.such.Factory",
+      "rocksdb.optionsFactory" -> classOf[ThrowingFactory].getName -> "no disk"
     )
+    val others = ExecutorNative.stores
     wrong.foreach { case (setting, named) =>
-      withHarness { (harness, _) =>
-        val value = if (setting.endsWith("Factory")) named else "many"
-        val store = harness.open(withIds = false, rocksDb :+ (setting -> value): _*)
-        batch(store, 0)("a" -> Some("1"))
-        var version = 1L
-        val failure = eventually {
-          val tried = Try(batch(store, version)("a" -> Some("1")))
-          if (tried.isSuccess) version += 1
-          assert(tried.isFailure)
-          tried.failed.get
+      withHarness { (harness, folder) =>
+        val store = harness.open(withIds = false, rocksDb :+ setting: _*)
+        // Each attempt of the task, and each task of the executor.
+        (1 to 2).foreach { _ =>
+          val failure = intercept[Refusal.CannotLoad](batch(store, 0)("a" -> Some("1")))
+          assert(failure.why.isInstanceOf[InvalidException])
+          assert(failure.getMessage.contains(named) && failure.getMessage.contains(setting._1))
         }
-        assert(failure.getMessage.contains(named) && failure.getMessage.contains(setting))
+        assert(harness.files.list().isEmpty && harness.told.isEmpty)
+        assert(Files.list(folder).noneMatch(_.getFileName.toString.startsWith("work")))
+        assert(ExecutorNative.stores == others)
         store.close()
         val right = harness.open(withIds = false, rocksDb: _*)
-        assert(read(right, version) == Map("a" -> "1"))
+        batch(right, 0)("a" -> Some("1"))
         right.close()
+        val reader = harness.open(withIds = false, rocksDb :+ setting: _*)
+        assert(read(reader, 1) == Map("a" -> "1"))
       }
     }
   }
