@@ -18,12 +18,12 @@ import io.bucketstate.rocksdb.{RunIngestion, StateDatabase, WrittenVersion}
  * What the databases of a store begin with, and what they leave: files that an earlier one left on this machine, or else
  * those of a snapshot. Thread-safe.
  *
- * @param onDamage is told of a file of a snapshot that cannot be taken over because of what is in it
+ * @param onDamage is told of a snapshot that cannot be taken over because of what is in one of its files
  */
 private[bucketstate] final class DatabaseSource(
     checkpoint: Checkpoint,
     databases: Databases,
-    onDamage: CorruptException => Unit
+    onDamage: (Manifest, CorruptException) => Unit
 ) {
   import checkpoint.{families, runs, store}
 
@@ -52,11 +52,13 @@ private[bucketstate] final class DatabaseSource(
   ): (StateDatabase, WrittenVersion) = resumed(from, commits).getOrElse {
     val created = databases.create()
     discardingIfFailed(created) {
-      try created -> from.fold(DatabaseSource.Empty)(ingestion.into(created, _, isWanted))
-      catch {
-        case damage: CorruptException =>
-          onDamage(damage)
-          throw damage
+      created -> from.fold(DatabaseSource.Empty) { manifest =>
+        try ingestion.into(created, manifest, isWanted)
+        catch {
+          case damage: CorruptException =>
+            onDamage(manifest, damage)
+            throw damage
+        }
       }
     }
   }

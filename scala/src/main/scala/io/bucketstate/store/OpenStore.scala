@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.retention.RetentionRules
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{Engine, StoreConfig}
-import io.bucketstate.error.ConflictException
+import io.bucketstate.error.{BucketstateException, ConflictException}
 import io.bucketstate.rocksdb.{LocalStates, OptionsCheck}
 import io.bucketstate.table.StateTable
 
@@ -86,7 +86,7 @@ private[bucketstate] final class OpenStore(
           StoreMemory.nativeLimits(config, host),
           newId
         ),
-        cause => recovery.damaged(cause)
+        recovery.damaged(_, _)
       ),
       state => keeper.advance(state.written.attempt, state.written.commitId, state),
       StoreMemory.mostUnwritten(config, host),
@@ -113,7 +113,8 @@ private[bucketstate] final class OpenStore(
         recovery.renewed(manifest)
         host.snapshotMade(manifest.version)
       }
-      override def damaged(manifest: Manifest): Unit = recovery.damaged(manifest)
+      override def damaged(manifest: Manifest, cause: BucketstateException): Unit =
+        recovery.damaged(manifest, cause)
     }
   )
   private[this] val memory: StoreMemory =

@@ -12,6 +12,7 @@ import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
+import io.bucketstate.error.BucketstateException
 
 /** Who wants to know of a store's snapshots. Thread-safe. */
 private[bucketstate] trait ManifestWatch {
@@ -20,7 +21,7 @@ private[bucketstate] trait ManifestWatch {
   def published(manifest: Manifest): Unit
 
   /** What it leads to turned out to be damaged, or gone. */
-  def damaged(manifest: Manifest): Unit
+  def damaged(manifest: Manifest, cause: BucketstateException): Unit
 }
 
 /**
@@ -141,7 +142,7 @@ private[bucketstate] final class StoreSnapshots(
         keeper.advance(
           manifest.attempt,
           manifest.commitId,
-          new ManifestState(manifest, () => runs.readers, () => watch.damaged(manifest))
+          new ManifestState(manifest, () => runs.readers, watch.damaged(manifest, _))
         )
       database.foreach(_.published(manifest))
       snapshotter.newestCounted.foreach { of =>

@@ -4,7 +4,7 @@ import java.io.{ByteArrayOutputStream, OutputStream}
 import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.atomic.{AtomicInteger, AtomicReference}
 
 import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile, TemporaryName}
 import io.bucketstate.error.UnavailableException
@@ -31,6 +31,7 @@ object Fault {
 final class FaultyFileStore(inner: FileStore) extends FileStore {
   private val counter = new AtomicInteger
   private val faults = new ConcurrentHashMap[Int, Fault]
+  private val awaited = new AtomicReference[String]
   private val done = new java.util.concurrent.ConcurrentLinkedQueue[String]
 
   /** How many calls there were so far. */
@@ -45,6 +46,9 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
   }
 
   def failNext(fault: Fault): Unit = failAt(calls + 1, fault)
+
+  /** The next call that begins with these words, such as `write 5`, fails before it does anything. */
+  def failNextOf(words: String): Unit = awaited.set(words)
 
   def location: String = inner.location
 
@@ -84,6 +88,9 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
   private def call[A](what: String, onCrash: => Unit = ())(body: => A): A = {
     val number = counter.incrementAndGet()
     done.add(what)
+    val words = awaited.get
+    if (words != null && what.startsWith(words) && awaited.compareAndSet(words, null))
+      failAt(number, Fault.Before)
     def failure =
       new UnavailableException(what, s"call $number was made to fail", "This is a test.")
     faults.get(number) match {

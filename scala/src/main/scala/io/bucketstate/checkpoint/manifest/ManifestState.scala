@@ -4,7 +4,7 @@ import java.util.Arrays
 
 import io.bucketstate.checkpoint.records.{ExpiredRecords, Lookup}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
-import io.bucketstate.error.{CorruptException, MissingException}
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordSink}
 
 /**
@@ -12,12 +12,12 @@ import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordSi
  * there as long as anybody asks.
  *
  * @param readers  opens the runs
- * @param onDamage is told when a run turns out to be damaged or gone
+ * @param onDamage is told what a read failed with, when a run turns out to be damaged or gone
  */
 final class ManifestState(
     val manifest: Manifest,
     readers: () => RunReaders,
-    onDamage: () => Unit
+    onDamage: BucketstateException => Unit
 ) extends ColdState {
   private[this] val counts =
     manifest.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
@@ -85,10 +85,14 @@ final class ManifestState(
   private def noting[A](read: => A): A =
     try read
     catch {
-      case e @ (_: CorruptException | _: MissingException) =>
-        onDamage()
-        throw e
+      case e: CorruptException => throw noted(e)
+      case e: MissingException => throw noted(e)
     }
+
+  private def noted(cause: BucketstateException): Throwable = {
+    onDamage(cause)
+    cause
+  }
 }
 
 private object ManifestState {

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.manifest
 import scala.collection.mutable
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, ManifestName}
-import io.bucketstate.error.CorruptException
+import io.bucketstate.error.{BucketstateException, CorruptException}
 
 /**
  * What is done about a manifest that cannot be loaded, itself or a file it names.
@@ -15,38 +15,68 @@ import io.bucketstate.error.CorruptException
  */
 final case class RepairRules(enabled: Boolean, failuresBefore: Int, maxChangelogsToReplay: Int)
 
-/** Remembers which manifests failed to load, and how often. Thread-safe. */
+/**
+ * Remembers which manifests failed to load, and how often, and which data files turned out to be damaged: no manifest that
+ * names one of those is of use, so the first failure speaks for all of them. Thread-safe.
+ */
 private[checkpoint] final class ManifestTrust(rules: RepairRules) {
-  private[this] val failures = mutable.HashMap.empty[String, Int]
-  private[this] val damaged = mutable.HashMap.empty[String, CorruptException] // by data file
+  import ManifestTrust.Failures
 
-  def failed(manifest: ManifestName): Unit = synchronized {
-    failures.updateWith(manifest.name)(n => Some(n.getOrElse(0) + 1))
-    ()
+  private[this] val manifests = mutable.HashMap.empty[String, Failures]
+  private[this] val dataFiles =
+    mutable.HashMap.empty[String, Failures] // by the last part of their names
+
+  /**
+   * A manifest, or a file that it names, could not be loaded. What is damaged stays so, in whatever manifest it is named;
+   * what is only gone is left to who lists what is there, because it may be there the next time.
+   */
+  def failed(manifest: ManifestName, cause: BucketstateException): Unit = cause match {
+    case damage: CorruptException =>
+      synchronized {
+        manifests.updateWith(manifest.name)(Failures.and(damage))
+        dataFiles.updateWith(CheckpointFiles.leaf(damage.file))(Failures.and(damage))
+        ()
+      }
+    case _ => ()
   }
 
   /** False when the manifest failed so often that others are to be used. */
   def isTrusted(manifest: ManifestName): Boolean = synchronized {
-    !rules.enabled || failures.getOrElse(manifest.name, 0) < math.max(1, rules.failuresBefore)
+    !manifests.get(manifest.name).exists(isEnough)
   }
 
-  /** A data file turned out to be damaged, whichever manifests name it. */
-  def failed(cause: CorruptException): Unit = synchronized {
-    damaged(CheckpointFiles.leaf(cause.file)) = cause
+  /** What it failed with last. */
+  def causeOf(manifest: ManifestName): Option[CorruptException] = synchronized {
+    manifests.get(manifest.name).map(_.last)
   }
 
   /** What is wrong with one of a manifest's data files, if that is known and others are to be used. */
   def damageIn(manifest: Manifest): Option[CorruptException] = synchronized {
-    if (!rules.enabled || damaged.isEmpty) None
+    if (dataFiles.isEmpty) None
     else
       manifest.fileNames.iterator
-        .flatMap(name => damaged.get(CheckpointFiles.leaf(name)))
-        .nextOption()
+        .flatMap(name => dataFiles.get(CheckpointFiles.leaf(name)))
+        .find(isEnough)
+        .map(_.last)
   }
 
   /** The manifest was written anew. */
   def renewed(manifest: ManifestName): Unit = synchronized {
-    failures.remove(manifest.name)
+    manifests.remove(manifest.name)
     ()
+  }
+
+  private def isEnough(failures: Failures): Boolean =
+    rules.enabled && failures.count >= math.max(1, rules.failuresBefore)
+}
+
+private object ManifestTrust {
+
+  /** @param last the newest one */
+  private final case class Failures(count: Int, last: CorruptException)
+
+  private object Failures {
+    def and(cause: CorruptException)(before: Option[Failures]): Option[Failures] =
+      Some(Failures(before.fold(0)(_.count) + 1, cause))
   }
 }

@@ -74,11 +74,9 @@ final class Recovery(
     bring(target, snapshot)
   }
 
-  /** What a manifest leads to turned out to be damaged or gone. */
-  def damaged(manifest: Manifest): Unit = trust.failed(manifest.file)
-
-  /** A data file turned out to be damaged: no manifest that names it is used. */
-  def damaged(cause: CorruptException): Unit = trust.failed(cause)
+  /** What a manifest leads to turned out to be damaged or gone, as the cause says. */
+  def damaged(manifest: Manifest, cause: BucketstateException): Unit =
+    trust.failed(manifest.file, cause)
 
   /** A manifest was written that may have had a damaged namesake. */
   def renewed(manifest: Manifest): Unit = trust.renewed(manifest.file)
@@ -107,7 +105,12 @@ final class Recovery(
         rules.maxChangelogsToReplay,
         there.changelogs
       )
-      follow(plan, target, there, last = None, Vector.empty)
+      try follow(plan, target, there, last = None, Vector.empty)
+      catch {
+        // What is missing is so because something else was damaged, which is not looked at again.
+        case e: MissingException if distrusted.nonEmpty =>
+          throw firstOf(distrusted.flatMap(trust.causeOf) :+ e, target)
+      }
     }
 
   @tailrec
@@ -136,7 +139,7 @@ final class Recovery(
   ): Option[Either[PassedOver, Recovered]] = {
     val lineage = Lineage.of(store, target)(_.version <= base)
     val file = ManifestName(lineage.base)
-    if (base == 0) Some(Right(ready(versions.open(target, None, lineage, there.lengths, () => ()))))
+    if (base == 0) Some(Right(ready(versions.open(target, None, lineage, there.lengths, _ => ()))))
     else Option.when(there.manifests.contains(file))(trying(target, file, lineage, there))
   }
 
@@ -166,10 +169,10 @@ final class Recovery(
       lineage: Lineage,
       there: Listed
   ): Either[PassedOver, Recovered] = {
-    var damaged = false
-    val onDamage = () => {
-      damaged = true
-      trust.failed(file)
+    var cannotBeRead = false
+    def onDamage(cause: BucketstateException): Unit = {
+      cannotBeRead = true
+      trust.failed(file, cause)
     }
     def passed(reason: PassReason, cause: BucketstateException) =
       Left(PassedOver(file, reason, cause))
@@ -177,19 +180,25 @@ final class Recovery(
       val manifest =
         try manifests.read(file)
         catch {
-          case e: CorruptException if e.isNewer                => throw e
-          case e @ (_: CorruptException | _: MissingException) =>
-            onDamage()
+          case e: CorruptException if !e.isNewer =>
+            onDamage(e)
+            throw e
+          case e: MissingException =>
+            onDamage(e)
             throw e
         }
       missingFile(manifest, there).map(passed(PassReason.Gone, _)) orElse
         trust.damageIn(manifest).map { cause =>
-          onDamage()
+          onDamage(cause)
           passed(PassReason.Damaged, cause)
         } orElse
         replaced(manifest, lineage, there).map(passed(PassReason.Stale, _)) getOrElse
-        Right(ready(versions.open(target, Some(manifest), lineage, there.lengths, onDamage)))
-    } catch { case e: BucketstateException if damaged => passed(PassReason.Damaged, e) }
+        Right(ready(versions.open(target, Some(manifest), lineage, there.lengths, onDamage(_))))
+    } catch {
+      // No doubt about the manifest, and nothing that it could be tried again for: all is listed each time.
+      case e: MissingException if cannotBeRead     => passed(PassReason.Gone, e)
+      case e: BucketstateException if cannotBeRead => passed(PassReason.Damaged, e)
+    }
   }
 
   private def missingFile(manifest: Manifest, there: Listed): Option[MissingException] =
@@ -232,7 +241,7 @@ final class Recovery(
   private def firstOf(failures: Seq[BucketstateException], target: Attempt): Throwable =
     failures.headOption match {
       case Some(first) =>
-        failures.tail.filter(_ ne first).foreach(first.addSuppressed)
+        failures.distinct.filter(_ ne first).foreach(first.addSuppressed)
         first
       case None =>
         new MissingException(

@@ -16,6 +16,7 @@ import io.bucketstate.checkpoint.changelog.{
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.RecordPlaces
+import io.bucketstate.error.BucketstateException
 import io.bucketstate.table.{LoadHost, StateTables}
 
 /**
@@ -35,14 +36,14 @@ private[checkpoint] final class VersionFiles(
   /**
    * @param lineage  from the target back to the manifest, or to the empty store
    * @param lengths  of the store's files by name, as far as they are known
-   * @param onDamage is told when, then or later, a run turns out to be damaged or gone
+   * @param onDamage is told what is wrong when, then or later, a run turns out to be damaged or gone
    */
   def open(
       target: Attempt,
       manifest: Option[Manifest],
       lineage: Lineage,
       lengths: Map[String, Long],
-      onDamage: () => Unit
+      onDamage: BucketstateException => Unit
   ): Recovered = {
     manifest.foreach(checkManifest)
     val tail = tailOf(lineage, lengths)
@@ -97,7 +98,7 @@ private[checkpoint] final class VersionFiles(
       counts: Seq[ChangelogFamily],
       manifest: Option[Manifest],
       tail: ChangelogTail,
-      onDamage: () => Unit,
+      onDamage: BucketstateException => Unit,
       isCertain: Boolean
   ): BucketFiles = {
     val byNumber = counts.map(f => f.descriptor.id -> f).toMap
@@ -107,10 +108,12 @@ private[checkpoint] final class VersionFiles(
       tail,
       (family, found) =>
         if (isCertain) {
-          onDamage()
           val stored = byNumber(family)
           val name = stored.descriptor.name
-          throw StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
+          val wrong =
+            StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
+          onDamage(wrong)
+          throw wrong
         }
     )
   }

@@ -91,7 +91,7 @@ class EstimatesInFilesSuite extends AnyFunSuite {
     val bytes = ManifestFormat.encode(some)
     assert(ManifestFormat.decode(bytes, damage) == some)
     assert(new String(bytes, "UTF-8").contains("\"formatVersion\" : 3"))
-    val state = new ManifestState(some, () => fail("nothing is read"), () => ())
+    val state = new ManifestState(some, () => fail("nothing is read"), _ => ())
     assert(state.isEstimated(0) && !state.isEstimated(1) && !state.isEstimated(2))
     val exact = manifest(ManifestFamily(Changes.descriptor(0), 10))
     assert(new String(ManifestFormat.encode(exact), "UTF-8").contains("\"formatVersion\" : 1"))

@@ -10,7 +10,7 @@ class ManifestStateSuite extends ColdStateContract(numBuckets = 4) {
       history: Seq[Map[String, Option[String]]]
   )(body: ColdState => Unit): Unit = TempFolder.use { folder =>
     SnapshotRoom.withHistory(folder, history) { (room, manifest) =>
-      body(new ManifestState(manifest, () => room.runs.readers, () => fail("no damage")))
+      body(new ManifestState(manifest, () => room.runs.readers, _ => fail("no damage")))
     }
   }
 }
