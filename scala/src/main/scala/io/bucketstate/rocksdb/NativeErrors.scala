@@ -3,10 +3,10 @@ package io.bucketstate.rocksdb
 import java.io.IOException
 import java.nio.file.Path
 
-import org.rocksdb.RocksDBException
+import org.rocksdb.{RocksDBException, Status}
 
 import io.bucketstate.config.ConfigKey
-import io.bucketstate.error.{CorruptException, UnavailableException}
+import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
 
 /** What RocksDB reports, told in the project's own terms. */
 private[bucketstate] object NativeErrors {
@@ -30,19 +30,53 @@ private[bucketstate] object NativeErrors {
         throw new UnavailableException(folder.toString, s"$problem: $e", Remedy, e)
     }
 
+  /** Runs `body`, which opens a database: there RocksDB also finds which options do not go together. */
+  def opening[A](folder: Path)(body: => A): A =
+    try body
+    catch {
+      case e: RocksDBException if isRefusal(e.getStatus) => throw refused(folder, e)
+      case e: RocksDBException => throw failed(folder, "could not be opened", e)
+    }
+
+  private def isRefusal(status: Status): Boolean = status != null &&
+    (status.getCode == Status.Code.InvalidArgument || status.getCode == Status.Code.NotSupported)
+
+  private def refused(folder: Path, cause: RocksDBException): InvalidException =
+    new InvalidException(
+      s"RocksDB opens no database with the native options that are set: ${cause.getMessage} ($folder)",
+      s"Correct the options below ${ConfigKey.RocksDbOptions.key} or what ${ConfigKey.RocksDbOptionsFactory.key} does, " +
+        "or remove them to use the preset's.",
+      cause
+    )
+
+  /** What a database holds cannot be read, and would not be the next time. */
+  def unreadable(folder: Path, cause: RocksDBException): CorruptException = new CorruptException(
+    folder.toString,
+    s"the local RocksDB database could not be read: ${cause.getMessage}",
+    Remedy,
+    cause
+  )
+
+  /** Runs `body`, which writes where Java puts temporary files. */
+  def temporary[A](body: => A): A = {
+    val folder = System.getProperty("java.io.tmpdir")
+    try body
+    catch {
+      case e: IOException =>
+        throw new UnavailableException(
+          folder,
+          s"RocksDB's options could not be written there for RocksDB to read them: $e",
+          "Make room there, or name another folder: -Djava.io.tmpdir in spark.executor.extraJavaOptions and " +
+            s"spark.driver.extraJavaOptions; or set ${ConfigKey.Engine.key}=heap.",
+          e
+        )
+    }
+  }
+
   def failed(folder: Path, problem: String, cause: RocksDBException): UnavailableException =
     new UnavailableException(
       folder.toString,
       s"the local RocksDB database $problem: ${cause.getMessage}",
-      Remedy,
-      cause
-    )
-
-  /** What is in its files is of no use, or they are gone. */
-  def unreadable(folder: Path, cause: RocksDBException): CorruptException =
-    new CorruptException(
-      folder.toString,
-      s"the local RocksDB database could not be read: ${cause.getMessage}",
       Remedy,
       cause
     )

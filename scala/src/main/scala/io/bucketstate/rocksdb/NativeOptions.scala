@@ -100,7 +100,10 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
 
   private def filterText: Option[String] = texts.family.get(TableOptions.FilterPolicy)
 
-  /** There is no log of RocksDB's to recover from: families are flushed together, and written in order. */
+  /**
+   * There is no log of RocksDB's to recover from: families are flushed together, and written in order. Who closes a
+   * database deletes it: a flush before would wait for a disk that may be full.
+   */
   private def required(options: DBOptions): DBOptions =
     options
       .setCreateIfMissing(true)
@@ -110,6 +113,7 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
       .setEnablePipelinedWrite(false)
       .setUnorderedWrite(false)
       .setBestEffortsRecovery(false)
+      .setAvoidFlushDuringShutdown(true)
       .setWriteBufferManager(shared.writeBuffers)
       .setRateLimiter(shared.rateLimiter)
 

@@ -20,7 +20,10 @@ private[rocksdb] final class HeldSnapshot(
     val byNumber: Array[ColumnFamilyHandle]
 )
 
-/** How states read their database. Thread-safe; throws `UnavailableException` once that is closed. */
+/**
+ * How states read their database. Thread-safe; throws `UnavailableException` once that is closed, `CorruptException` if it
+ * cannot be read: to read it again is of no use, the checkpoint has what is needed.
+ */
 private[rocksdb] trait NativeReads {
 
   /** Looks up the key in `scratch`, whose value is put there; tells the length of the value, less than 0 if there is none. */

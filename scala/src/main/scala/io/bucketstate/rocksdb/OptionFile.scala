@@ -11,8 +11,7 @@ import org.rocksdb.{
   ColumnFamilyOptions,
   ConfigOptions,
   DBOptions,
-  OptionsUtil,
-  RocksDBException
+  OptionsUtil
 }
 
 /**
@@ -22,22 +21,23 @@ import org.rocksdb.{
 object OptionFile {
 
   /**
-   * New native options, to be closed by the caller. Throws `RocksDBException` for an unknown name or a bad value;
-   * nothing is left open then. Filters are left out, see [[TableOptions.FilterPolicy]].
+   * New native options, to be closed by the caller. Throws `RocksDBException` for an unknown name or a bad value, and
+   * `UnavailableException` where no file can be written; nothing is left open then. Filters are left out, see
+   * [[TableOptions.FilterPolicy]].
    */
   def parse(texts: OptionTexts): (DBOptions, ColumnFamilyOptions) = {
-    val file = Files.createTempFile("bucketstate-", ".options")
+    val file = NativeErrors.temporary(Files.createTempFile("bucketstate-", ".options"))
     val db = new DBOptions()
     // Filled from behind: what is in it is ours to close, also when this fails half-way.
     val families = new ArrayList[ColumnFamilyDescriptor](1)
     try {
-      Files.write(file, render(texts).getBytes(UTF_8))
+      NativeErrors.temporary(Files.write(file, render(texts).getBytes(UTF_8)))
       Using.resource(new ConfigOptions().setIgnoreUnknownOptions(false)) { strict =>
         OptionsUtil.loadOptionsFromFile(strict, file.toString, db, families)
       }
       (db, families.get(0).getOptions)
     } catch {
-      case error: RocksDBException =>
+      case error: Throwable =>
         db.close()
         families.forEach(_.getOptions.close())
         throw error

@@ -64,6 +64,7 @@ object OptionRules {
       "the engine itself decides when a database is made",
     Set("atomic_flush", "enable_pipelined_write", "unordered_write", "best_efforts_recovery") ->
       "the engine relies on writes of all column families in their order, and on flushes of all of them together",
+    Set("avoid_flush_during_shutdown") -> "a database is deleted when it is closed",
     Set(
       "wal_dir",
       "WAL_ttl_seconds",

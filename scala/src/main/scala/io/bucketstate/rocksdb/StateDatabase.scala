@@ -29,6 +29,7 @@ import org.rocksdb.{
 }
 
 import io.bucketstate.checkpoint.run.RunFormat
+import io.bucketstate.error.CorruptException
 import io.bucketstate.table.FamilyDescriptor
 
 /**
@@ -38,8 +39,9 @@ import io.bucketstate.table.FamilyDescriptor
  *
  * Flink's RocksDB backend keeps a database for each operator in the same way (FLINK-3718).
  *
- * Threads: `change`, `remove`, `ingest`, `hold` belong to one at a time; any number may read the states that [[capture]] gives.
- * After `close` they fail; it waits for those that are reading.
+ * Threads: `change`, `remove`, `ingest`, `hold` belong to one at a time; any number may read the states that [[capture]]
+ * gives, which throw `CorruptException` where RocksDB cannot read. After `close` they fail; it waits for those that are
+ * reading.
  *
  * @param db      closed with this
  * @param initial families that it has, by number
@@ -249,10 +251,22 @@ final class StateDatabase private (
     )
   }
 
+  /**
+   * No more is written: a writer that RocksDB holds up until there is room fails at once. What is there can be read until
+   * [[close]]. Does not wait.
+   */
+  def endWrites(): Unit = {
+    val stamp = gate.readLock()
+    try if (isOpen) db.cancelAllBackgroundWork(false)
+    finally gate.unlockRead(stamp)
+  }
+
   private def files(family: ColumnFamilyHandle): Long =
     Levels.map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong).sum
 
   def close(): Unit = {
+    // Who waits within RocksDB would be waited for.
+    endWrites()
     val stamp = gate.writeLock()
     try
       if (isOpen) {
@@ -305,7 +319,7 @@ final class StateDatabase private (
     }
 
   /** Asking again would not help: who reads from it is to begin anew. */
-  private def unreadable(cause: RocksDBException) = {
+  private def unreadable(cause: RocksDBException): CorruptException = {
     failed = true
     NativeErrors.unreadable(folder, cause)
   }
@@ -361,7 +375,8 @@ object StateDatabase {
     else RunFormat.seekKey(RunFormat.prefix(family + 1, 0))
 
   /**
-   * An empty database in a folder that has none. Throws `UnavailableException` when that cannot be.
+   * An empty database in a folder that has none. Throws `UnavailableException` when that cannot be, and `InvalidException`
+   * when RocksDB opens none with these options.
    *
    * @param options closed with it, also when this throws
    */
@@ -369,8 +384,8 @@ object StateDatabase {
     closingIfFailed(options)(at(folder, options.db, options, Nil))
 
   /**
-   * The database whose files are in a folder, with the families that it was left with. Throws `UnavailableException` when
-   * that cannot be.
+   * The database whose files are in a folder, with the families that it was left with. Throws as [[create]] does when that
+   * cannot be.
    *
    * @param options closed with it, also when this throws
    */
@@ -393,7 +408,7 @@ object StateDatabase {
         new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, options.family("default"))
       val all = main +: families.map(nativeOf(_, options))
       val handles = new java.util.ArrayList[ColumnFamilyHandle]()
-      val opened = NativeErrors.translate(folder, "could not be opened") {
+      val opened = NativeErrors.opening(folder) {
         RocksDB.open(db.setStatistics(statistics), folder.toString, all.asJava, handles)
       }
       val byNumber = families.map(_.id).zip(handles.asScala.tail).toMap

@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.config.RocksDbConfig
-import io.bucketstate.error.UnavailableException
+import io.bucketstate.error.{InvalidException, UnavailableException}
 import io.bucketstate.rocksdb.{
   ExecutorNative,
   LocalStates,
@@ -96,7 +96,7 @@ private[bucketstate] final class LocalDatabases(
       if (resumed.isEmpty) release(path)
       resumed
     } catch {
-      case e: UnavailableException =>
+      case e @ (_: UnavailableException | _: InvalidException) =>
         log.warn(s"What was left beside $path is not used, the checkpoint is read in its place", e)
         forget()
         None

@@ -154,6 +154,7 @@ private[bucketstate] final class StoreDatabase(
   def close(): Unit = {
     val left = synchronized {
       closed = true
+      Option(database).foreach(_.endWrites())
       val start = ticker.nanos
       while (atWork && ticker.millisSince(start) < CloseMs) wait(100L)
       unwritten.restart(Nil)
@@ -185,6 +186,8 @@ private[bucketstate] final class StoreDatabase(
     isUsed = false
     sampled = NativeFigures.None
     told = NativeFigures.None
+    // Who waits to write there is not to keep the next one from being begun.
+    last.foreach(_.endWrites())
     // Its files may be theirs, too.
     if (last.exists(_.hasFailed)) databases.forget()
     val (read, unread) = last.partition(_.isRead)

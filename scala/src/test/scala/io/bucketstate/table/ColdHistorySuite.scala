@@ -1,15 +1,21 @@
 package io.bucketstate.table
 
-import java.nio.{ByteBuffer, ByteOrder}
-
 import scala.collection.mutable
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.testkit.TextRecords._
-import io.bucketstate.testkit.{ChanceOfRoom, Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{
+  ChanceOfRoom,
+  Changes,
+  MapCold,
+  NativeColds,
+  TextRecords,
+  WatchedCold
+}
 
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
@@ -17,7 +23,6 @@ import io.bucketstate.testkit.{ChanceOfRoom, Changes, MapCold, TextRecords}
  * not name it any more. With exact counts of keys, and with such as are guessed.
  */
 class ColdHistorySuite extends AnyFunSuite {
-  import ColdHistorySuite._
 
   private type Model = Map[String, String]
 
@@ -49,6 +54,23 @@ class ColdHistorySuite extends AnyFunSuite {
 
   for {
     layout <- Seq(Layout.Nothing, Layout.Ranges, Layout.Prefixes)
+    isRestarted <- Seq(false, true)
+    lists <- Seq(false, true)
+    seed <- 1 to 2
+  }
+    test(
+      s"random histories over a database, ${layout.scans}, restarted $isRestarted, lists $lists, $seed"
+    ) {
+      NativeColds.use { database =>
+        val (evicting, exact) = if (seed == 1) (8, true) else (0, false)
+        val random = new Random(seed.toLong)
+        new History(4, 100, evicting, lists, exact, random, isRestarted, layout, Some(database))
+          .run(1500)
+      }
+    }
+
+  for {
+    layout <- Seq(Layout.Nothing, Layout.Ranges, Layout.Prefixes)
     (name, policy) <- Seq("seldom" -> 1, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
@@ -68,7 +90,7 @@ class ColdHistorySuite extends AnyFunSuite {
    * @param estimate of the keys, if they were not counted
    */
   private final class Tail(
-      override val cold: Option[MapCold],
+      override val cold: Option[ColdState],
       written: Map[String, Option[String]],
       keys: Long,
       estimate: Option[Long],
@@ -110,6 +132,7 @@ class ColdHistorySuite extends AnyFunSuite {
   /**
    * @param evicting how many of a hundred steps evict; 0 for all that can be, after each step
    * @param exact    whether keys are counted exactly; if not, files have estimates, too
+   * @param database has the cold parts; they are maps if there is none
    */
   private final class History(
       numBuckets: Int,
@@ -119,7 +142,8 @@ class ColdHistorySuite extends AnyFunSuite {
       exact: Boolean,
       random: Random,
       isRestarted: Boolean = false,
-      layout: Layout = Layout.Nothing
+      layout: Layout = Layout.Nothing,
+      database: Option[NativeColds] = None
   ) {
     private val assigner = new BucketAssigner(numBuckets)
     private val base = 5L
@@ -136,8 +160,7 @@ class ColdHistorySuite extends AnyFunSuite {
     private val table =
       if (!isRestarted) new VersionedTable(assigner, base, countsExactly = exact)
       else {
-        val cold =
-          new MapCold(base - 2, before, assigner, layout.bucketKey, someEstimate(before))
+        val cold = coldOf(base - 2, before)
         val estimate = someEstimate(first)
         new VersionedTable(
           assigner,
@@ -153,7 +176,7 @@ class ColdHistorySuite extends AnyFunSuite {
       )
     private val models = mutable.Map[Long, Model](base -> first)
     private var open: Option[Model] = None
-    private val announced = mutable.ArrayBuffer.empty[MapCold]
+    private val announced = mutable.ArrayBuffer.empty[WatchedCold]
     private val scans = mutable.ArrayBuffer.empty[HalfWay]
     private var ownScan: Option[OwnScan] = None
     var evictions = 0
@@ -315,8 +338,23 @@ class ColdHistorySuite extends AnyFunSuite {
     private def announce(): Unit = {
       val version = Math.max(base, table.newest - random.nextInt(6))
       val model = models(version)
-      val cold = new MapCold(version, model, assigner, layout.bucketKey, someEstimate(model))
-      if (table.advance(cold)) announced += cold
+      val cold = coldOf(version, model)
+      if (table.advance(cold)) announced += cold else cold.release()
+    }
+
+    private def coldOf(version: Long, model: Model): WatchedCold = {
+      val estimate = someEstimate(model)
+      database match {
+        case None       => new MapCold(version, model, assigner, layout.bucketKey, estimate)
+        case Some(real) =>
+          val records = model.map { case (key, value) =>
+            TextRecords.record(key, value, assigner, layout.bucketKey)
+          }
+          val keys = estimate.getOrElse(model.size.toLong)
+          val family =
+            ChangelogFamily(Changes.descriptor(0), keys, isEstimated = estimate.isDefined)
+          real.at(version, family, records)
+      }
     }
 
     private def evict(bucket: Int): Unit = {
@@ -404,68 +442,6 @@ class ColdHistorySuite extends AnyFunSuite {
             .sorted
         )
       }
-    }
-  }
-}
-
-private object ColdHistorySuite {
-
-  /** Some of a family's records: how to get them, and which they are. */
-  final class Part(
-      val records: (FamilyState, Long) => RecordScan,
-      val holds: String => Boolean,
-      val isOrdered: Boolean
-  )
-
-  /** What keys look like, and how they are scanned. */
-  sealed abstract class Layout(val scans: Scans, val bucketKey: BucketKey) {
-    def key(n: Int): String
-
-    def part(someKey: () => String, random: Random): Part
-
-    protected val whole: Part = new Part(_.records(_), _ => true, isOrdered = false)
-  }
-
-  object Layout {
-    case object Nothing extends Layout(Scans.Nothing, BucketKey.Whole) {
-      override def key(n: Int): String = s"key-$n"
-      override def part(someKey: () => String, random: Random): Part = whole
-    }
-
-    case object Ranges extends Layout(Scans.Ranges, BucketKey.Whole) {
-      override def key(n: Int): String = s"key-$n"
-
-      override def part(someKey: () => String, random: Random): Part = random.nextInt(4) match {
-        case 0 => whole
-        case 1 =>
-          val prefix = someKey().dropRight(random.nextInt(3))
-          new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = true)
-        case _ =>
-          val (from, until) = (bound(someKey, random), bound(someKey, random))
-          new Part(
-            _.ranged(from.map(_.getBytes).orNull, until.map(_.getBytes).orNull, _),
-            key => from.forall(_ <= key) && until.forall(key < _),
-            isOrdered = true
-          )
-      }
-
-      private def bound(someKey: () => String, random: Random): Option[String] =
-        Option.when(random.nextInt(3) > 0)(someKey())
-    }
-
-    /** A length of five, as Spark's prefix encoder has it in front, a prefix so long, and the rest. */
-    case object Prefixes extends Layout(Scans.Prefixes, BucketKey.LengthPrefixed) {
-      private val length =
-        ByteBuffer.allocate(4).order(ByteOrder.nativeOrder).putInt(5).array.map(_.toChar).mkString
-
-      override def key(n: Int): String = s"${length}pre-${n % 7}:$n"
-
-      override def part(someKey: () => String, random: Random): Part =
-        if (random.nextInt(4) == 0) whole
-        else {
-          val prefix = someKey().take(9)
-          new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = false)
-        }
     }
   }
 }

@@ -8,9 +8,17 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.testkit.ExpiryModel.Item
 import io.bucketstate.testkit.TextRecords.keyOf
-import io.bucketstate.testkit.{ChanceOfRoom, Changes, ExpiryModel, TextRecords}
+import io.bucketstate.testkit.{
+  ChanceOfRoom,
+  Changes,
+  ExpiryModel,
+  NativeColds,
+  TextRecords,
+  WatchedCold
+}
 
 /**
  * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,
@@ -37,6 +45,21 @@ class ExpiryHistorySuite extends AnyFunSuite {
     test(s"random histories after a restart: by processing time $byProcessingTime, $keys, $seed") {
       val random = new Random(seed.toLong)
       new History(keys, evicting = 4, byProcessingTime, random, isRestarted = true).run(2000)
+    }
+
+  for {
+    byProcessingTime <- Seq(false, true)
+    isRestarted <- Seq(false, true)
+    seed <- 1 to 2
+  }
+    test(
+      s"random histories over a database: by processing time $byProcessingTime, restarted $isRestarted, $seed"
+    ) {
+      NativeColds.use { database =>
+        val random = new Random(seed.toLong)
+        new History(100, evicting = 8, byProcessingTime, random, isRestarted, Some(database))
+          .run(2000)
+      }
     }
 
   test("what has expired gives its memory back beside writes, without being asked for") {
@@ -115,15 +138,13 @@ private object ExpiryHistorySuite {
     Item(TimedValue.startOf(record), new String(record, from, record.length - from, UTF_8))
   }
 
-  private final class ModelCold(override val version: Long, model: Model) extends ColdState {
-    @volatile var isClosed = false
-
+  private final class ModelCold(override val version: Long, model: Model) extends WatchedCold {
     override def wholeBytes: Long = 100L * model.items.size
     override def keyCount(family: Int): Long = model.items.size.toLong
     override def isEstimated(family: Int): Boolean = false
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
-      assert(!isClosed)
+      requireOpen()
       val name = keyOf(key.toKeyRecord)
       model.items.get(name).map(record(name, _).toRecord).orNull
     }
@@ -132,14 +153,12 @@ private object ExpiryHistorySuite {
       model.items.contains(keyOf(key.toKeyRecord)) || key.hash % 3 == 0
 
     override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
-      assert(!isClosed)
+      requireOpen()
       model.items.foreach { case (key, item) =>
         val buffer = record(key, item)
         if (buffer.bucket == bucket) sink(buffer.toRecord, RecordOp.Put)
       }
     }
-
-    override def release(): Unit = isClosed = true
 
     override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
         sink: Array[Byte] => Unit
@@ -148,7 +167,7 @@ private object ExpiryHistorySuite {
 
   /** The changes since a cold part, as changelogs have them: also such as have expired since. */
   private final class Tail(
-      base: ModelCold,
+      base: ColdState,
       changes: Seq[(String, Option[Item[String]])],
       model: Model
   ) extends BucketLoader {
@@ -179,13 +198,17 @@ private object ExpiryHistorySuite {
     override def loaded(family: Int): Unit = ()
   }
 
-  /** @param evicting how many of a hundred steps evict */
+  /**
+   * @param evicting how many of a hundred steps evict
+   * @param database has the cold parts; they are maps if there is none
+   */
   private final class History(
       keys: Int,
       evicting: Int,
       byProcessingTime: Boolean,
       random: Random,
-      isRestarted: Boolean = false
+      isRestarted: Boolean = false,
+      database: Option[NativeColds] = None
   ) {
     private val expiry = Expiry(10L, Some(100L + random.nextInt(3) * 5), byProcessingTime)
     private val base = 5L
@@ -196,7 +219,7 @@ private object ExpiryHistorySuite {
     private val table = new VersionedTable(assigner, base, loader, host)
     private val family = table.family(specOf(expiry))
     private val models = mutable.Map[Long, Model](base -> first)
-    private val announced = mutable.ArrayBuffer.empty[ModelCold]
+    private val announced = mutable.ArrayBuffer.empty[WatchedCold]
     private val scans = mutable.ArrayBuffer.empty[HalfWay]
 
     private def Empty: Model = ExpiryModel(Some(expiry))
@@ -216,7 +239,7 @@ private object ExpiryHistorySuite {
           case (all, (key, None))       => all.removed(key)
         }
       val now0 = later.copy(items = model).shown
-      (new Tail(new ModelCold(base - 2, before), changes, now0), now0)
+      (new Tail(coldOf(base - 2, before), changes, now0), now0)
     }
 
     private def someItem(): Item[String] = {
@@ -323,8 +346,16 @@ private object ExpiryHistorySuite {
 
     private def announce(): Unit = {
       val version = Math.max(base, table.newest - random.nextInt(6))
-      val cold = new ModelCold(version, models(version))
-      if (table.advance(cold)) announced += cold
+      val cold = coldOf(version, models(version))
+      if (table.advance(cold)) announced += cold else cold.release()
+    }
+
+    private def coldOf(version: Long, model: Model): WatchedCold = database match {
+      case None       => new ModelCold(version, model)
+      case Some(real) =>
+        val keys = model.items.size.toLong
+        val records = model.items.map { case (key, item) => record(key, item) }
+        real.at(version, ChangelogFamily(Changes.descriptor(0), keys, Some(model.times)), records)
     }
 
     private def checkAll(version: Long): Unit = check(family.records(version), models(version))

@@ -1,7 +1,7 @@
 package io.bucketstate.testkit
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordOp, RecordSink}
+import io.bucketstate.table.{KeyRange, Record, RecordBuffer, RecordOp, RecordSink}
 
 /**
  * A cold part with one family, number 0, of strings. Refuses to answer once it is closed.
@@ -14,18 +14,13 @@ final class MapCold(
     assigner: BucketAssigner,
     bucketKey: BucketKey = BucketKey.Whole,
     estimate: Option[Long] = None
-) extends ColdState {
+) extends WatchedCold {
   private val byKey = content.map { case (key, value) =>
     key -> Record.of(key.getBytes, value.getBytes)
   }
   private lazy val byBucket = byKey.groupBy { case (key, _) =>
     TextRecords.key(key, assigner, bucketKey).bucket
   }
-
-  /** Nobody may need it any more. */
-  @volatile var isClosed = false
-
-  private def requireOpen(): Unit = assert(!isClosed, s"the cold part at $version was given up")
 
   override def wholeBytes: Long = 100L * content.size
 
@@ -57,8 +52,6 @@ final class MapCold(
           requireOpen()
           sink(record, RecordOp.Put)
         })
-
-  override def release(): Unit = isClosed = true
 
   override def range(family: Int, bucket: Int, keys: KeyRange, most: Int)(
       sink: Array[Byte] => Unit

@@ -11,8 +11,10 @@ object TempFolder {
   def use[A](body: Path => A): A = {
     val folder = Files.createTempDirectory("bucketstate")
     try body(folder)
-    finally delete(folder, Tries)
+    finally delete(folder)
   }
+
+  def delete(folder: Path): Unit = delete(folder, Tries)
 
   /** What still works in the background of a store that a test left open may make and delete files meanwhile. */
   @tailrec

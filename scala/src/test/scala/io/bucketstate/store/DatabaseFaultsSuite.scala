@@ -1,0 +1,206 @@
+package io.bucketstate.store
+
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Failure, Random, Success, Try, Using}
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
+import io.bucketstate.rocksdb.{ExecutorNative, NativeState}
+import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
+
+/**
+ * What can happen to a local database, for real: a task is told of it once, in words that help, the retry goes on from the
+ * checkpoint, and nothing is left behind.
+ */
+class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(30, Seconds), interval = Span(10, Millis))
+
+  /** Tasks one after another on one store, and what they should have come to. */
+  private final class Tasks(val store: OpenStore) {
+    private val random = new Random(3)
+    var version = 0L
+    var model: Map[String, String] = Map.empty[String, String]
+    private var isNative = false
+
+    /** Writes some 100 KB that cannot be compressed. */
+    def next(): Unit = {
+      val puts = Seq.fill(100)(
+        s"key ${random.nextInt(2000)}" -> random.alphanumeric.take(1000).mkString
+      )
+      val session = write(store, version)
+      try {
+        change(session, puts.map { case (key, value) => key -> Some(value) }: _*)
+        session.commit()
+        version += 1
+        model ++= puts
+        isNative = session.table.coldParts.exists(_.isInstanceOf[NativeState])
+      } catch {
+        case failure: Throwable =>
+          session.abort()
+          throw failure
+      } finally session.end()
+    }
+
+    def untilNative(): Unit = {
+      isNative = false
+      eventually {
+        next()
+        assert(isNative)
+      }
+    }
+
+    /** What the first task fails with. */
+    def failure(): Throwable = eventually {
+      Try(next()) match {
+        case Failure(failure) => failure
+        case Success(_)       => fail("no failure yet")
+      }
+    }
+
+    def requireRight(): Unit = {
+      val _ = assert(read(store, version) == model)
+    }
+  }
+
+  private def withTasks(settings: (String, String)*)(body: (Tasks, Path) => Unit): Unit = {
+    val others = ExecutorNative.stores
+    TempFolder.use { folder =>
+      val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)
+      val all = Seq("engine" -> "rocksdb", "rocksdb.options.cf.write_buffer_size" -> "64K")
+      try {
+        val tasks = new Tasks(harness.open(withIds = false, all ++ settings: _*))
+        body(tasks, folder)
+        tasks.requireRight()
+        assert(tasks.store.close())
+      } finally harness.close()
+      assert(workFolders(folder).isEmpty)
+      assert(LeftOvers.openFiles(folder).isEmpty)
+    }
+    assert(ExecutorNative.stores == others)
+  }
+
+  private def workFolders(in: Path): Seq[Path] =
+    Using.resource(Files.list(in))(
+      _.iterator.asScala.filter(_.getFileName.toString.startsWith("work")).toSeq
+    )
+
+  private def dataFiles(in: Path): Seq[Path] = workFolders(in).flatMap { folder =>
+    Using.resource(Files.walk(folder))(
+      _.iterator.asScala.filter(_.getFileName.toString.endsWith(".sst")).toSeq
+    )
+  }
+
+  private def whyOf(failure: Throwable): Throwable = failure match {
+    case Refusal.CannotLoad(why) => why
+    case other                   => other
+  }
+
+  test("a disk that is full is told with the folder and the setting, and the retry goes on") {
+    assume(FileSizeLimit.isAvailable)
+    withTasks("rocksdb.options.cf.write_buffer_size" -> "1M") { (tasks, folder) =>
+      tasks.untilNative()
+      // More than what a batch writes, and less than what RocksDB does when its memory is full.
+      FileSizeLimit.during(400L << 10) {
+        val why = whyOf(tasks.failure())
+        assert(why.isInstanceOf[UnavailableException])
+        assert(why.getMessage.contains("File too large"), why)
+        assert(why.getMessage.contains(folder.toString))
+        assert(why.getMessage.contains(ConfigKey.LocalDir.key))
+        tasks.next()
+        tasks.requireRight()
+      }
+      // What was begun meanwhile may have failed, too.
+      Try(tasks.next())
+      tasks.untilNative()
+    }
+  }
+
+  test("where no file at all can be written the first batch is told, and the next one goes on") {
+    assume(FileSizeLimit.isAvailable)
+    // These were never found to be right in this process.
+    withTasks("rocksdb.options.cf.block_size" -> "7777") { (tasks, _) =>
+      FileSizeLimit.during(0L) {
+        val why = whyOf(intercept[Refusal.CannotLoad](tasks.next()))
+        assert(why.isInstanceOf[UnavailableException])
+        assert(why.getMessage.contains("java.io.tmpdir"))
+      }
+      tasks.untilNative()
+    }
+  }
+
+  test("writes that RocksDB has stopped are waited for, then told; neither retry nor close hang") {
+    withTasks(
+      // Nothing ever merges the files of which there may be two.
+      "rocksdb.options.cf.compaction_style" -> "kCompactionStyleNone",
+      "rocksdb.options.cf.level0_file_num_compaction_trigger" -> "1",
+      "rocksdb.options.cf.level0_slowdown_writes_trigger" -> "2",
+      "rocksdb.options.cf.level0_stop_writes_trigger" -> "2",
+      "memory.maxBytes" -> "4m",
+      "lockAcquireTimeout" -> "200"
+    ) { (tasks, _) =>
+      (1 to 2).foreach { _ =>
+        val why = whyOf(tasks.failure())
+        assert(why.isInstanceOf[UnavailableException])
+        assert(why.getMessage.contains("has not caught up in 200 ms"), why)
+        assert(why.getMessage.contains(ConfigKey.LocalDir.key))
+        tasks.next()
+        tasks.requireRight()
+      }
+    }
+  }
+
+  test("options that RocksDB refuses only together are told with the setting") {
+    withTasks(
+      "rocksdb.options.db.allow_mmap_reads" -> "true",
+      "rocksdb.options.db.use_direct_reads" -> "true"
+    ) { (tasks, _) =>
+      val why = whyOf(tasks.failure())
+      assert(why.isInstanceOf[InvalidException])
+      assert(why.getMessage.contains(ConfigKey.RocksDbOptions.key), why)
+      assert(why.getMessage.contains("memory mapped"))
+    }
+  }
+
+  test("a folder that is deleted under a store costs one task") {
+    withTasks() { (tasks, folder) =>
+      tasks.untilNative()
+      workFolders(folder).foreach(TempFolder.delete)
+      val why = whyOf(tasks.failure())
+      assert(why.isInstanceOf[UnavailableException])
+      assert(why.getMessage.contains(folder.resolve("work").toString), why)
+      assert(why.getMessage.contains(ConfigKey.LocalDir.key))
+      tasks.next()
+      tasks.untilNative()
+    }
+  }
+
+  test("a database whose files cannot be read any more costs one task, and another one is made") {
+    ShortMemory.during {
+      withTasks() { (tasks, folder) =>
+        tasks.untilNative()
+        eventually {
+          tasks.next()
+          assert(dataFiles(folder).size > 1)
+        }
+        val session = tasks.store.openForRead(Attempt(tasks.version))
+        dataFiles(folder).foreach(file => Files.write(file, Array.emptyByteArray))
+        val why = whyOf(intercept[Throwable](contents(session.table, tasks.version)))
+        session.end()
+        assert(why.isInstanceOf[CorruptException])
+        assert(why.getMessage.contains(folder.resolve("work").toString), why)
+        tasks.requireRight()
+        tasks.untilNative()
+      }
+    }
+  }
+}
