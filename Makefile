@@ -24,6 +24,7 @@ ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *Concurr
   *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
+ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_cluster.py)
 
 .PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
 
@@ -132,9 +133,10 @@ bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside apply
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
-engines: .stamps/tools ## run the suites that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (a quarter of an hour)
+engines: .stamps/venv $(JAR) ## run the suites and pytests that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (20 minutes)
 	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)" \
 	  "conformance/testOnly $(QUICK_SUITES)"
+	BUCKETSTATE_ENGINE=rocksdb $(PY) -m pytest $(ENGINE_PYTESTS)
 
 conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more)
 	@rm -rf artifacts/conformance

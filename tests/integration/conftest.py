@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bucketstate import Conf
+from tests.kit.engine import CONF
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def bucketstate_spark_settings() -> dict[str, str]:
     # The workers import the functions of the demo and of the tests by name.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(EXAMPLES), str(EXAMPLES.parent)])
-    return {"spark.log.level": "OFF", **Conf(num_buckets=16).to_spark()}
+    return {"spark.log.level": "OFF", **CONF.to_spark()}
 
 
 @pytest.fixture(scope="session")

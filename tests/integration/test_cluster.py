@@ -8,13 +8,14 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyspark
 import pytest
 
 from tests.integration.applications import APPS, answer_of, environment
 from tests.integration.apps.clustered import BATCHES, ROWS, SLOW_BATCH, SLOW_SECONDS
+from tests.kit.engine import VARIABLE, Engine, engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 COUNTS = {str(digit): BATCHES * ROWS // 10 for digit in range(10)}
 
 
-def clustered(folder: Path, master: str, event: str) -> dict[str, Any]:
+def clustered(folder: Path, master: str, event: str, engine: str) -> dict[str, Any]:
     command = [sys.executable, str(APPS / "clustered.py"), str(folder), master, event]
-    return answer_of(command, timeout=240, SPARK_LOCAL_IP="127.0.0.1")
+    variables = {"SPARK_LOCAL_IP": "127.0.0.1", VARIABLE: engine}
+    answer = answer_of(command, timeout=240, **variables)
+    assert (answer["native"] > 0) == (engine == "rocksdb")
+    return answer
 
 
 @contextmanager
@@ -78,15 +82,16 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
         yield master
 
 
-def test_executor_loss(tmp_path: Path) -> None:
-    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed")
+@pytest.mark.parametrize("engine", get_args(Engine))
+def test_executor_loss(tmp_path: Path, engine: str) -> None:
+    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed", engine)
     assert answer["counts"] == COUNTS
     assert answer["killed"] == 1
     assert answer["loads"] > 2, "the lost executor's store is loaded by another"
 
 
 def test_a_speculative_attempt_overtakes(tmp_path: Path, two_hosts: str) -> None:
-    answer = clustered(tmp_path, two_hosts, "slow")
+    answer = clustered(tmp_path, two_hosts, "slow", engine())
     assert answer["counts"] == COUNTS
     assert answer["attempts"][str(SLOW_BATCH)] == 1
     assert answer["slowest"] < SLOW_SECONDS * 1000, "the slow attempt was waited for"

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from bucketstate import Conf, enable
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import SCHEMA, events, run_with_restart
+from tests.kit.engine import CONF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ def rocksdb(spark: SparkSession) -> Iterator[None]:
         ),
     )
     yield
-    enable(spark, Conf(num_buckets=16))
+    enable(spark, CONF)
 
 
 def sums(source: DataFrame) -> DataFrame:

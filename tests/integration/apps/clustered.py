@@ -1,7 +1,8 @@
 """A stateful query on executors of their own, of which one is killed or one is slow.
 
 Arguments: a folder, the master, and what happens: `killed` or `slow`. Prints one line of JSON: the
-counts, how often state was loaded, how long the longest batch took, which attempts ended it.
+counts, how often state was loaded, how much of it databases held, how long the longest batch took,
+which attempts ended it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from bucketstate import configure
+from bucketstate import Conf, configure
 from tests.integration.apps.counting import builder_options, folder
+from tests.kit.engine import engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +91,7 @@ def session(master: str) -> SparkSession:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
     }
-    builder = configure(SparkSession.builder)
+    builder = configure(SparkSession.builder, Conf(engine=engine()))
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -127,6 +129,7 @@ def main() -> None:
         "killed": len(killed),
         "attempts": attempts,
         "loads": sum(o["customMetrics"]["bucketedTableReloads"] for o in operators),
+        "native": max(o["customMetrics"]["bucketedDbMemoryBytes"] for o in operators),
         "slowest": max(p["durationMs"]["triggerExecution"] for p in progress),
     }
     print("ANSWER " + json.dumps(answer))
