@@ -1,6 +1,6 @@
 package io.bucketstate.rocksdb
 
-import org.rocksdb.{Cache, LRUCache, RateLimiter, RocksDB, WriteBufferManager}
+import org.rocksdb.{Cache, LRUCache, RateLimiter, WriteBufferManager}
 
 /**
  * What all databases of this process share: made for the first store that needs it, and closed with the last. So one
@@ -59,7 +59,7 @@ object ExecutorNative {
   }
 
   private[rocksdb] final class Objects(limits: Limits) extends SharedNative with AutoCloseable {
-    RocksDB.loadLibrary()
+    NativeLibrary.require()
 
     override val cache: Cache = new LRUCache(limits.bytes)
     // Counted in the cache, so that one number bounds both.

@@ -9,7 +9,6 @@ import org.rocksdb.{
   ColumnFamilyOptions,
   CompactionStyle,
   DBOptions,
-  RocksDB,
   RocksDBException,
   StringAppendOperator
 }
@@ -23,12 +22,12 @@ import io.bucketstate.config.RocksDbConfig
  *
  * Owns all handles that it gives out: they are open until [[close]], which is for after the database is closed. What is
  * shared belongs to the caller. The constructor throws InvalidException, with the key of the setting, for what cannot
- * work, and leaves nothing open then. For any thread.
+ * work, and UnavailableException where RocksDB cannot be used at all; it leaves nothing open then. For any thread.
  */
 final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends AutoCloseable {
   import NativeOptions._
 
-  RocksDB.loadLibrary()
+  NativeLibrary.require()
 
   private val wanted = OptionTexts(config.dbOptions, config.cfOptions)
   private val texts = RocksDbPreset.Base ++ RocksDbPreset.of(config.preset).options ++ wanted
