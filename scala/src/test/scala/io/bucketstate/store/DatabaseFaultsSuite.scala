@@ -186,7 +186,8 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
 
   test("a database whose files cannot be read any more costs one task, and another one is made") {
     ShortMemory.during {
-      withTasks() { (tasks, folder) =>
+      // So that the files are those that are read.
+      withTasks("rocksdb.options.cf.disable_auto_compactions" -> "true") { (tasks, folder) =>
         tasks.untilNative()
         eventually {
           tasks.next()
