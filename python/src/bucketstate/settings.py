@@ -104,8 +104,8 @@ class Settings:
 
     local_dir: str = "spark"
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;
-    or a folder on each machine, where copies of a remote checkpoint's runs stay for the next
-    restart."""
+    or a folder on each machine, where what a restart there can begin with stays: copies of a remote
+    checkpoint's runs, and with engine=rocksdb the database of the last snapshot."""
 
     rocksdb_preset: Literal[
         "default", "spinning-disk", "spinning-disk-high-memory", "flash-ssd", "small-memory"

@@ -273,7 +273,8 @@ object ConfigKey {
     ConfigType.Text,
     "spark",
     "Where working files go: 'spark' for Spark's local folders, cleared when the store is closed; or a " +
-      "folder on each machine, where copies of a remote checkpoint's runs stay for the next restart."
+      "folder on each machine, where what a restart there can begin with stays: copies of a remote checkpoint's runs, and " +
+      "with engine=rocksdb the database of the last snapshot."
   )
 
   val RocksDbPreset: ConfigKey = ConfigKey(
