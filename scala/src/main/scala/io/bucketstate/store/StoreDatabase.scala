@@ -82,7 +82,11 @@ private[bucketstate] final class StoreDatabase(
         written.commitId.exists(id => commits.get(written.attempt).contains(id))
       if (isOurs) unwritten.written(written.version)
       isBegun = isOurs || databases.canResume
-      if (isOurs) None else giveUp()
+      val unread = if (isOurs) None else giveUp()
+      // The files of what failed may be what fills the disk. Whoever still reads them is told to try again.
+      val (spent, kept) = retired.partition(_.hasFailed)
+      retired = kept
+      spent ++ unread
     }
     unread.foreach(databases.discard)
   }
@@ -214,8 +218,8 @@ private[bucketstate] final class StoreDatabase(
   private def stalled() = new UnavailableException(
     store.location,
     s"${unwritten.bytes} bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
-    s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is too slow or " +
-      s"writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
+    s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is full or too " +
+      s"slow, or writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
       s"${ConfigKey.Engine.key}=heap."
   )
 
