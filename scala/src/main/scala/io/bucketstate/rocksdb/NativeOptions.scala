@@ -52,6 +52,9 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
     )
   }
 
+  /** Holds records of the databases that are made with these. */
+  def records: RecordCache = shared.records
+
   /** Of the database. */
   def db: DBOptions = synchronized {
     mustBeOpen()

@@ -13,11 +13,15 @@ import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp, Record
  *
  * @param at       reads it
  * @param byNumber the native column families at that time, null for numbers of no family
+ * @param parts    of these in the cache of records
+ * @param epoch    of the snapshot in that cache
  */
 private[rocksdb] final class HeldSnapshot(
     val snapshot: Snapshot,
     val at: ReadOptions,
-    val byNumber: Array[ColumnFamilyHandle]
+    val byNumber: Array[ColumnFamilyHandle],
+    val parts: Array[Int],
+    val epoch: RecordCache.Epoch
 )
 
 /**
@@ -26,16 +30,11 @@ private[rocksdb] final class HeldSnapshot(
  */
 private[rocksdb] trait NativeReads {
 
-  /** Looks up the key in `scratch`, whose value is put there; tells the length of the value, less than 0 if there is none. */
-  def get(handle: ColumnFamilyHandle, at: ReadOptions, scratch: Scratch, keyLength: Int): Int
+  /** The record of a key of a family that is there, or null. */
+  def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte]
 
-  /** False only if the key in `scratch` is not there. */
-  def mayHold(
-      handle: ColumnFamilyHandle,
-      at: ReadOptions,
-      scratch: Scratch,
-      keyLength: Int
-  ): Boolean
+  /** False only if the key is not there. */
+  def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean
 
   /** Reads the entries of a snapshot from a key on and before another one. */
   def iterate(
@@ -63,7 +62,6 @@ final class NativeState private[rocksdb] (
     bytes: Long
 ) extends ColdState {
   // What a state holds is let go when nobody can reach it any more: that must not be while it is being read.
-  private[this] val at = held.at
   private[this] val byNumber = held.byNumber
   private[this] val expired = new ExpiredRecords(written.times)
   private[this] val counts = written.families.iterator.map(f => f.descriptor.id -> f).toMap
@@ -76,28 +74,20 @@ final class NativeState private[rocksdb] (
 
   override def wholeBytes: Long = bytes * NativeState.Expansion
 
-  override def find(family: Int, key: RecordBuffer): Array[Byte] = {
-    val handle = handleOf(family)
-    if (handle == null) null
+  override def find(family: Int, key: RecordBuffer): Array[Byte] =
+    if (handleOf(family) == null) null
     else {
-      val scratch = Scratch.ofThread
-      val keyLength = scratch.putKey(family, key)
-      val length =
-        try database.get(handle, at, scratch, keyLength)
+      val record =
+        try database.find(held, family, key)
         finally Reference.reachabilityFence(this)
-      val record = if (length < 0) null else scratch.record(keyLength, length)
       if (record != null && expired.holds(family, record)) null else record
     }
-  }
 
-  override def mayHold(family: Int, key: RecordBuffer): Boolean = {
-    val handle = handleOf(family)
-    handle != null && {
-      val scratch = Scratch.ofThread
-      try database.mayHold(handle, at, scratch, scratch.putKey(family, key))
+  override def mayHold(family: Int, key: RecordBuffer): Boolean =
+    handleOf(family) != null && {
+      try database.mayHold(held, family, key)
       finally Reference.reachabilityFence(this)
     }
-  }
 
   override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
     val prefix = RunFormat.prefix(family, bucket)

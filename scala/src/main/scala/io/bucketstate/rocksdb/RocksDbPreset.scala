@@ -11,7 +11,8 @@ object RocksDbPreset {
 
   /**
    * Of every database. A working folder is one of many, each is thrown away with its store: one small log of what went
-   * wrong, no figures written on a timer, no megabytes of disk reserved for a manifest.
+   * wrong, no figures written on a timer, no megabytes of disk reserved for a manifest. Indexes and filters lie in the shared
+   * cache, where they count, and stay there for longer than blocks do; a filter says what a write buffer does not hold.
    */
   val Base: OptionTexts = OptionTexts(
     Map(
@@ -26,7 +27,12 @@ object RocksDbPreset {
       "compression" -> "kLZ4Compression",
       "level_compaction_dynamic_level_bytes" -> "true",
       "format_version" -> "6",
-      "whole_key_filtering" -> "true"
+      "whole_key_filtering" -> "true",
+      "cache_index_and_filter_blocks" -> "true",
+      "cache_index_and_filter_blocks_with_high_priority" -> "true",
+      "pin_l0_filter_and_index_blocks_in_cache" -> "true",
+      "memtable_whole_key_filtering" -> "true",
+      "memtable_prefix_bloom_size_ratio" -> "0.100000"
     )
   )
 
@@ -78,7 +84,7 @@ object RocksDbPreset {
     OptionTexts(Map("max_background_jobs" -> "4", "max_open_files" -> "-1"), Map.empty)
   )
 
-  /** Small buffers; indexes and filters lie in the cache by pages, and files are closed when many are open. */
+  /** Small buffers; indexes and filters are read by pages, and files are closed when many are open. */
   val SmallMemory: RocksDbPreset = RocksDbPreset(
     "small-memory",
     OptionTexts(
@@ -89,7 +95,6 @@ object RocksDbPreset {
         "target_file_size_base" -> "8M",
         "max_bytes_for_level_base" -> "32M",
         "block_size" -> "16K",
-        "cache_index_and_filter_blocks" -> "true",
         "index_type" -> "kTwoLevelIndexSearch",
         "partition_filters" -> "true",
         "metadata_block_size" -> "4K",

@@ -11,6 +11,9 @@ trait SharedNative {
   /** Holds blocks, indexes and filters of all databases. */
   def cache: Cache
 
+  /** Holds records of all databases. */
+  def records: RecordCache
+
   /** Limits the write buffers of all databases together. */
   def writeBuffers: WriteBufferManager
 

@@ -13,11 +13,13 @@ import io.bucketstate.table.{Record, RecordOp}
  * @param handleOf the native column family of a family
  * @param valueOf  what a key has by now, null for nothing
  * @param write    takes what has come together
+ * @param tell     is told of each change, with its family and its [[RecordOp]]
  */
 final class StateChanges private[rocksdb] (
     handleOf: Int => ColumnFamilyHandle,
     valueOf: (ColumnFamilyHandle, Array[Byte]) => Array[Byte],
-    write: WriteBatch => Unit
+    write: WriteBatch => Unit,
+    tell: (Int, Byte, Array[Byte]) => Unit
 ) {
   import StateChanges._
 
@@ -58,6 +60,7 @@ final class StateChanges private[rocksdb] (
         putValue(record, end)
         batch.put(handle, key, value)
     }
+    tell(ofFamily, op, record)
     if (batch.getDataSize >= PartBytes) flush()
   }
 

@@ -30,7 +30,7 @@ import org.rocksdb.{
 
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.FamilyDescriptor
+import io.bucketstate.table.{FamilyDescriptor, RecordBuffer, RecordOp}
 
 /**
  * One RocksDB database on a local disk: the state of one store at one version, a native column family for each of its
@@ -61,7 +61,11 @@ final class StateDatabase private (
   @volatile private[this] var isOpen = true
   @volatile private[this] var failed = false
   private[this] val unlogged = new WriteOptions().setDisableWAL(true)
+  private[this] val records = options.records
   private[this] var families = initial // by number
+  // Of the records that are held beside RocksDB, by family.
+  private[this] var parts = initial.map { case (family, _) => family -> records.newPart() }
+  private[this] var epoch = records.capture()
   private[this] var dropped = List.empty[ColumnFamilyHandle] // that somebody may still read
   // By what they hold: a table that was dropped releases none of its states, it is just not there any more.
   private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[NativeState]]
@@ -76,38 +80,48 @@ final class StateDatabase private (
       finally gate.unlockRead(stamp)
     }
 
-    override def get(
-        handle: ColumnFamilyHandle,
-        at: ReadOptions,
-        scratch: Scratch,
-        keyLength: Int
-    ): Int = {
+    override def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte] = {
       val stamp = gate.readLock()
       try {
         requireOpen()
-        var room = scratch.value
-        var length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
-        if (length > room.length) {
-          scratch.growValue(length)
-          room = scratch.value
-          length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
+        val part = held.parts(family)
+        val known = records.find(part, key, held.epoch)
+        if (known != null) known
+        else {
+          val record = read(held.byNumber(family), held.at, family, key)
+          if (record != null) records.found(part, key, record, held.epoch)
+          record
         }
-        length
       } catch {
         case e: RocksDBException => throw unreadable(e)
       } finally gate.unlockRead(stamp)
     }
 
-    override def mayHold(
+    private def read(
         handle: ColumnFamilyHandle,
         at: ReadOptions,
-        scratch: Scratch,
-        keyLength: Int
-    ): Boolean = {
+        family: Int,
+        key: RecordBuffer
+    ): Array[Byte] = {
+      val scratch = Scratch.ofThread
+      val keyLength = scratch.putKey(family, key)
+      var room = scratch.value
+      var length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
+      if (length > room.length) {
+        scratch.growValue(length)
+        room = scratch.value
+        length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
+      }
+      if (length < 0) null else scratch.record(keyLength, length)
+    }
+
+    override def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean = {
       val stamp = gate.readLock()
       try {
         requireOpen()
-        db.keyMayExist(handle, at, scratch.key, 0, keyLength, null)
+        val scratch = Scratch.ofThread
+        val keyLength = scratch.putKey(family, key)
+        db.keyMayExist(held.byNumber(family), held.at, scratch.key, 0, keyLength, null)
       } finally gate.unlockRead(stamp)
     }
 
@@ -135,6 +149,7 @@ final class StateDatabase private (
     closeUnread()
     wanted.filterNot(d => families.contains(d.id)).foreach { d =>
       families += d.id -> db.createColumnFamily(nativeOf(d, options))
+      parts += d.id -> records.newPart()
     }
   }
 
@@ -143,13 +158,18 @@ final class StateDatabase private (
     val changes = new StateChanges(
       familyOf,
       (handle, key) => translating("could not be read")(db.get(handle, key)),
-      batch => translating("could not be written")(db.write(unlogged, batch))
+      batch => translating("could not be written")(db.write(unlogged, batch)),
+      note
     )
     try {
       write(changes)
       changes.flush()
     } finally changes.close()
   }
+
+  private def note(family: Int, op: Byte, record: Array[Byte]): Unit =
+    if (op == RecordOp.Put) records.written(parts(family), record, epoch)
+    else records.changed(parts(family), record, epoch)
 
   /** Takes the records of a bucket away that are of no use to anybody. The writer's. */
   def remove(family: Int, bucket: Int)(isOver: Array[Byte] => Boolean): Unit =
@@ -188,6 +208,7 @@ final class StateDatabase private (
         .setAllowGlobalSeqNo(true)
         .setWriteGlobalSeqno(false) // the file may be the checkpoint's own, under a second name
       try {
+        parts += family -> records.newPart() // what is known of its keys may be hidden
         db.ingestExternalFile(handle, files.map(_.toString).asJava, how)
         if (mixed) {
           val (first, behind) = (RunFormat.seekKey(RunFormat.prefix(family, 0)), behindOf(family))
@@ -203,7 +224,10 @@ final class StateDatabase private (
     val byNumber = new Array[ColumnFamilyHandle](families.keysIterator.maxOption.fold(0)(_ + 1))
     families.foreachEntry((id, handle) => byNumber(id) = handle)
     val bytes = families.valuesIterator.map(db.getLongProperty(_, LiveBytes)).sum
-    val held = new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber)
+    val partOf = Array.tabulate(byNumber.length)(parts.getOrElse(_, 0))
+    epoch = records.capture()
+    val held =
+      new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber, partOf, epoch)
     val state = new NativeState(version, reads, held, bytes)
     states.synchronized {
       disposeUnreachable()

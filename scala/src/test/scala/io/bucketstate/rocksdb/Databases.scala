@@ -20,6 +20,7 @@ object Databases {
   final class Shared extends SharedNative with AutoCloseable {
     RocksDB.loadLibrary()
     override val cache: Cache = new LRUCache(8L << 20)
+    override val records: RecordCache = new RecordCache(8L << 20)
     override val writeBuffers: WriteBufferManager = new WriteBufferManager(8L << 20, cache)
     override val rateLimiter: RateLimiter = new RateLimiter(1L << 30)
 
