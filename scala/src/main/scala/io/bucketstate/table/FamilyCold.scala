@@ -20,7 +20,7 @@ private[table] final class FamilyCold(
     floor: Floor,
     loading: TableLoading
 ) {
-  @volatile private[this] var found = new FoundKeys // of this floor
+  @volatile private[this] var found = new FoundKeys(0) // of this floor
   private[this] val removals = new TreeMap[Int, mutable.ArrayBuffer[Entry]]() // by version
   private[this] val loaded = new ConcurrentLinkedQueue[Entry] // to be among them
   private[this] val finds = new LongAdder
@@ -49,7 +49,7 @@ private[table] final class FamilyCold(
 
   /** The record of a key that is about to be written: memory knows it from then on. */
   def findOnce(key: RecordBuffer): Array[Byte] =
-    found.orElse(key)(if (mayHold(key)) find(key) else null)
+    found.orElse(key)(find(key))
 
   /** The same if it was looked up before, else [[Slots.Unknown]] of a key that may be there. Reads no record. */
   def guessOnce(key: RecordBuffer): Array[Byte] =
@@ -62,12 +62,15 @@ private[table] final class FamilyCold(
 
   private def mayHold(key: RecordBuffer): Boolean = asking(_.mayHold(spec.id, key))
 
-  /** Hands over the records that were kept since the last time. */
+  /** Hands over the records that were kept since the last time and whose keys were not written. */
   def takeFound(use: Array[Byte] => Unit): Unit = if (!found.isEmpty) {
     val taken = found
-    found = new FoundKeys
-    taken.foreachRecord(use)
+    forgetFound()
+    taken.foreachUnwritten(use)
   }
+
+  /** Batches are of about the same size. */
+  private def forgetFound(): Unit = found = new FoundKeys(found.size)
 
   /**
    * A bucket as the cold part has it, and the floor that it is of. Any thread.
@@ -130,7 +133,7 @@ private[table] final class FamilyCold(
 
   /** There is a higher floor: what was kept because of the one before. Gives the removals that may go now. */
   def raised(): Array[Entry] = {
-    found = new FoundKeys
+    if (!found.isEmpty) forgetFound()
     Iterator.continually(loaded.poll()).takeWhile(_ != null).foreach(keep)
     val passed = removals.headMap(floor.rememberedAbove, true)
     val due = mutable.ArrayBuffer.empty[Entry]

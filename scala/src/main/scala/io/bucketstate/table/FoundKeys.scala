@@ -5,11 +5,13 @@ import java.util.concurrent.ConcurrentHashMap
 /**
  * What the cold part of one floor said of single keys: of those that a batch has asked for, until it ends.
  * Thread-safe: the task that writes may look keys up in another thread.
+ *
+ * @param expected answers, about: with that many none has to move
  */
-private[table] final class FoundKeys {
+private[table] final class FoundKeys(expected: Int) {
   import FoundKeys._
 
-  private[this] val answers = new ConcurrentHashMap[Key, Answer]
+  private[this] val answers = new ConcurrentHashMap[Key, Answer](expected)
   @volatile private[this] var room = Most // of several threads one may lose count: no harm
 
   /** What was learnt of a key; if nothing was, what `look` gives, null if the key is not there, and it is learnt. */
@@ -27,23 +29,33 @@ private[table] final class FoundKeys {
     }
   }
 
-  /** The same, and nothing is learnt. */
+  /** The same for a key that is about to be written: nothing is learnt, and what was is kept by the write. */
   def orElse(key: RecordBuffer)(look: => Array[Byte]): Array[Byte] = {
     val known = if (isEmpty) null else answers.get(new Key(key.hash, key.toKeyRecord))
-    if (known != null) known.record else look
+    if (known == null) look
+    else {
+      known.isWritten = true
+      known.record
+    }
   }
 
   def isEmpty: Boolean = answers.isEmpty
 
-  /** Calls with the records that were found. */
-  def foreachRecord(use: Array[Byte] => Unit): Unit =
-    answers.values.forEach(answer => if (answer.record != null) use(answer.record))
+  /** How many keys something was learnt of. */
+  def size: Int = answers.size
+
+  /** Calls with the records that were found, and whose keys were not written since. By the writer. */
+  def foreachUnwritten(use: Array[Byte] => Unit): Unit = answers.values.forEach { answer =>
+    if (answer.record != null && !answer.isWritten) use(answer.record)
+  }
 }
 
 private object FoundKeys {
 
   /** @param record null for a key that is not there */
-  private final class Answer(val record: Array[Byte])
+  private final class Answer(val record: Array[Byte]) {
+    var isWritten = false // the writer's
+  }
 
   /** What is not learnt is looked up again: a batch must not keep all that it ever asked for. */
   private final val Most = 1 << 18
