@@ -53,6 +53,7 @@ private[bucketstate] final class StoreMemory(
   def committed(table: StateTable): Unit = {
     remember(table.newest)
     account.committed()
+    if (isBeforeDatabase) makeRoomLater(table)
     if (!isBeforeDatabase && account.isShort && needsFlush(table)) {
       flushes.increment()
       flush()
@@ -65,10 +66,24 @@ private[bucketstate] final class StoreMemory(
     table.settle()
     val order = EvictionPolicy.inOrder(residences(table), inUseFrom(table))
     order.iterator.takeWhile(_ => freed < bytes).foreach { bucket =>
-      freed += families(bucket.family).evict(bucket.bucket)
-      evictions.increment()
+      val free = families(bucket.family).evict(bucket.bucket)
+      evicted(free)
+      freed += free
     }
-    evictedBytes.add(freed)
+  }
+
+  /** What the next version's writes will take leaves beside them, so that its commit need not wait for it. */
+  private def makeRoomLater(table: StateTable): Unit = {
+    val most = tracker.limit / 100 * QuietShare
+    if (tracker.total > most) {
+      val order = EvictionPolicy.inOrder(residences(table), inUseFrom(table)).toVector
+      table.evictLater(order, EvictionPolicy.shareOf(bytes, tracker.total, most))(evicted)
+    }
+  }
+
+  private def evicted(bytes: Long): Unit = {
+    evictions.increment()
+    evictedBytes.add(bytes)
   }
 
   private def residences(table: StateTable): Seq[BucketResidence] =
@@ -142,6 +157,9 @@ private[bucketstate] object StoreMemory {
   /** Bytes that they may have in all, and the setting that says so, for messages. */
   private def limitOf(config: StoreConfig, host: StoreHost): (Long, String) =
     HeapLimit.of(config.maxMemory, Runtime.getRuntime.maxMemory, host.spareableHeap)
+
+  /** Of the limit on what lies before databases, in percent: with more, some leaves beside the next writes. */
+  private final val QuietShare = 75
 
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4

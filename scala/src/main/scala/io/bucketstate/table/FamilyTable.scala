@@ -14,6 +14,7 @@ private[table] final class FamilyTable(
     assigner: BucketAssigner,
     versions: Versions,
     backlog: SettlingBacklog,
+    evicting: EvictionBacklog,
     loading: TableLoading,
     floor: Floor,
     countsExactly: Boolean
@@ -146,6 +147,7 @@ private[table] final class FamilyTable(
       else {
         changes.add(entry)
         backlog.settleSome()
+        evicting.evictSome()
       }
     }
   }
@@ -197,6 +199,7 @@ private[table] final class FamilyTable(
         if (!Slots.exists(head)) bucket.relink(i)
       } else insert(bucket, entry, head, start)
       backlog.settleSome()
+      evicting.evictSome()
       if (sweep != null) sweep.some(times.at(versions.oldest))
     }
   }

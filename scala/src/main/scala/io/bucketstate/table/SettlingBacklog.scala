@@ -28,6 +28,8 @@ private[table] final class SettlingBacklog {
     ()
   }
 
+  def isEmpty: Boolean = versions.isEmpty
+
   /** Called once for each new entry: two old ones are due for it, so the backlog shrinks as it is made. */
   def settleSome(): Unit = {
     due += 2

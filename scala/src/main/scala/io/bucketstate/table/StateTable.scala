@@ -205,6 +205,16 @@ trait StateTable {
   def settle(): Unit
 
   /**
+   * Evicts buckets beside later writes, as [[FamilyState.evict]] does, one with some of them: what is due of an earlier
+   * call is forgotten. O(1). The writer's.
+   *
+   * @param order in which they go
+   * @param bytes once so many are free the rest stays
+   * @param freed is told of each, by who writes then
+   */
+  def evictLater(order: IndexedSeq[BucketResidence], bytes: Long)(freed: Long => Unit): Unit
+
+  /**
    * Families held so many keys at a version that was committed by this table, or that it began with: where their
    * number is an estimate, it is a better one from some later `begin` on, or exact. Any thread, but not beside
    * `rollBackTo`.

@@ -28,6 +28,7 @@ private[table] final class VersionedTable(
 
   private[this] val versions = new Versions(base)
   private[this] val backlog = new SettlingBacklog
+  private[this] val evicting = new EvictionBacklog(backlog)
   private[this] val loading =
     new TableLoading(loader, host, assigner.numBuckets, () => if (!isLoaded) host.inUse(this))
   private[this] val floor = new Floor(versions, base, loader.cold)
@@ -49,7 +50,16 @@ private[table] final class VersionedTable(
 
   override def family(spec: FamilySpec): FamilyState =
     tables.find(_.spec.id == spec.id).getOrElse {
-      val table = new FamilyTable(spec, assigner, versions, backlog, loading, floor, countsExactly)
+      val table = new FamilyTable(
+        spec,
+        assigner,
+        versions,
+        backlog,
+        evicting,
+        loading,
+        floor,
+        countsExactly
+      )
       lists = lists.changed(versions.changing, lists.newest + table)
       table
     }
@@ -126,6 +136,21 @@ private[table] final class VersionedTable(
     } family.counted(version, found)
 
   override def settle(): Unit = backlog.settleAll()
+
+  override def evictLater(order: IndexedSeq[BucketResidence], bytes: Long)(
+      freed: Long => Unit
+  ): Unit = {
+    val families = tables.iterator.map(f => f.spec.id -> f).toMap
+    evicting.replaceBy(
+      order,
+      bytes,
+      bucket => {
+        val free = families(bucket.family).evict(bucket.bucket)
+        freed(free)
+        free
+      }
+    )
+  }
 
   override def coldParts: Seq[ColdState] = floor.parts
 

@@ -213,7 +213,8 @@ class ColdHistorySuite extends AnyFunSuite {
         case n if n < 84            => goOn()
         case n if n < 88            => announce()
         case n if n < 88 + evicting => evict(random.nextInt(numBuckets))
-        case n if n < 98            => family.fill(random.nextInt(numBuckets))
+        case n if n < 97            => family.fill(random.nextInt(numBuckets))
+        case n if n < 98            => evictLater()
         case _                      => look()
       }
     }
@@ -362,6 +363,11 @@ class ColdHistorySuite extends AnyFunSuite {
       val freed = family.evict(bucket)
       assert(table.memoryBytes == before - freed)
       if (!table.isResident) evictions += 1
+    }
+
+    private def evictLater(): Unit = {
+      val order = random.shuffle(family.residences).toIndexedSeq
+      table.evictLater(order, 1L + random.nextInt(20000))(_ => evictions += 1)
     }
 
     private def evictAll(): Unit = (0 until numBuckets).foreach(evict)

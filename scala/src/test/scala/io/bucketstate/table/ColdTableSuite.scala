@@ -142,6 +142,37 @@ class ColdTableSuite extends AnyFunSuite {
     assert(family.records(table.newest).size == 1000)
   }
 
+  test(
+    "what is to leave later leaves beside writes, a bucket with some of them, until enough is free"
+  ) {
+    val room = new Room(numBuckets = 4)
+    import room._
+    val value = new String(new Array[Byte](100))
+    def written(keys: Range): Unit =
+      version(keys.foreach(n => family.put(record(s"k$n", value))))
+    written(0 until 1000)
+    val model = (0 until 1000).map(n => s"k$n" -> value).toMap
+    for (_ <- 1 to 3) {
+      table.advance(new MapCold(table.newest, model, assigner))
+      written(0 until 600)
+    }
+    table.advance(new MapCold(table.newest, model, assigner))
+    var freed = Vector.empty[Long]
+    val before = family.residences.map(_.bytes).sum
+    table.evictLater(family.residences.toIndexedSeq, before / 2)(bytes => freed :+= bytes)
+    table.begin(table.newest)
+    val counts = (0 until 1000).map { n =>
+      family.put(record(s"new $n", value))
+      freed.size
+    }
+    assert(counts.zip(counts.tail).forall { case (a, b) => b - a <= 1 }, "one with each write")
+    assert(counts.take(250).forall(_ == 0), "what was written last has to settle before that")
+    assert(freed.sum >= before / 2 && freed.init.sum < before / 2)
+    assert((0 until 1000).forall(n => family.get(key(s"k$n"), table.newest) != null))
+    table.commit()
+    assert(family.records(table.newest).size == 2000)
+  }
+
   test("of a key that was removed, put and removed since the floor the newest removal counts") {
     val room = new Room(numBuckets = 1)
     import room._
