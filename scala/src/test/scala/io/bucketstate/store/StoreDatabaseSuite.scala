@@ -51,7 +51,7 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
       val figures = session.commit()
       session.end()
       version += 1
-      assert(figures.values(MetricKey.DbMemory) > 0 && figures.values(MetricKey.DbLag) < 3)
+      assert(figures.values(MetricKey.DbUnflushedBytes) > 0 && figures.values(MetricKey.DbLag) < 3)
     }
     version
   }
