@@ -112,7 +112,7 @@ BENCH_NATIVE := --keys $(BENCH_NATIVE_KEYS) \
 # The bytes that the two engines write are compared where the state fits into the heap of both.
 bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark $(BENCH_NATIVE) --heap 512m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb --json artifacts/bench/native.json" \
+	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark $(BENCH_NATIVE) --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb --json artifacts/bench/native.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_NATIVE_KEYS) --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
 	  "bench/runMain io.bucketstate.bench.RestartBenchmark $(BENCH_NATIVE) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
