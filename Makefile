@@ -103,18 +103,19 @@ bench-memory: $(JAR) ## measure batches over a state of four times the memory, b
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
 	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
 
-# As much native memory for RocksDB's provider as the second engine may use in all, and the same heap.
-BENCH_NATIVE_KEYS ?= 1m,4m
-BENCH_NATIVE := --keys $(BENCH_NATIVE_KEYS) \
-  --conf $(STATE_STORE).bucketed.memory.maxBytes=256m \
-  --conf $(STATE_STORE).rocksdb.boundedMemoryUsage=true --conf $(STATE_STORE).rocksdb.maxMemoryUsageMB=256
+# As much memory for RocksDB's provider as the second engine may use in all, and the same heap.
+same_memory = --conf $(STATE_STORE).bucketed.memory.maxBytes=$(1)m \
+  --conf $(STATE_STORE).rocksdb.boundedMemoryUsage=true --conf $(STATE_STORE).rocksdb.maxMemoryUsageMB=$(1)
+BENCH_NATIVE := --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb
 
 # The bytes that the two engines write are compared where the state fits into the heap of both.
 bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark $(BENCH_NATIVE) --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucketed-rocksdb --json artifacts/bench/native.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_NATIVE_KEYS) --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
-	  "bench/runMain io.bucketstate.bench.RestartBenchmark $(BENCH_NATIVE) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m $(call same_memory,512) $(BENCH_NATIVE) --json artifacts/bench/native.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m $(call same_memory,256) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
+	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
 bench-small-process: .stamps/venv $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
 	@mkdir -p artifacts/bench

@@ -92,6 +92,8 @@ PICTURES = {
     "long-run": long_run,
     "restart": restart,
     "native": memory,
+    "native-large": memory,
+    "native-short": memory,
     "engines": memory,
     "native-restart": restart,
 }

@@ -130,10 +130,11 @@ class Settings:
     executor, if memory.maxBytes is not less. What a batch changes stays in memory until it is
     written down, also above that."""
 
-    rocksdb_memory_share: int = 75
+    rocksdb_memory_share: int = 78
     """How much of memory.maxBytes, in percent, all databases of an executor may take outside the
-    heap: for blocks of their files, and, up to half of it, for what they have not written to files
-    yet. The first query of an executor decides."""
+    heap: four fifths of it for single records, the rest for blocks, indexes and filters of their
+    files, and for what they have not written to files yet. The first query of an executor
+    decides."""
 
     rocksdb_max_bytes_per_second: int | str = "256m"
     """What all databases of an executor write to local disks in a second at most. The first query

@@ -314,9 +314,10 @@ object ConfigKey {
   val RocksDbMemoryShare: ConfigKey = ConfigKey(
     "rocksdb.memoryShare",
     ConfigType.IntRange(1, 90),
-    "75",
-    "How much of memory.maxBytes, in percent, all databases of an executor may take outside the heap: for blocks of their " +
-      "files, and, up to half of it, for what they have not written to files yet. The first query of an executor decides."
+    "78",
+    "How much of memory.maxBytes, in percent, all databases of an executor may take outside the heap: four fifths of it for " +
+      "single records, the rest for blocks, indexes and filters of their files, and for what they have not written to files " +
+      "yet. The first query of an executor decides."
   )
 
   val RocksDbMaxBytesPerSecond: ConfigKey = ConfigKey(

@@ -1,5 +1,7 @@
 package io.bucketstate.rocksdb
 
+import java.lang.ref.WeakReference
+
 import org.rocksdb.{Cache, HyperClockCache, RateLimiter, WriteBufferManager}
 
 /**
@@ -21,10 +23,13 @@ object ExecutorNative {
    * What records may take, in percent; the rest is for blocks, filters, indexes and write buffers. A record that is held by
    * itself is found in a tenth of the time, and takes no neighbours along.
    */
-  private final val RecordShare = 65
+  private final val RecordShare = 80
 
   private[this] var shared: Objects = _
   private[this] var users = 0
+
+  // Its memory is given back when it is collected: until then a query that is started again takes no other.
+  private[this] var lastRecords = new WeakReference[RecordCache](null)
 
   /** Native memory that all databases take for blocks, records and what they have not written to files, in bytes. */
   def usedBytes: Long = synchronized(
@@ -45,6 +50,14 @@ object ExecutorNative {
     if (users == 0) {
       shared.close()
       shared = null
+    }
+  }
+
+  private def recordsOf(bytes: Long): RecordCache = synchronized {
+    Option(lastRecords.get).filter(_.bytes == bytes).getOrElse {
+      val records = new RecordCache(bytes)
+      lastRecords = new WeakReference(records)
+      records
     }
   }
 
@@ -70,7 +83,7 @@ object ExecutorNative {
   private[rocksdb] final class Objects(limits: Limits) extends SharedNative with AutoCloseable {
     NativeLibrary.require()
 
-    override val records: RecordCache = new RecordCache(limits.bytes / 100 * RecordShare)
+    override val records: RecordCache = recordsOf(limits.bytes / 100 * RecordShare)
 
     private[this] val forBlocks = limits.bytes - limits.bytes / 100 * RecordShare
 

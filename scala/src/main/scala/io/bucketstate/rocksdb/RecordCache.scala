@@ -19,7 +19,7 @@ import io.bucketstate.table.{Record, RecordBuffer}
  * @param bytes      outside the heap; so few that they are of no use mean that nothing is kept
  * @param chunkBytes that it takes at once, a power of 2
  */
-final class RecordCache private[rocksdb] (bytes: Long, chunkBytes: Int) {
+final class RecordCache private[rocksdb] (val bytes: Long, chunkBytes: Int) {
   import RecordCache._
 
   def this(bytes: Long) = this(bytes, RecordCache.chunkBytes(bytes))

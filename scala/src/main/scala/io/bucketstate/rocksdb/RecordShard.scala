@@ -3,6 +3,8 @@ package io.bucketstate.rocksdb
 import java.nio.{ByteBuffer, ByteOrder}
 import java.util.concurrent.locks.StampedLock
 
+import org.apache.spark.unsafe.Platform
+
 import io.bucketstate.table.{Record, RecordBuffer}
 
 /**
@@ -100,7 +102,8 @@ private[rocksdb] final class RecordShard(chunks: Int, chunkBytes: Int, taken: Lo
   }
 
   private def look(hash: Long, part: Int, key: RecordBuffer, epoch: Long): Array[Byte] = {
-    val (slots, mask) = (index, sets - 1)
+    val slots = index
+    val mask = sets - 1
     if (slots == null) return null
     val from = (tagOf(hash) & mask) * Ways * 8
     if (from < 0 || from + Ways * 8 > slots.capacity) return null // the index is being replaced
@@ -173,7 +176,8 @@ private[rocksdb] final class RecordShard(chunks: Int, chunkBytes: Int, taken: Lo
       epoch: Long
   ): Boolean = {
     val position = positionOf(index.getLong(slot))
-    val (chunk, at) = (chunkOf(position), offsetOf(position))
+    val chunk = chunkOf(position)
+    val at = offsetOf(position)
     val room = Math.abs(chunk.getInt(at))
     val isRight = !isOld(position) && (!isKnown || unitsOf(room) == unitsOf(length))
     if (isRight) {
@@ -285,10 +289,14 @@ private[rocksdb] final class RecordShard(chunks: Int, chunkBytes: Int, taken: Lo
     ring(number)
   }
 
-  /** Null if there is none: then nothing is kept from now on. */
+  /**
+   * Null if there is none: then nothing is kept from now on. What it may take is said by memory.maxBytes, not by what the
+   * JVM allows all direct buffers, which is as much as the heap and no more.
+   */
   private def allocated(bytes: Int): ByteBuffer =
     try {
-      val memory = ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder)
+      val memory = Platform.allocateDirectBuffer(bytes).order(ByteOrder.nativeOrder)
+      Platform.setMemory(Platform.getDirectBufferAddress(memory), 0.toByte, bytes.toLong)
       taken(bytes.toLong)
       memory
     } catch {

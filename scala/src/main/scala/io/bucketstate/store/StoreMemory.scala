@@ -148,7 +148,8 @@ private[bucketstate] object StoreMemory {
 
   /** Bytes of changes of a store that may wait to be written to its database. */
   def mostUnwritten(config: StoreConfig, host: StoreHost): Long =
-    limitOf(config, host)._1 / UnwrittenShare
+    // They lie in the heap, which may be much less than what is outside it.
+    math.min(limitOf(config, host)._1, Runtime.getRuntime.maxMemory / 2) / UnwrittenShare
 
   /** What all stores of this process may take to read runs, as this one sees it. */
   def readLimits(config: StoreConfig, host: StoreHost): ReadLimits =

@@ -167,8 +167,8 @@ class LocalRecoverySuite extends AnyFunSuite with Eventually {
           failures ++= tried.failed.toOption
           assert(failures.nonEmpty && tried.isSuccess)
         }
-        assert(failures.forall(_.getMessage.contains("could not be read")), failures)
-        assert(failures.size == 1)
+        // Whoever is first to read a damaged block: a task, or RocksDB when it merges files.
+        assert(failures.size == 1 && failures.head.getMessage.contains("local RocksDB database"))
         assert(!machine.folders("local-").exists(left))
         machine.until(machine.isNative)
         assert(machine.contents == machine.model)
