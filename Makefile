@@ -112,8 +112,8 @@ BENCH_NATIVE := --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucke
 bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m $(call same_memory,512) $(BENCH_NATIVE) --json artifacts/bench/native.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m $(call same_memory,256) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,2048) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
+	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
 	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
