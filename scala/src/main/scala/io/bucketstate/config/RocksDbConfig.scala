@@ -14,7 +14,11 @@ final case class RocksDbConfig(
     dbOptions: Map[String, String],
     cfOptions: Map[String, String],
     optionsFactory: Option[String]
-)
+) {
+
+  /** Whether nothing changes what the preset says. */
+  def isPresetAlone: Boolean = dbOptions.isEmpty && cfOptions.isEmpty && optionsFactory.isEmpty
+}
 
 object RocksDbConfig {
 

@@ -33,9 +33,6 @@ private[bucketstate] final class DatabaseSource(
     family => families.matching(store.location, family).multiValued
   )
 
-  /** Whether one before it has left something on this machine, of whatever history. */
-  def canResume: Boolean = databases.left.nonEmpty
-
   /** Whether what they leave outlives them. */
   def areLasting: Boolean = databases.areLasting
 

@@ -73,7 +73,9 @@ private[bucketstate] final class OpenStore(
   private[this] val hasDatabase =
     config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
   // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
-  private[this] lazy val optionsChecked: Unit = OptionsCheck.require(config.rocksDb)
+  // A preset by itself is right, and the first get after a restart need not wait for RocksDB's library.
+  private[this] lazy val optionsChecked: Unit =
+    if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)
   private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
       checkpoint,

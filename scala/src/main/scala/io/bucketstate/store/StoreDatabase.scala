@@ -81,7 +81,8 @@ private[bucketstate] final class StoreDatabase(
       val isOurs = database != null && !atWork && !database.hasFailed &&
         written.commitId.exists(id => commits.get(written.attempt).contains(id))
       if (isOurs) unwritten.written(written.version)
-      isBegun = isOurs || databases.canResume
+      // Not before the first commit, unless it is there: the first batch is to have the machine for itself.
+      isBegun = isOurs
       val unread = if (isOurs) None else giveUp()
       // The files of what failed may be what fills the disk. Whoever still reads them is told to try again.
       val (spent, kept) = retired.partition(_.hasFailed)
