@@ -113,5 +113,6 @@ private[checkpoint] object ManifestFormat {
     if (found != expected) throw damage.mismatch("at the end", quoted(expected), quoted(found))
   }
 
-  private def quoted(text: String): String = text.replace("\n", "\\n")
+  private def quoted(text: String): String =
+    text.replace("\n", "\\n").map(c => if (Character.isISOControl(c)) '?' else c)
 }

@@ -80,6 +80,12 @@ class ManifestSuite extends AnyFunSuite {
     assert(ManifestFormat.encode(manifest).sameElements(golden))
   }
 
+  test("what is said of damage can be printed, whatever the bytes are") {
+    val zeros = golden ++ Array.fill[Byte](4)(0)
+    val failure = intercept[CorruptException](ManifestFormat.decode(zeros, damage))
+    assert(!failure.getMessage.exists(Character.isISOControl))
+  }
+
   test("every flipped bit, every cut and whatever is appended is found") {
     for {
       i <- golden.indices
