@@ -1,9 +1,7 @@
 package io.bucketstate
 
-import java.nio.file.{Files, Path, Paths}
+import java.nio.file.{Path, Paths}
 import java.util.concurrent.{CountDownLatch, TimeUnit}
-
-import scala.util.Using
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
@@ -14,7 +12,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.bucketstate.testkit.{LeftOvers, Queries}
+import io.bucketstate.testkit.{LeftOvers, LiveFolder, Queries}
 
 /** Real queries in a real session: how Spark loads and unloads providers, kills tasks, and what is left. */
 class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
@@ -40,9 +38,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   private def written(folder: Path): Path = Paths.get(folder.toUri.getRawPath)
 
   private def hasSnapshots(folder: Path): Boolean =
-    Using.resource(Files.walk(written(folder))) {
-      _.anyMatch(_.getFileName.toString.endsWith(".manifest"))
-    }
+    LiveFolder.names(written(folder)).exists(_.endsWith(".manifest"))
 
   test("two queries in one session, stopped and started again, leave nothing behind") {
     val before = LeftOvers.openRuns

@@ -94,11 +94,8 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
       _.iterator.asScala.filter(_.getFileName.toString.startsWith("work")).toSeq
     )
 
-  private def dataFiles(in: Path): Seq[Path] = workFolders(in).flatMap { folder =>
-    Using.resource(Files.walk(folder))(
-      _.iterator.asScala.filter(_.getFileName.toString.endsWith(".sst")).toSeq
-    )
-  }
+  private def dataFiles(in: Path): Seq[Path] =
+    workFolders(in).flatMap(LiveFolder.paths).filter(_.getFileName.toString.endsWith(".sst"))
 
   private def whyOf(failure: Throwable): Throwable = failure match {
     case Refusal.CannotLoad(why) => why

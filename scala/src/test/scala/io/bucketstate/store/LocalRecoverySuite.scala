@@ -144,8 +144,7 @@ class LocalRecoverySuite extends AnyFunSuite with Eventually {
         assert(session.table.coldParts.exists(_.isInstanceOf[NativeState]))
         assert(harness.told.count(_.startsWith("snapshot")) > 2)
       }
-      val found =
-        Using.resource(Files.walk(folder))(_.iterator.asScala.map(_.getFileName.toString).toSet)
+      val found = LiveFolder.names(folder)
       assert(found.exists(_.startsWith("db-")) && !found.exists(_.startsWith("local-")))
       harness.close()
     }

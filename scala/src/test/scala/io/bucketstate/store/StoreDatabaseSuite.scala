@@ -1,6 +1,6 @@
 package io.bucketstate.store
 
-import java.nio.file.Files
+import java.nio.file.{Files, Path}
 
 import scala.util.{Random, Try}
 
@@ -23,7 +23,7 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
 
   private val rocksDb = Seq("engine" -> "rocksdb", "snapshot.maxVersions" -> "3")
 
-  private def withHarness(body: (StoreHarness, java.nio.file.Path) => Unit): Unit =
+  private def withHarness(body: (StoreHarness, Path) => Unit): Unit =
     TempFolder.use { folder =>
       val harness = new StoreHarness(new NioFileStore(folder.resolve("store")), folder)
       try body(harness, folder)
@@ -110,11 +110,7 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
   ) {
     withHarness { (harness, folder) =>
       val local = folder.resolve("local")
-      def databases = {
-        val all = Files.walk(local)
-        try all.filter(_.getFileName.toString.startsWith("db-")).count()
-        finally all.close()
-      }
+      def databases = LiveFolder.names(local).count(_.startsWith("db-"))
       val settings = rocksDb :+ ("localDir" -> local.toString)
       val store = harness.open(withIds = false, settings: _*)
       batch(store, 0)("a" -> Some("1"))
