@@ -7,7 +7,6 @@ import java.nio.file.StandardCopyOption.ATOMIC_MOVE
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.{Files, Path}
 import java.util.UUID
-import java.util.zip.CRC32C
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -23,7 +22,7 @@ import io.bucketstate.checkpoint.manifest.{
   LocalStateFormat,
   ManifestFamily
 }
-import io.bucketstate.checkpoint.run.WorkFolder
+import io.bucketstate.checkpoint.run.{LocalRuns, WorkFolder}
 import io.bucketstate.error.BucketstateException
 
 /**
@@ -116,7 +115,7 @@ final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
       case None           => Files.createLink(target, from)
       case Some(expected) =>
         Files.copy(from, target)
-        if (checksum(target) != expected)
+        if (LocalRuns.checksum(target) != expected)
           throw new IOException(s"$from: expected the checksum $expected")
     }
     ()
@@ -148,16 +147,9 @@ private object LocalStates {
   private def filesIn(folder: Path): Seq[LocalStateFile] =
     Using.resource(Files.newDirectoryStream(folder))(_.asScala.toSeq).sorted.map { path =>
       val name = path.getFileName.toString
-      val sum = Option.unless(name.endsWith(DataFile))(checksum(path))
+      val sum = Option.unless(name.endsWith(DataFile))(LocalRuns.checksum(path))
       LocalStateFile(name, Files.size(path), sum)
     }
-
-  /** Of a small file. */
-  private def checksum(path: Path): Int = {
-    val crc = new CRC32C
-    crc.update(Files.readAllBytes(path))
-    crc.getValue.toInt
-  }
 
   private def writeSynced(path: Path, bytes: Array[Byte]): Unit =
     Using.resource(FileChannel.open(path, CREATE_NEW, WRITE)) { channel =>

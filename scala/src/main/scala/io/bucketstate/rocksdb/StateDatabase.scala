@@ -426,7 +426,7 @@ object StateDatabase {
       families: Seq[FamilyDescriptor]
   ): StateDatabase = {
     val statistics = new Statistics
-    try {
+    closingIfFailed(statistics) {
       statistics.setStatsLevel(StatsLevel.EXCEPT_DETAILED_TIMERS)
       val main =
         new ColumnFamilyDescriptor(RocksDB.DEFAULT_COLUMN_FAMILY, options.family("default"))
@@ -437,18 +437,14 @@ object StateDatabase {
       }
       val byNumber = families.map(_.id).zip(handles.asScala.tail).toMap
       new StateDatabase(folder, opened, handles.get(0), byNumber, options, statistics)
-    } catch {
-      case failure: Throwable =>
-        statistics.close()
-        throw failure
     }
   }
 
-  private def closingIfFailed[A](options: NativeOptions)(body: => A): A =
+  private def closingIfFailed[A](made: AutoCloseable)(body: => A): A =
     try body
     catch {
       case failure: Throwable =>
-        options.close()
+        made.close()
         throw failure
     }
 

@@ -63,25 +63,22 @@ private[bucketstate] final class DatabaseSource(
   private def resumed(
       from: Option[Manifest],
       commits: Map[Attempt, UUID]
-  ): Option[(StateDatabase, WrittenVersion)] = {
-    val oldest = databases.left.map(_.version).minOption
-    // The last snapshot may have been published shortly before the end, and nothing left for it.
-    val earlier =
-      for {
-        manifest <- from.toSeq if commits.contains(manifest.attempt)
-        version <- oldest.toSeq if version < manifest.version
-        one <- upTo(manifest, version)
-      } yield one
-    databases.resume(commits ++ earlier.map(v => v.attempt -> v.commitId)).map {
-      case (database, left) =>
-        discardingIfFailed(database) {
-          val later = earlier.filter(_.attempt.version > left.version)
-          database -> later.foldLeft(left) { (_, version) =>
-            new Unwritten.Replayed(version, checkpoint).writeTo(database)
+  ): Option[(StateDatabase, WrittenVersion)] =
+    databases.left.map(_.version).minOption.flatMap { oldest =>
+      // The last snapshot may have been published shortly before the end, and nothing left for it.
+      val earlier = from
+        .filter(m => commits.contains(m.attempt) && oldest < m.version)
+        .fold(Seq.empty[ReplayedVersion])(upTo(_, oldest))
+      databases.resume(commits ++ earlier.map(v => v.attempt -> v.commitId)).map {
+        case (database, left) =>
+          discardingIfFailed(database) {
+            val later = earlier.filter(_.attempt.version > left.version)
+            database -> later.foldLeft(left) { (_, version) =>
+              new Unwritten.Replayed(version, checkpoint).writeTo(database)
+            }
           }
-        }
+      }
     }
-  }
 
   /** The versions from one up to that of a snapshot, as long as each was made on top of the one before it; else none. */
   private def upTo(manifest: Manifest, oldest: Long): Seq[ReplayedVersion] =

@@ -92,22 +92,6 @@ class DamagedFileSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  /** A task that tells its store when it fails. */
-  private def attempt(store: OpenStore, version: Long, id: Option[String])(
-      changes: (String, Option[String])*
-  ): WriteSession = {
-    val session = write(store, version, id)
-    try {
-      change(session, changes: _*)
-      session.commit()
-      session
-    } catch {
-      case failure: Throwable =>
-        session.abort()
-        throw failure
-    } finally session.end()
-  }
-
   /** @param isLocal whether data files are read where they are, or copied first */
   private def withPlanted(withIds: Boolean, isLocal: Boolean = true)(
       body: Planted => Unit
@@ -143,7 +127,7 @@ class DamagedFileSuite extends AnyFunSuite with Eventually {
         var failed = Seq.empty[Throwable]
         eventually {
           val key = s"new $version"
-          Try(attempt(store, version, id)(key -> Some("1"))) match {
+          Try(batch(store, version, id)(key -> Some("1"))) match {
             case Failure(failure) =>
               failed :+= failure
               assert(failed.sizeIs == 1, failure)

@@ -215,7 +215,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   }
 }
 
-private[checkpoint] object LocalRuns {
+private[bucketstate] object LocalRuns {
   private val Unfinished = ".unfinished"
   private val AbandonedAfter = Duration.ofDays(1)
   private val UnusedAfter = Duration.ofHours(1)
