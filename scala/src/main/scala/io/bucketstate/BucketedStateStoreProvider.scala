@@ -7,6 +7,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
+import io.bucketstate.spark.plan.ExtensionCheck
 import io.bucketstate.spark.{
   BucketedReadStore,
   BucketedStore,
@@ -123,7 +124,10 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
 
   override def close(): Unit = if (store != null) store.close()
 
-  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = SparkMetrics.supported
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
+    ExtensionCheck.verify()
+    SparkMetrics.supported
+  }
 
   override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] =
     SparkMetrics.supportedInstances

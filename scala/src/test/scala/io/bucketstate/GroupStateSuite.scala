@@ -122,33 +122,9 @@ class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
       )
     }
   }
-
-  test("transformWithState gets Spark's own error, which names the provider") {
-    withSession() { (spark, folder) =>
-      import spark.implicits._
-      val input = MemoryStream[Event](spark)
-      val sums =
-        byKey(spark, input).transformWithState(new Summing, TimeMode.None(), OutputMode.Update())
-      val error = intercept[StreamingQueryException] {
-        restarted(input, sums, folder)(Seq(Seq(event("a", 1, 0))))(Nil)
-      }
-      assert(error.getMessage.contains("UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS"))
-      assert(error.getMessage.contains("io.bucketstate.BucketedStateStoreProvider"))
-    }
-  }
 }
 
 object GroupStateSuite {
-
-  private final class Summing extends StatefulProcessor[String, Event, Said] {
-    override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = ()
-
-    override def handleInputRows(
-        key: String,
-        events: Iterator[Event],
-        timers: TimerValues
-    ): Iterator[Said] = Iterator.single(Said(key, events.map(_.value).sum, ended = false))
-  }
 
   final case class Event(key: String, value: Long, at: Timestamp)
   final case class Said(key: String, sum: Long, ended: Boolean)

@@ -44,8 +44,9 @@ class RoomsSuite extends AnyFunSuite {
       "rocksdb" -> manifest,
       "store" -> (manifest ++ siblings + "memory" + "rocksdb"),
       "spark.rows" -> records,
+      "spark.plan" -> Set("error"),
       "spark" -> (store + "spark.rows"),
-      "" -> Set("spark", "store", "config", SparksOwn),
+      "" -> Set("spark", "spark.plan", "store", "config", SparksOwn),
       SparksOwn -> Set.empty[String]
     )
   }

@@ -6,10 +6,12 @@ import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
+import io.bucketstate.BucketstateExtensions
+
 /** Streaming queries in real local sessions, on this project's provider. */
 trait Queries {
 
-  /** A session of its own with frequent maintenance and small snapshots, and an empty folder. */
+  /** A session of its own with the extension, frequent maintenance and small snapshots, and an empty folder. */
   def withSession(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
     ProviderHarness.withFolder { folder =>
       val builder = SparkSession
@@ -19,6 +21,7 @@ trait Queries {
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.extensions", ExtensionClass)
         .config("spark.sql.streaming.stateStore.providerClass", ProviderHarness.ProviderClass)
         .config("spark.sql.streaming.stateStore.maintenanceInterval", "200ms")
         .config("spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions", "2")
@@ -29,6 +32,8 @@ trait Queries {
       try body(spark, folder)
       finally spark.stop()
     }
+
+  protected val ExtensionClass: String = classOf[BucketstateExtensions].getName
 
   /** Into a table in memory of the query's name, which a restart empties unless all is put out again. */
   def start(

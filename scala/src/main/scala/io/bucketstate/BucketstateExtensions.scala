@@ -1,0 +1,20 @@
+package io.bucketstate
+
+import org.apache.spark.sql.SparkSessionExtensions
+
+import io.bucketstate.spark.plan.TransformWithStateRule
+
+/**
+ * The session extension that lets `transformWithState` and its Python forms keep their state in
+ * [[BucketedStateStoreProvider]]: named in `spark.sql.extensions` when the session is made.
+ *
+ * Spark's operators accept the class name of one of its own providers and no other. In a streaming plan
+ * whose provider is this one, the extension puts subclasses in their place that accept it and change
+ * nothing else; every other plan stays as it is.
+ */
+final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit =
+    extensions.injectColumnar(session =>
+      new TransformWithStateRule(session, classOf[BucketedStateStoreProvider].getName)
+    )
+}

@@ -1,0 +1,231 @@
+package io.bucketstate.spark.plan
+
+import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.TransformWithStateInPySpark.UserFacingDataType
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
+import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Spark's operators, made to accept this provider: all that depends on Spark's minor version here.
+ *
+ * Each has the constructor of its parent, because Spark copies operators by the arguments of theirs. None
+ * compares equal to its parent's, or Spark would take it for no change and keep the parent's.
+ */
+private[plan] object BucketedOperators {
+
+  /** The method of the parents that is overridden; nothing else would tell if another Spark renamed it. */
+  val Overridden = "validateStateStoreProvider"
+
+  def of(from: TransformWithStateExec): SparkPlan =
+    new BucketedTransformWithStateExec(
+      from.keyDeserializer,
+      from.valueDeserializer,
+      from.groupingAttributes,
+      from.dataAttributes,
+      from.statefulProcessor,
+      from.timeMode,
+      from.outputMode,
+      from.keyEncoder,
+      from.outputObjAttr,
+      from.stateInfo,
+      from.batchTimestampMs,
+      from.prevBatchTimestampMs,
+      from.eventTimeWatermarkForLateEvents,
+      from.eventTimeWatermarkForEviction,
+      from.child,
+      from.isStreaming,
+      from.hasInitialState,
+      from.initialStateGroupingAttrs,
+      from.initialStateDataAttrs,
+      from.initialStateDeserializer,
+      from.initialState
+    )
+
+  def of(from: TransformWithStateInPySparkExec): SparkPlan =
+    new BucketedTransformWithStateInPySparkExec(
+      from.functionExpr,
+      from.groupingAttributes,
+      from.output,
+      from.outputMode,
+      from.timeMode,
+      from.stateInfo,
+      from.batchTimestampMs,
+      from.prevBatchTimestampMs,
+      from.eventTimeWatermarkForLateEvents,
+      from.eventTimeWatermarkForEviction,
+      from.userFacingDataType,
+      from.child,
+      from.isStreaming,
+      from.hasInitialState,
+      from.initialState,
+      from.initialStateGroupingAttrs,
+      from.initialStateSchema
+    )
+}
+
+/** `transformWithState` of Scala and Java. */
+private[plan] final class BucketedTransformWithStateExec(
+    keyDeserializer: Expression,
+    valueDeserializer: Expression,
+    groupingAttributes: Seq[Attribute],
+    dataAttributes: Seq[Attribute],
+    statefulProcessor: StatefulProcessor[Any, Any, Any],
+    timeMode: TimeMode,
+    outputMode: OutputMode,
+    keyEncoder: ExpressionEncoder[Any],
+    outputObjAttr: Attribute,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    batchTimestampMs: Option[Long],
+    prevBatchTimestampMs: Option[Long],
+    eventTimeWatermarkForLateEvents: Option[Long],
+    eventTimeWatermarkForEviction: Option[Long],
+    child: SparkPlan,
+    isStreaming: Boolean,
+    hasInitialState: Boolean,
+    initialStateGroupingAttrs: Seq[Attribute],
+    initialStateDataAttrs: Seq[Attribute],
+    initialStateDeserializer: Expression,
+    initialState: SparkPlan
+) extends TransformWithStateExec(
+      keyDeserializer,
+      valueDeserializer,
+      groupingAttributes,
+      dataAttributes,
+      statefulProcessor,
+      timeMode,
+      outputMode,
+      keyEncoder,
+      outputObjAttr,
+      stateInfo,
+      batchTimestampMs,
+      prevBatchTimestampMs,
+      eventTimeWatermarkForLateEvents,
+      eventTimeWatermarkForEviction,
+      child,
+      isStreaming,
+      hasInitialState,
+      initialStateGroupingAttrs,
+      initialStateDataAttrs,
+      initialStateDeserializer,
+      initialState
+    )
+    with BucketedOperator {
+
+  override protected def validateStateStoreProvider(isStreaming: Boolean): Unit = ()
+
+  override protected def withNewChildrenInternal(
+      newLeft: SparkPlan,
+      newRight: SparkPlan
+  ): TransformWithStateExec =
+    new BucketedTransformWithStateExec(
+      keyDeserializer,
+      valueDeserializer,
+      groupingAttributes,
+      dataAttributes,
+      statefulProcessor,
+      timeMode,
+      outputMode,
+      keyEncoder,
+      outputObjAttr,
+      stateInfo,
+      batchTimestampMs,
+      prevBatchTimestampMs,
+      eventTimeWatermarkForLateEvents,
+      eventTimeWatermarkForEviction,
+      newLeft,
+      isStreaming,
+      hasInitialState,
+      initialStateGroupingAttrs,
+      initialStateDataAttrs,
+      initialStateDeserializer,
+      if (hasInitialState) newRight else initialState
+    )
+
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[BucketedTransformWithStateExec]
+
+  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
+
+  override def hashCode(): Int = super.hashCode()
+}
+
+/** `transformWithState` and `transformWithStateInPandas` of Python. */
+private[plan] final class BucketedTransformWithStateInPySparkExec(
+    functionExpr: Expression,
+    groupingAttributes: Seq[Attribute],
+    output: Seq[Attribute],
+    outputMode: OutputMode,
+    timeMode: TimeMode,
+    stateInfo: Option[StatefulOperatorStateInfo],
+    batchTimestampMs: Option[Long],
+    prevBatchTimestampMs: Option[Long],
+    eventTimeWatermarkForLateEvents: Option[Long],
+    eventTimeWatermarkForEviction: Option[Long],
+    userFacingDataType: UserFacingDataType.Value,
+    child: SparkPlan,
+    isStreaming: Boolean,
+    hasInitialState: Boolean,
+    initialState: SparkPlan,
+    initialStateGroupingAttrs: Seq[Attribute],
+    initialStateSchema: StructType
+) extends TransformWithStateInPySparkExec(
+      functionExpr,
+      groupingAttributes,
+      output,
+      outputMode,
+      timeMode,
+      stateInfo,
+      batchTimestampMs,
+      prevBatchTimestampMs,
+      eventTimeWatermarkForLateEvents,
+      eventTimeWatermarkForEviction,
+      userFacingDataType,
+      child,
+      isStreaming,
+      hasInitialState,
+      initialState,
+      initialStateGroupingAttrs,
+      initialStateSchema
+    )
+    with BucketedOperator {
+
+  override protected def validateStateStoreProvider(isStreaming: Boolean): Unit = ()
+
+  override protected def withNewChildrenInternal(
+      newLeft: SparkPlan,
+      newRight: SparkPlan
+  ): TransformWithStateInPySparkExec =
+    new BucketedTransformWithStateInPySparkExec(
+      functionExpr,
+      groupingAttributes,
+      output,
+      outputMode,
+      timeMode,
+      stateInfo,
+      batchTimestampMs,
+      prevBatchTimestampMs,
+      eventTimeWatermarkForLateEvents,
+      eventTimeWatermarkForEviction,
+      userFacingDataType,
+      newLeft,
+      isStreaming,
+      hasInitialState,
+      if (hasInitialState) newRight else initialState,
+      initialStateGroupingAttrs,
+      initialStateSchema
+    )
+
+  override def canEqual(other: Any): Boolean =
+    other.isInstanceOf[BucketedTransformWithStateInPySparkExec]
+
+  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
+
+  override def hashCode(): Int = super.hashCode()
+}
+
+/** What the operators of this project are known by. */
+private[plan] trait BucketedOperator

@@ -1,0 +1,79 @@
+package io.bucketstate.spark.plan
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * Puts this project's operators in the place of Spark's in streaming plans, where the session's provider is
+ * this project's.
+ *
+ * A columnar rule, because these see a plan last: behind what Spark does to its own operators with each
+ * batch. Thread-safe.
+ *
+ * @param provider class name of the provider, as in the setting
+ */
+private[bucketstate] final class TransformWithStateRule(session: SparkSession, provider: String)
+    extends ColumnarRule {
+
+  override val postColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
+    override val ruleName: String = classOf[TransformWithStateRule].getName
+
+    override def apply(plan: SparkPlan): SparkPlan =
+      if (conf.getConf(SQLConf.STATE_STORE_PROVIDER_CLASS) == provider) replacedIn(plan) else plan
+  }
+
+  private def replacedIn(plan: SparkPlan): SparkPlan = {
+    val replaced = plan.transformUp {
+      case found: TransformWithStateExec if found.isStreaming =>
+        accepting(found, classOf[TransformWithStateExec])(BucketedOperators.of(found))
+      case found: TransformWithStateInPySparkExec if found.isStreaming =>
+        accepting(found, classOf[TransformWithStateInPySparkExec])(BucketedOperators.of(found))
+    }
+    if (replaced ne plan) requireLast(replaced)
+    replaced
+  }
+
+  private def accepting(found: SparkPlan, sparks: Class[_])(ours: => SparkPlan): SparkPlan =
+    if (found.isInstanceOf[BucketedOperator]) found
+    else if (found.getClass != sparks) throw PlanErrors.foreignOperator(found.getClass.getName)
+    else {
+      try {
+        requireOverridable(sparks)
+        ours
+      } catch { case failure: LinkageError => throw PlanErrors.otherSpark(failure) }
+    }
+
+  /** Where Spark does not call what the operators override, it goes on to refuse the provider. */
+  private def requireOverridable(sparks: Class[_]): Unit = {
+    val declared = sparks.getSuperclass.getDeclaredMethods
+    if (!declared.exists(_.getName == BucketedOperators.Overridden)) {
+      throw PlanErrors.otherSpark(
+        new NoSuchMethodError(s"${sparks.getSuperclass.getName}.${BucketedOperators.Overridden}")
+      )
+    }
+  }
+
+  /** Rules of other extensions that Spark runs after this one must leave the operators alone. */
+  private def requireLast(replaced: SparkPlan): Unit =
+    session match {
+      case classic: org.apache.spark.sql.classic.SparkSession =>
+        // Spark runs them in the reverse order of their registration.
+        val later = classic.sessionState.columnarRules.takeWhile(_ ne this).reverse
+        later.foldLeft(replaced) { (plan, rule) =>
+          val next = rule.postColumnarTransitions(plan)
+          if (operatorsIn(next) < operatorsIn(plan)) {
+            throw PlanErrors.replacedAgain(rule.getClass.getName)
+          }
+          next
+        }
+        ()
+      case _ => ()
+    }
+
+  private def operatorsIn(plan: SparkPlan): Int =
+    plan.collect { case ours: BucketedOperator => ours }.length
+}

@@ -1,0 +1,146 @@
+package io.bucketstate
+
+import java.nio.file.Path
+import java.sql.Timestamp
+import java.time.{Duration, Instant}
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.streaming._
+import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.Queries
+
+/** `transformWithState` of Scala with every kind of state and timers, with restarts in the middle. */
+class TransformWithStateSuite extends AnyFunSuite with Queries {
+  import TransformWithStateSuite._
+
+  /** Runs the query once for each of `runs` from one checkpoint; all it said, run by run. */
+  private def runs(said: Dataset[Said], input: MemoryStream[Event], folder: Path)(
+      runs: Seq[Seq[Event]]*
+  ): Seq[Seq[Said]] =
+    runs.map { batches =>
+      val heard = new ConcurrentLinkedQueue[Said]
+      val keep = (batch: Dataset[Said], _: Long) => batch.collect().foreach(heard.add(_))
+      val query = said.writeStream
+        .outputMode("update")
+        .option("checkpointLocation", folder.resolve("checkpoint").toUri.toString)
+        .foreachBatch(keep)
+        .start()
+      try batches.foreach(addAndWait(input, query, _))
+      finally query.stop()
+      heard.asScala.toSeq
+    }
+
+  private def following(spark: SparkSession, input: MemoryStream[Event]): Dataset[Said] = {
+    import spark.implicits._
+    input
+      .toDS()
+      .withWatermark("at", "10 seconds")
+      .groupByKey(_.key)
+      .transformWithState(new Following, TimeMode.EventTime(), OutputMode.Update())
+  }
+
+  for (format <- Seq("1", "2"))
+    test(
+      s"values, lists, maps and timers go on from the checkpoint, in checkpoint format $format"
+    ) {
+      withSession(CheckpointFormat -> format) { (spark, folder) =>
+        import spark.implicits._
+        val input = MemoryStream[Event](spark)
+        val said = runs(following(spark, input), input, folder)(
+          Seq(
+            Seq(event("a", "x", 0), event("b", "x", 5)),
+            Seq(event("a", "x", 8), event("a", "y", 9))
+          ),
+          Seq(Seq(event("a", "x", 12)), Seq(event("c", "z", 100)), Seq(event("a", "w", 101)))
+        )
+        assert(
+          said.head.toSet == Set(
+            Said("a", 1, Seq("x"), Map("x" -> 1L)),
+            Said("b", 1, Seq("x"), Map("x" -> 1L)),
+            Said("a", 3, Seq("x", "x", "y"), Map("x" -> 2L, "y" -> 1L))
+          )
+        )
+        val goneOn = Said("a", 4, Seq("x", "x", "y", "x"), Map("x" -> 3L, "y" -> 1L))
+        assert(
+          said.last.toSet == Set(
+            goneOn,
+            goneOn.copy(ended = true),
+            Said("b", 1, Seq("x"), Map("x" -> 1L), ended = true),
+            Said("c", 1, Seq("z"), Map("z" -> 1L)),
+            Said("c", 1, Seq("z"), Map("z" -> 1L), ended = true),
+            Said("a", 1, Seq("w"), Map("w" -> 1L))
+          )
+        )
+      }
+    }
+}
+
+object TransformWithStateSuite {
+  final case class Event(key: String, what: String, at: Timestamp)
+  final case class Said(
+      key: String,
+      count: Long,
+      all: Seq[String],
+      counts: Map[String, Long],
+      ended: Boolean = false
+  )
+
+  private val CheckpointFormat = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+  private val Start = Instant.parse("2024-03-01T00:00:00Z")
+
+  private def event(key: String, what: String, second: Long): Event =
+    Event(key, what, Timestamp.from(Start.plusSeconds(second)))
+
+  /** Counts, lists and counts by name, until half a minute of event time behind the watermark. */
+  private final class Following extends StatefulProcessor[String, Event, Said] {
+    @transient private var count: ValueState[Long] = _
+    @transient private var all: ListState[String] = _
+    @transient private var counts: MapState[String, Long] = _
+
+    override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
+      count = getHandle.getValueState("count", Encoders.scalaLong, TTLConfig.NONE)
+      all = getHandle.getListState("all", Encoders.STRING, TTLConfig.NONE)
+      counts = getHandle.getMapState("counts", Encoders.STRING, Encoders.scalaLong, TTLConfig.NONE)
+    }
+
+    override def handleInputRows(
+        key: String,
+        events: Iterator[Event],
+        timers: TimerValues
+    ): Iterator[Said] = {
+      if (!count.exists()) getHandle.registerTimer(endOf(timers))
+      events.foreach { event =>
+        count.update(Option(count.get()).getOrElse(0L) + 1)
+        all.appendValue(event.what)
+        val before = if (counts.containsKey(event.what)) counts.getValue(event.what) else 0L
+        counts.updateValue(event.what, before + 1)
+      }
+      Iterator.single(said(key, ended = false))
+    }
+
+    override def handleExpiredTimer(
+        key: String,
+        timers: TimerValues,
+        expired: ExpiredTimerInfo
+    ): Iterator[Said] = {
+      val last = said(key, ended = true)
+      count.clear()
+      all.clear()
+      counts.clear()
+      Iterator.single(last)
+    }
+
+    private def endOf(timers: TimerValues): Long =
+      timers.getCurrentWatermarkInMs().max(Start.toEpochMilli) +
+        Duration.ofSeconds(30).toMillis
+
+    private def said(key: String, ended: Boolean): Said =
+      Said(key, count.get(), all.get().toSeq, counts.iterator().toMap, ended)
+  }
+}
