@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
 from bucketstate.presets import PRESETS, Preset
 from bucketstate.registry import Registry, Setting
 from scripts.generate.markdown import default, row
@@ -29,6 +29,8 @@ def _head(registry: Registry) -> str:
 <!-- Made by `make generate` from the Scala registry: edits here are lost. -->
 
 `{PROVIDER_KEY}={PROVIDER_CLASS}` turns the provider on.
+`{EXTENSIONS_KEY}={EXTENSION_CLASS}`, given before a session is made, lets
+`transformWithState` and its forms for pandas use it.
 Its own settings are below `{registry.prefix}`; in Python they are the
 fields of `bucketstate.Conf`. A value that cannot work is refused with the key, the value and what
 is allowed, and an unknown key with its nearest neighbour.

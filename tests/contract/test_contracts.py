@@ -45,7 +45,10 @@ def test_what_a_part_of_the_heap_may_be_is_said_as_scala_says_it() -> None:
 def test_the_preset_for_spark_submit_is_the_default_conf() -> None:
     text = (ROOT / "conf" / "spark-defaults.conf").read_text(encoding="utf-8")
     lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
-    assert {key: value.strip() for key, value in lines} == Conf().to_spark()
+    assert {key: value.strip() for key, value in lines} == {
+        "spark.sql.extensions": bucketstate.EXTENSION_CLASS,
+        **Conf().to_spark(),
+    }
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketstate import jar_path
+from bucketstate import EXTENSION_CLASS, jar_path
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
@@ -26,7 +26,7 @@ def submit(*arguments: str) -> list[str]:
     [
         ("submitted.py", submit("--properties-file", str(PRESET))),
         ("configured.py", [sys.executable]),
-        ("set_later.py", submit()),
+        ("set_later.py", submit("--conf", f"spark.sql.extensions={EXTENSION_CLASS}")),
         ("enabled.py", [sys.executable]),
     ],
 )

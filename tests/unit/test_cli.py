@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bucketstate import Conf, JarNotFoundError, jar_path
+from bucketstate import EXTENSION_CLASS, Conf, JarNotFoundError, jar_path, spark_settings
 from bucketstate.cli import main
 from bucketstate.presets import PRESETS
+
+
+def without_jar(conf: Conf) -> dict[str, str]:
+    return {key: value for key, value in spark_settings(conf).items() if key != "spark.jars"}
 
 
 def test_jar_prints_where_the_jar_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,26 +23,28 @@ def test_jar_prints_where_the_jar_is(capsys: pytest.CaptureFixture[str]) -> None
 def test_conf_as_properties(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--num-buckets", "128"]) == 0
     lines = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
-    assert lines == {"spark.jars": str(jar_path()), **Conf(num_buckets=128).to_spark()}
+    assert lines == spark_settings(Conf(num_buckets=128))
+    assert lines["spark.jars"] == str(jar_path())
+    assert lines["spark.sql.extensions"] == EXTENSION_CLASS
 
 
 def test_conf_as_flags_survives_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--no-jar", "--format", "flags"]) == 0
     words = shlex.split(capsys.readouterr().out)
     assert set(words[::2]) == {"--conf"}
-    assert dict(word.split("=", 1) for word in words[1::2]) == Conf().to_spark()
+    assert dict(word.split("=", 1) for word in words[1::2]) == without_jar(Conf())
 
 
 def test_conf_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--no-jar", "--format", "json", "--engine", "heap"]) == 0
-    assert json.loads(capsys.readouterr().out) == Conf().to_spark()
+    assert json.loads(capsys.readouterr().out) == without_jar(Conf())
 
 
 def test_native_options_are_given_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     given = {"db.max_open_files": "99", "cf.block_size": "4K"}
     words = [f"--rocksdb-options={name}={value}" for name, value in given.items()]
     assert main(["conf", "--no-jar", "--format", "json", *words]) == 0
-    assert json.loads(capsys.readouterr().out) == Conf(rocksdb_options=given).to_spark()
+    assert json.loads(capsys.readouterr().out) == without_jar(Conf(rocksdb_options=given))
 
 
 def test_a_bad_value_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,15 +1,23 @@
 """Turns the bucketstate state store on for a Spark session, and reads what it reports."""
 
-from bucketstate.config import PROVIDER_CLASS, Conf
-from bucketstate.errors import BucketstateError, InvalidSettingError, JarNotFoundError, SessionError
+from bucketstate.config import EXTENSION_CLASS, PROVIDER_CLASS, Conf
+from bucketstate.errors import (
+    BucketstateError,
+    ExtensionMissingWarning,
+    InvalidSettingError,
+    JarNotFoundError,
+    SessionError,
+)
 from bucketstate.session import configure, enable, jar_path, spark_settings
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "EXTENSION_CLASS",
     "PROVIDER_CLASS",
     "BucketstateError",
     "Conf",
+    "ExtensionMissingWarning",
     "InvalidSettingError",
     "JarNotFoundError",
     "SessionError",

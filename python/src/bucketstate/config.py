@@ -14,6 +14,8 @@ from bucketstate.settings import Settings
 
 PROVIDER_CLASS = "io.bucketstate.BucketedStateStoreProvider"
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
+EXTENSION_CLASS = "io.bucketstate.BucketstateExtensions"
+EXTENSIONS_KEY = "spark.sql.extensions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,10 @@ class Conf(Settings):
         return replace(self, per_query=tuple((dict(self.per_query) | given).items()))
 
     def to_spark(self) -> dict[str, str]:
-        """The settings as Spark wants them, with the one that selects the provider."""
+        """The settings that a session may be given at any time, with the one of the provider.
+
+        What has to be there when a session is made is in `bucketstate.spark_settings` besides.
+        """
         texts: dict[str, str] = {}
         for field, value in self._everywhere().items():
             texts |= registry().by_field(field).to_spark(value)

@@ -17,6 +17,10 @@ class SessionError(BucketstateError, RuntimeError):
     """The provider's jar cannot reach this session any more: its JVM runs without it."""
 
 
+class ExtensionMissingWarning(UserWarning):
+    """The session was made without the extension that `transformWithState` needs."""
+
+
 class CheckpointError(BucketstateError):
     """Something about a checkpoint that keeps it, or a part of it, from being read."""
 

@@ -5,25 +5,31 @@ where the stream thread asks the provider for its metrics, and in the executors'
 JVM that already runs, `spark.jars` reaches the executors only, and the query fails on the driver
 with nothing but the class's name. `configure` therefore refuses that case, and `enable` serves it
 with `ADD JAR`, which reaches both.
+
+Spark reads `spark.sql.extensions` when a session is made, never later. Without the extension a
+session runs everything but `transformWithState` and its forms for pandas; `enable` warns then.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
-from bucketstate.config import PROVIDER_CLASS, Conf
-from bucketstate.errors import JarNotFoundError, SessionError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
+from bucketstate.errors import ExtensionMissingWarning, JarNotFoundError, SessionError
 
 JARS = "spark.jars"
+FIXED = (JARS, EXTENSIONS_KEY)
+"""Lists that `configure` adds to; nothing changes them in a session that runs."""
+
+_RULE = "io.bucketstate.spark.plan.TransformWithStateRule"
 
 
 def jar_path(folder: Path | None = None) -> Path:
@@ -44,20 +50,23 @@ def jar_path(folder: Path | None = None) -> Path:
 
 
 def spark_settings(conf: Conf | None = None) -> dict[str, str]:
-    """The settings with the jar, for `spark-submit`, a notebook or a Spark Connect server."""
-    return {JARS: str(jar_path()), **(conf or Conf()).to_spark()}
+    """The settings with jar and extension, for `spark-submit`, a notebook or a Connect server."""
+    return {JARS: str(jar_path()), EXTENSIONS_KEY: EXTENSION_CLASS, **(conf or Conf()).to_spark()}
 
 
 def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
-    """Adds the jar and the settings to a classic session's builder, and returns the builder.
+    """Adds jar, session extension and settings to a classic session's builder, and returns it.
 
-    Jars that the builder already names are kept. Jars named in `spark-defaults.conf` are not seen
-    from here, and Spark lets the builder win: name those in the builder too.
+    Jars and extensions that the builder already names are kept. Those named in
+    `spark-defaults.conf` are not seen from here before Spark's JVM runs, and Spark lets the builder
+    win: name those in the builder too.
 
-    Raises SessionError if a JVM already runs without the jar: see `enable`.
+    Raises SessionError if a JVM already runs without the jar: see `enable`. Warns with
+    ExtensionMissingWarning if a session already runs without the extension, which the builder's
+    `getOrCreate` would return.
     """
     options: dict[str, Any] = builder._options
-    given = [j for j in str(options.get(JARS, "")).split(",") if j]
+    given = _listed(options.get(JARS))
     running = _jvm()
     if running is not None and not _loads(running):
         raise SessionError(
@@ -69,15 +78,24 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
     if running is None or given:
         jar = str(jar_path())
         builder = builder.config(JARS, ",".join([*given, *([] if jar in given else [jar])]))
+    extensions = _listed(options.get(EXTENSIONS_KEY) or _submitted(running, EXTENSIONS_KEY))
+    if EXTENSION_CLASS not in extensions:
+        # Spark runs the rules of the first one last: behind others that touch the same operators.
+        builder = builder.config(EXTENSIONS_KEY, ",".join([EXTENSION_CLASS, *extensions]))
     for key, value in (conf or Conf()).to_spark().items():
         builder = builder.config(key, value)
+    active = SparkSession.getActiveSession() if running is not None else None
+    if active is not None:
+        _warn_without_extension(active)
     return builder
 
 
 def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     """Turns the provider on in a classic session that already runs, for queries started after it.
 
-    The jar is added with `ADD JAR` unless the session has it; then the settings are set.
+    The jar is added with `ADD JAR` unless the session has it; then the settings are set. Warns with
+    ExtensionMissingWarning if the session was made without the extension: its queries with
+    `transformWithState` will not start.
     """
     settings = (conf or Conf()).to_spark()
     running = _jvm()
@@ -89,9 +107,32 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     if not _loads(running):
         jar = str(jar_path()).replace("'", "\\'")
         spark.sql(f"ADD JAR '{jar}'")
+    _warn_without_extension(spark)
     for key, value in settings.items():
         spark.conf.set(key, value)
     return spark
+
+
+def _warn_without_extension(spark: SparkSession) -> None:
+    """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
+    if _RULE not in spark._jsparkSession.sessionState().columnarRules().mkString(","):
+        warnings.warn(
+            f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "
+            f"or its forms for pandas on bucketstate. {EXTENSIONS_KEY} is read only when a session "
+            "is made: use `bucketstate.configure(builder)`, or `spark-submit --jars "
+            f"$(bucketstate jar) --conf {EXTENSIONS_KEY}={EXTENSION_CLASS}`. Everything else runs.",
+            ExtensionMissingWarning,
+            stacklevel=3,
+        )
+
+
+def _listed(names: Any) -> list[str]:
+    return [name.strip() for name in str(names or "").split(",") if name.strip()]
+
+
+def _submitted(running: Any | None, key: str) -> str:
+    """What `spark-submit` was told, which the builder would hide."""
+    return "" if running is None else str(running.java.lang.System.getProperty(key) or "")
 
 
 def _jvm() -> Any | None:

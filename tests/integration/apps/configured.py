@@ -1,8 +1,8 @@
-"""Door 2: the session builder, through `configure`, beside a jar that the builder already names."""
+"""Door 2: the session builder, through `configure`, beside a jar and an extension of others."""
 
 from pyspark.sql import SparkSession
 
-from bucketstate import configure, jar_path
+from bucketstate import EXTENSION_CLASS, configure, jar_path
 from tests.integration.apps.counting import builder_options, count, folder
 
 builder = SparkSession.builder.master("local[2]")
@@ -10,6 +10,9 @@ for key, value in builder_options().items():
     builder = builder.config(key, value)
 other = folder() / "other.jar"
 other.write_bytes(jar_path().read_bytes())
-spark = configure(builder.config("spark.jars", str(other))).getOrCreate()
+# Spark goes on without a class that it does not find, with a warning in its log.
+builder = builder.config("spark.jars", str(other)).config("spark.sql.extensions", "other.Rules")
+spark = configure(configure(builder)).getOrCreate()
 assert spark.conf.get("spark.jars") == f"{other},{jar_path()}"
+assert spark.conf.get("spark.sql.extensions") == f"{EXTENSION_CLASS},other.Rules"
 count(spark, folder())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from bucketstate.cli.exits import EXIT_FAILED, EXIT_OK
 from bucketstate.cli.output import RENDERERS
 from bucketstate.cli.parser import parser
-from bucketstate.config import Conf
+from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, Conf
 from bucketstate.errors import BucketstateError
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
@@ -65,4 +65,5 @@ def _conf(arguments: argparse.Namespace) -> str:
     conf = Conf.from_spark(settings)
     jar = {} if arguments.no_jar else {JARS: str(jar_path())}
     reasons = preset.reasons() if preset else {}
-    return RENDERERS[arguments.format]({**jar, **conf.to_spark(), **others}, reasons)
+    extension = {EXTENSIONS_KEY: EXTENSION_CLASS}
+    return RENDERERS[arguments.format]({**jar, **extension, **conf.to_spark(), **others}, reasons)

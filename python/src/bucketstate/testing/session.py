@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from bucketstate.session import configure, enable
+from bucketstate.session import FIXED, configure, enable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +29,8 @@ SETTINGS = {
 def local_session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """Yields a session with two cores and stops it; one that already runs is left as it is.
 
-    `settings` win over SETTINGS and over the provider's defaults.
+    `settings` win over SETTINGS and over the provider's defaults; jars and extensions among them
+    are added to.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -37,8 +38,12 @@ def local_session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSe
         return
     # The workers have to be of the interpreter that runs the tests.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = configure(SparkSession.builder.appName("bucketstate tests").master("local[2]"))
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    wanted = {**SETTINGS, **(settings or {})}
+    builder = SparkSession.builder.appName("bucketstate tests").master("local[2]")
+    for key in wanted.keys() & set(FIXED):
+        builder = builder.config(key, wanted.pop(key))
+    builder = configure(builder)
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     yield session
