@@ -50,7 +50,8 @@ final class BucketedStateStoreProvider extends StateStoreProvider with SupportsF
         valueSchema,
         keyStateEncoderSpec,
         useColumnFamilies,
-        useMultipleValuesPerKey
+        useMultipleValuesPerKey,
+        stateSchemaProvider.filter(_ => useColumnFamilies && SparkSettings.evolves(storeConfs))
       ),
       SparkSettings.read(storeConfs, SparkSettings.scopeOf(stateStoreId, storeConfs, hadoopConf)),
       storeConfs,

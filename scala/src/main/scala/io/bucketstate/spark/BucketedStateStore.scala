@@ -162,7 +162,8 @@ private[spark] final class BucketedStateStore(
         valueSchema,
         keyStateEncoderSpec,
         useMultipleValuesPerKey,
-        isInternal
+        isInternal,
+        families.schemas
       )
     )
   }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.RecordType
 
 import io.bucketstate.checkpoint.changelog.Change
 import io.bucketstate.checkpoint.records.FamilyEncodings
-import io.bucketstate.spark.rows.{CompactRowCodec, KeyCodecs, RowListCodec, RowSpace}
+import io.bucketstate.spark.rows.{KeyCodecs, RowListCodec, RowSpace}
 import io.bucketstate.table.{Record, RecordOp, TimedValue}
 
 /** Changes of one column family as Spark's change feed describes them. Not thread-safe. */
@@ -15,8 +15,8 @@ private[spark] final class ChangeDecoder(family: FamilySchema) {
     family.valueSchema,
     FamilyEncodings.specOf("The query", family.descriptor(0)).bucketKey
   )
-  private[this] val values = new CompactRowCodec(family.valueSchema)
-  private[this] val lists = new RowListCodec(family.valueSchema)
+  private[this] val values = family.newRowCodec()
+  private[this] val lists = new RowListCodec(values, family.valueSchema.length)
 
   /**
    * Kind of change, key, value or null, and the batch; as everywhere, batch n makes version n + 1. Where

@@ -3,14 +3,7 @@ package io.bucketstate.spark
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import io.bucketstate.spark.rows.{
-  CompactRowCodec,
-  KeyCodec,
-  KeyCodecs,
-  RowListCodec,
-  RowPairs,
-  RowSpace
-}
+import io.bucketstate.spark.rows.{KeyCodec, KeyCodecs, RowListCodec, RowPairs, RowSpace}
 import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan, TimedValue}
 
 /**
@@ -27,12 +20,12 @@ private[spark] final class FamilyView(
     ageing: Option[Ageing] = None
 ) {
   val keys: KeyCodec = KeyCodecs.forSpec(schema.keySpec, schema.valueSchema, state.spec.bucketKey)
-  private[this] val values = new CompactRowCodec(schema.valueSchema)
+  private[this] val values = schema.newRowCodec()
   private[this] val valueFields = schema.valueSchema.length
   private[this] val isTimed = state.spec.expiry.isDefined
   private[this] val times = ageing.orNull
   private[this] val lists =
-    if (schema.multiValued) new RowListCodec(schema.valueSchema) else null
+    if (schema.multiValued) new RowListCodec(values, valueFields) else null
 
   def get(key: UnsafeRow, at: Long): UnsafeRow = {
     keys.encode(key, buffer)

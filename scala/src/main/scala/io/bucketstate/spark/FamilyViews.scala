@@ -3,7 +3,11 @@ package io.bucketstate.spark
 import java.util.HashMap
 import java.util.concurrent.ConcurrentHashMap
 
-import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreErrors}
+import org.apache.spark.sql.execution.streaming.state.{
+  StateSchemaProvider,
+  StateStore,
+  StateStoreErrors
+}
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.records.FamilyEncodings
@@ -64,6 +68,9 @@ private[spark] final class FamilyViews(
     }
 
   def names: Set[String] = table.familiesAt(version).iterator.map(_.spec.name).toSet
+
+  /** As of the default family: what Spark gave the store. */
+  def schemas: Option[StateSchemaProvider] = registry.default.schemas
 
   /** Whether rows are held against the schema: only where there is one schema. */
   def isValidated: Boolean = !registry.multiple

@@ -34,16 +34,14 @@ private[bucketstate] object SparkSettings {
   // As Spark's StreamExecution describes a batch's jobs.
   private val Description = "(?s)(.*)\nid = [0-9a-f-]+\nrunId = .*".r
 
+  /**
+   * Whether the schemas of values may change: where Spark would use its Avro encoding. It allows such
+   * changes of the operators alone that it gives the schemas of.
+   */
+  def evolves(conf: StateStoreConf): Boolean = conf.stateStoreEncodingFormat == "avro"
+
   /** @param scope whose settings are wanted */
-  def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig = {
-    val encoding = conf.stateStoreEncodingFormat
-    if (encoding != "unsaferow") {
-      throw new InvalidException(
-        s"spark.sql.streaming.stateStore.encodingFormat is '$encoding' but this provider stores UnsafeRows only",
-        "Set it to 'unsaferow'; Spark uses 'avro' for transformWithState alone, which this provider " +
-          "cannot serve."
-      )
-    }
+  def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig =
     StoreConfig.parse(
       conf.sqlConfs,
       SparkHonoured(
@@ -61,5 +59,4 @@ private[bucketstate] object SparkSettings {
       ),
       scope
     )
-  }
 }

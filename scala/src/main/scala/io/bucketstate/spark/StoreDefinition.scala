@@ -2,6 +2,7 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec,
+  StateSchemaProvider,
   StateStore,
   StateStoreId
 }
@@ -11,6 +12,7 @@ import org.apache.spark.sql.types.StructType
  * What Spark says of a store when it makes its provider.
  *
  * @param multiValued whether keys of the default family may have several values
+ * @param schemas     of the query's families by their ids, where Spark lets the schemas of values change
  */
 private[bucketstate] final case class StoreDefinition(
     id: StateStoreId,
@@ -18,7 +20,8 @@ private[bucketstate] final case class StoreDefinition(
     valueSchema: StructType,
     keySpec: KeyStateEncoderSpec,
     useColumnFamilies: Boolean,
-    multiValued: Boolean
+    multiValued: Boolean,
+    schemas: Option[StateSchemaProvider]
 ) {
   def default: FamilySchema = FamilySchema(
     StateStore.DEFAULT_COL_FAMILY_NAME,
@@ -26,6 +29,7 @@ private[bucketstate] final case class StoreDefinition(
     valueSchema,
     keySpec,
     multiValued,
-    isInternal = false
+    isInternal = false,
+    schemas
   )
 }

@@ -16,6 +16,12 @@ object FamilyEncodings {
   /** Values that are lists. */
   val CompactRows = "compact-rows/1"
 
+  /** Single values behind the id of the schema that they were written with. */
+  val EvolvingRow = "evolving-row/1"
+
+  /** Values that are lists of such. */
+  val EvolvingRows = "evolving-rows/1"
+
   /** Values with the time that they age from, or without; see [[io.bucketstate.table.TimedValue]]. */
   val TimedRow = "timed-row/1"
 
@@ -44,9 +50,9 @@ object FamilyEncodings {
   /** @param file where it was found, as users know it */
   def specOf(file: String, descriptor: FamilyDescriptor): FamilySpec = {
     val multiValued = descriptor.valueEncoding match {
-      case CompactRow | TimedRow => false
-      case CompactRows           => true
-      case other                 => throw unknown(file, descriptor, s"values encoded as '$other'")
+      case CompactRow | TimedRow | EvolvingRow => false
+      case CompactRows | EvolvingRows          => true
+      case other => throw unknown(file, descriptor, s"values encoded as '$other'")
     }
     val (bucketKey, scans) = descriptor.keyEncoding match {
       case CompactRow                    => (BucketKey.Whole, Scans.Nothing)

@@ -28,7 +28,7 @@ import io.bucketstate.table.Record
  *
  * Thread-safe: holds nothing but the schema's layout.
  */
-final class CompactRowCodec(schema: StructType) {
+private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec {
   import CompactRowCodec._
 
   private[this] val numFields = schema.length
@@ -40,11 +40,9 @@ final class CompactRowCodec(schema: StructType) {
   private[this] val minimumSize = 1 + nullBytes + widths.sum
   private[this] val littleEndian = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN
 
-  /** No encoding of `row` takes more bytes than this. */
-  def maxSize(row: UnsafeRow): Int = row.getSizeInBytes + nullBytes + 1 + 5 * numFields
+  override def maxSize(row: UnsafeRow): Int = row.getSizeInBytes + nullBytes + 1 + 5 * numFields
 
-  /** Writes `row` at `offset`, where `maxSize(row)` bytes are free; returns the offset behind it. */
-  def encode(row: UnsafeRow, target: Array[Byte], offset: Int): Int = {
+  override def encode(row: UnsafeRow, target: Array[Byte], offset: Int): Int = {
     val end =
       if (littleEndian && row.numFields == numFields) encodeCompact(row, target, offset) else -1
     if (end >= 0) end
@@ -146,15 +144,11 @@ final class CompactRowCodec(schema: StructType) {
     else SomeNulls
   }
 
-  /**
-   * The row encoded in `source` from `offset` until `end`, in bytes of its own (or, if raw, in
-   * `source`, which is never changed). `row` is pointed to it and returned.
-   */
-  def decode(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): UnsafeRow =
+  /** In bytes of its own (or, if raw, in `source`, which is never changed). */
+  override def decode(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): UnsafeRow =
     decode(source, offset, end, row, null)
 
-  /** The same in the bytes of `space`, which the next row will take. */
-  def decode(source: Array[Byte], offset: Int, end: Int, space: RowSpace): UnsafeRow =
+  override def decode(source: Array[Byte], offset: Int, end: Int, space: RowSpace): UnsafeRow =
     decode(source, offset, end, space.row, space)
 
   private def decode(
@@ -273,7 +267,7 @@ final class CompactRowCodec(schema: StructType) {
     )
 }
 
-object CompactRowCodec {
+private object CompactRowCodec {
 
   private final val Raw: Byte = 0
   private final val Compact: Byte = 1

@@ -1,20 +1,16 @@
 package io.bucketstate.spark.rows
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.table.{Record, RecordBuffer}
 
 /**
- * Values that are lists of rows: `(varint(length) | row)*`, each row as [[CompactRowCodec]] lays it out.
- * So a list is appended to by putting bytes behind its own. Thread-safe.
+ * Values that are lists of rows: `(varint(length) | row)*`, each row as its codec lays it out. So a
+ * list is appended to by putting bytes behind its own. Thread-safe if that is.
  */
-private[spark] final class RowListCodec(schema: StructType) {
+private[spark] final class RowListCodec(rows: RowCodec, numFields: Int) {
   import RowListCodec._
-
-  private[this] val rows = new CompactRowCodec(schema)
-  private[this] val numFields = schema.length
 
   /** Puts one row behind the key in `buffer`. */
   def encode(row: UnsafeRow, buffer: RecordBuffer): Unit =
