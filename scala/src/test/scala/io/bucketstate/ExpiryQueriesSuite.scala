@@ -35,7 +35,7 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
         .toDF()
         .dropDuplicates("key", "at")
         .writeStream
-        .option("checkpointLocation", folder.resolve("seen").toUri.toString)
+        .option("checkpointLocation", folder.resolve("seen").toString)
         .foreachBatch(keep)
         .start()
       val first = running()

@@ -32,7 +32,7 @@ class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
     def running(body: StreamingQuery => Unit): Unit = {
       val query = said.writeStream
         .outputMode("update")
-        .option("checkpointLocation", folder.resolve("checkpoint").toUri.toString)
+        .option("checkpointLocation", folder.resolve("checkpoint").toString)
         .foreachBatch(keep)
         .start()
       try body(query)

@@ -35,7 +35,7 @@ class SchemaEvolutionSuite extends AnyFunSuite with Queries {
       .transformWithState(processor, TimeMode.None(), OutputMode.Update())(Encoders.STRING)
       .writeStream
       .outputMode("update")
-      .option("checkpointLocation", folder.resolve("checkpoint").toUri.toString)
+      .option("checkpointLocation", folder.resolve("checkpoint").toString)
       .foreachBatch(keep)
       .start()
     try events.foreach(event => addAndWait(input, query, Seq(event)))

@@ -27,7 +27,7 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
       val keep = (batch: Dataset[Said], _: Long) => batch.collect().foreach(heard.add(_))
       val query = said.writeStream
         .outputMode("update")
-        .option("checkpointLocation", folder.resolve("checkpoint").toUri.toString)
+        .option("checkpointLocation", folder.resolve("checkpoint").toString)
         .foreachBatch(keep)
         .start()
       try batches.foreach(addAndWait(input, query, _))

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{Change, ChangeFeed}
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, ForeignFiles}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
@@ -300,7 +300,10 @@ private[bucketstate] final class OpenStore(
 
   private def loading[A](open: => A): A =
     try open
-    catch { case failure: Throwable => throw host.cannotLoad(failure) }
+    catch {
+      case failure: Throwable =>
+        throw host.cannotLoad(ForeignFiles.explaining(files)(failure))
+    }
 
   private def workFolder: WorkFolder = config.localDir match {
     case Some(folder) =>

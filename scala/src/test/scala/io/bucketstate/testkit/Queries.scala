@@ -45,7 +45,7 @@ trait Queries {
     .format("memory")
     .queryName(name)
     .outputMode(mode)
-    .option("checkpointLocation", folder.resolve(name).toUri.toString)
+    .option("checkpointLocation", folder.resolve(name).toString)
     .start()
 
   def addAndWait[A](input: MemoryStream[A], query: StreamingQuery, values: Seq[A]): Unit = {

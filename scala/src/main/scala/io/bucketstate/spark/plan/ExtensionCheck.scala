@@ -24,12 +24,12 @@ private[bucketstate] object ExtensionCheck {
     case _ => false
   }
 
-  /** A batch that a streaming query gives to user code is none of the query's own plans. */
+  /** What user code does with a batch in foreachBatch is none of the query's own plans. */
   private def asked(frames: JStream[StackWalker.StackFrame]): Boolean = {
-    val names = frames.map[String](_.getClassName).toList
-    names.stream.anyMatch(_.contains(".TransformWithState")) &&
-    names.stream.anyMatch(_.endsWith(".MicroBatchExecution")) &&
-    names.stream.noneMatch(_.contains(".ForeachBatch"))
+    val names = frames.toList
+    names.stream.anyMatch(_.getClassName.contains(".TransformWithState")) &&
+    names.stream.anyMatch(_.getClassName.endsWith(".MicroBatchExecution")) &&
+    names.stream.noneMatch(_.getMethodName.startsWith("callBatchWriter"))
   }
 
   private val Stack = StackWalker.getInstance()

@@ -40,22 +40,7 @@ private[bucketstate] final class TransformWithStateRule(session: SparkSession, p
   private def accepting(found: SparkPlan, sparks: Class[_])(ours: => SparkPlan): SparkPlan =
     if (found.isInstanceOf[BucketedOperator]) found
     else if (found.getClass != sparks) throw PlanErrors.foreignOperator(found.getClass.getName)
-    else {
-      try {
-        requireOverridable(sparks)
-        ours
-      } catch { case failure: LinkageError => throw PlanErrors.otherSpark(failure) }
-    }
-
-  /** Where Spark does not call what the operators override, it goes on to refuse the provider. */
-  private def requireOverridable(sparks: Class[_]): Unit = {
-    val declared = sparks.getSuperclass.getDeclaredMethods
-    if (!declared.exists(_.getName == BucketedOperators.Overridden)) {
-      throw PlanErrors.otherSpark(
-        new NoSuchMethodError(s"${sparks.getSuperclass.getName}.${BucketedOperators.Overridden}")
-      )
-    }
-  }
+    else Fit.of(sparks)(ours)
 
   /** Rules of other extensions that Spark runs after this one must leave the operators alone. */
   private def requireLast(replaced: SparkPlan): Unit =

@@ -1,0 +1,41 @@
+package io.bucketstate.checkpoint.io
+
+import scala.util.Try
+
+import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
+
+/** Recognises the files of Spark's own providers in a store's folder, for who cannot find ours there. */
+object ForeignFiles {
+  private val Version = """\d+(?:_[^./]+)?\.(zip|delta|snapshot)""".r
+
+  private val Writers = Map(
+    "zip" -> "RocksDBStateStoreProvider",
+    "delta" -> "HDFSBackedStateStoreProvider",
+    "snapshot" -> "HDFSBackedStateStoreProvider"
+  )
+
+  /** The failure of a load, or what explains it: that another provider wrote the state. */
+  def explaining(store: FileStore)(failure: Throwable): Throwable = failure match {
+    case e: MissingException               => explained(store, e, e.file)
+    case e: CorruptException if !e.isNewer => explained(store, e, e.file)
+    case e                                 => e
+  }
+
+  private def explained(store: FileStore, failure: BucketstateException, file: String): Throwable =
+    foreign(store).fold[Throwable](failure) { case (name, provider) =>
+      new MissingException(
+        file,
+        s"the state in ${store.location} was written by Spark's $provider ($name)",
+        "A query keeps the provider that it started with: set spark.sql.streaming.stateStore.providerClass to " +
+          s"org.apache.spark.sql.execution.streaming.state.$provider for it, or start it from a new " +
+          "checkpoint location.",
+        failure
+      )
+    }
+
+  /** A file and who writes such. A folder that cannot be listed explains nothing. */
+  private def foreign(store: FileStore): Option[(String, String)] =
+    Try(store.list()).toOption.toSeq.flatten
+      .map(_.name)
+      .collectFirst { case name @ Version(extension) => name -> Writers(extension) }
+}
