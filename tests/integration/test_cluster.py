@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 COUNTS = {str(digit): BATCHES * ROWS // 10 for digit in range(10)}
 
 
-def clustered(folder: Path, master: str, event: str, engine: str) -> dict[str, Any]:
-    command = [sys.executable, str(APPS / "clustered.py"), str(folder), master, event]
+def clustered(
+    folder: Path, master: str, event: str, engine: str, query: str = "aggregation"
+) -> dict[str, Any]:
+    command = [sys.executable, str(APPS / "clustered.py"), str(folder), master, event, query]
     variables = {"SPARK_LOCAL_IP": "127.0.0.1", VARIABLE: engine}
     answer = answer_of(command, timeout=240, **variables)
     assert (answer["native"] > 0) == (engine == "rocksdb")
@@ -82,9 +84,10 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
         yield master
 
 
+@pytest.mark.parametrize("query", ["aggregation", "transformWithState"])
 @pytest.mark.parametrize("engine", get_args(Engine))
-def test_executor_loss(tmp_path: Path, engine: str) -> None:
-    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed", engine)
+def test_executor_loss(tmp_path: Path, engine: str, query: str) -> None:
+    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed", engine, query)
     assert answer["counts"] == COUNTS
     assert answer["killed"] == 1
     assert answer["loads"] > 2, "the lost executor's store is loaded by another"

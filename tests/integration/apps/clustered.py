@@ -1,8 +1,8 @@
 """A stateful query on executors of their own, of which one is killed or one is slow.
 
-Arguments: a folder, the master, and what happens: `killed` or `slow`. Prints one line of JSON: the
-counts, how often state was loaded, how much of it databases held, how long the longest batch took,
-which attempts ended it.
+Arguments: a folder, the master, what happens: `killed` or `slow`, and the query: `aggregation` or
+`transformWithState`. Prints one line of JSON: the counts, how often state was loaded, how much of
+it databases held, how long the longest batch took, which attempts ended it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, configure
 from tests.integration.apps.counting import builder_options, folder
@@ -75,6 +76,43 @@ def with_attempts(rows: DataFrame, *, slow: bool) -> DataFrame:
     return rows.mapInPandas(added, "digit long, total long, attempt long")
 
 
+class Counting(StatefulProcessor):
+    """Counts in a value, with a list of as many elements and a map of their sums beside it."""
+
+    def init(self, handle: Any) -> None:
+        self.total = handle.getValueState("total", "n long")
+        self.all = handle.getListState("all", "n long")
+        self.sums = handle.getMapState("sums", "odd boolean", "n long")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        total = self.total.get()[0] if self.total.exists() else 0
+        for _ in rows:
+            total += 1
+            self.all.appendValue((total,))
+            odd = (total % 2 == 1,)
+            before = self.sums.getValue(odd)[0] if self.sums.containsKey(odd) else 0
+            self.sums.updateValue(odd, (before + total,))
+        self.total.update((total,))
+        assert [n for (n,) in self.all.get()] == list(range(1, total + 1))
+        assert sum(n for (n,) in self.sums.values()) == total * (total + 1) // 2
+        yield Row(digit=key[0], total=total)
+
+    def close(self) -> None:
+        pass
+
+
+def aggregation(digits: DataFrame) -> DataFrame:
+    return digits.groupBy("digit").agg(F.count("*").alias("total"))
+
+
+def transform_with_state(digits: DataFrame) -> DataFrame:
+    said = "digit long, total long"
+    return digits.groupBy("digit").transformWithState(Counting(), said, "Update", "None")
+
+
+QUERIES = {"aggregation": aggregation, "transformWithState": transform_with_state}
+
+
 def session(master: str) -> SparkSession:
     settings = builder_options() | {
         "spark.master": master,
@@ -105,7 +143,8 @@ def main() -> None:
         rows.write.parquet(str(root / "input" / f"{number:02d}"))
     numbers = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
     source = numbers.parquet(str(root / "input" / "*"))
-    counts = source.groupBy((F.col("id") % 10).alias("digit")).agg(F.count("*").alias("total"))
+    digits = source.select((F.col("id") % 10).alias("digit"))
+    counts = QUERIES[sys.argv[4]](digits)
     latest: dict[int, int] = {}
     attempts: dict[int, int] = {}
     killed: list[int] = []
