@@ -36,6 +36,19 @@ object Record {
     i + 1
   }
 
+  /** The varint at `offset`, or -1 if it does not end before `end` or is none. */
+  def varint(source: Array[Byte], offset: Int, end: Int): Int = {
+    var i = offset
+    var shift = 0
+    var n = 0
+    while (i < end && source(i) < 0 && shift < 28) {
+      n |= (source(i) & 0x7f) << shift
+      shift += 7
+      i += 1
+    }
+    if (i >= end || source(i) < 0) -1 else n | (source(i) << shift)
+  }
+
   /** Where the key starts in a record that begins at `offset`: behind its length. */
   def keyStart(source: Array[Byte], offset: Int = 0): Int = {
     var i = offset

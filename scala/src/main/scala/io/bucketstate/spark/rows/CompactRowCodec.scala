@@ -198,7 +198,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       else if (width == 1) Platform.putLong(bytes, out, Platform.getByte(source, in) & 0xffL)
       else if (width == 2) Platform.putLong(bytes, out, Platform.getShort(source, in) & 0xffffL)
       else {
-        val length = varint(source, variable, end)
+        val length = Record.varint(source, variable, end)
         variable += Record.varintSize(length)
         if (isNull(source, nulls, i)) Platform.putLong(bytes, out, 0L)
         else {
@@ -222,7 +222,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
     var i = 0
     while (i < numFields) {
       if (widths(i) == 0) {
-        val length = varint(source, variable, end)
+        val length = Record.varint(source, variable, end)
         variable += Record.varintSize(length)
         if (length < 0 || length > end - variable) throw mismatch()
         variable += length
@@ -232,19 +232,6 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
     }
     if (variable != end) throw mismatch()
     size
-  }
-
-  private def varint(source: Array[Byte], at: Int, end: Int): Int = {
-    var i = at
-    var shift = 0
-    var n = 0
-    while (i < end && source(i) < 0 && shift < 28) {
-      n |= (source(i) & 0x7f) << shift
-      shift += 7
-      i += 1
-    }
-    if (i >= end) throw mismatch()
-    n | (source(i) << shift)
   }
 
   private def zero(bytes: Array[Byte], from: Int, length: Int): Unit = {

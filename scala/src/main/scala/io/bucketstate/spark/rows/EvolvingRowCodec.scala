@@ -67,16 +67,9 @@ private[spark] final class EvolvingRowCodec(
 
   private def idOf(source: Array[Byte], offset: Int, end: Int): Int = {
     if (newest == Unknown) readNewest()
-    var i = offset
-    var shift = 0
-    var id = 0
-    while (i < end && source(i) < 0 && i - offset < MaxIdSize - 1) {
-      id |= (source(i) & 0x7f) << shift
-      shift += 7
-      i += 1
-    }
-    if (i >= end || source(i) < 0) throw unknown("no schema id is in front of it")
-    id | (source(i) << shift)
+    val id = Record.varint(source, offset, end)
+    if (id < 0 || id > Short.MaxValue) throw unknown("no schema id is in front of it")
+    id
   }
 
   private def olderRows(id: Int): OlderRows = {
