@@ -21,10 +21,10 @@ BENCH_GROUPS ?= 20000
 
 # What the second engine is held to with each `make test`; `make engines` takes more.
 ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
-  *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite
+  *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
-ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_cluster.py)
+ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
 .PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
 
