@@ -12,7 +12,7 @@ import pytest
 from bucketstate.checkpoint import Plan, Store
 from bucketstate.checkpoint.decoding import RecordDecoder
 from bucketstate.checkpoint.names import Attempt
-from bucketstate.checkpoint.query import FamilySchema
+from bucketstate.checkpoint.schema_files import FamilySchema
 from bucketstate.checkpoint.state import read_state
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.errors import DamagedFileError, MissingFileError, NewerFormatError

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.query import FamilySchema, read_schemas
+from bucketstate.checkpoint.schema_files import FamilySchema, read_schemas
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.checkpoints import KEY, VALUE

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.query import (
-    DEFAULT_FAMILY,
-    DEFAULT_STORE,
-    FamilySchema,
-    OperatorInfo,
-    Query,
-    StoreInfo,
-)
+from bucketstate.checkpoint.query import DEFAULT_STORE, OperatorInfo, Query, StoreInfo
+from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY, FamilySchema
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.variables import StateVariable, VariableInfo
 from bucketstate.errors import NoSuchStateError
 
 
@@ -32,7 +28,7 @@ class Catalog:
     def __init__(self, folder: Folder) -> None:
         self.query = Query(folder)
         self._stores: dict[tuple[int, int, str], Store] = {}
-        self._schemas: dict[tuple[int, str], dict[str, FamilySchema]] = {}
+        self._schemas: dict[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = {}
 
     @property
     def location(self) -> str:
@@ -115,19 +111,73 @@ class Catalog:
             f"{_shown(self.versions)}."
         )
 
+    def operator_at(self, number: int, version: int | None = None) -> OperatorInfo:
+        """An operator as it was for the batch that made a version: its state variables change."""
+        newest = self.operator(number)
+        if newest.transform is None:
+            return newest
+        of = self.restart_version if version is None else version
+        return self.query.operator(number, of - 1)
+
+    def state_variables(
+        self, operator: int = 0, version: int | None = None
+    ) -> tuple[StateVariable, ...]:
+        """The state variables of a transformWithState at a version, by name, with their schemas.
+
+        None for other operators. Raises what makes Spark's schema file unreadable, and
+        DamagedFileError if it does not have one of them.
+        """
+        found = self.operator_at(operator, version)
+        return tuple(self._typed(found, v) for v in found.state_variables)
+
+    def state_variable(
+        self, name: str, operator: int = 0, version: int | None = None
+    ) -> StateVariable:
+        found = self.operator_at(operator, version)
+        if found.transform is None:
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) has no state variables, only a "
+                "transformWithState has: leave the state variable out."
+            )
+        variable = found.transform.variable(name)
+        if variable is None:
+            known = ", ".join(v.name for v in found.state_variables) or "none"
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) has no state variable '{name}'. There are: "
+                f"{known}."
+            )
+        return self._typed(found, variable)
+
+    def timers_family(self, operator: int = 0, version: int | None = None) -> str:
+        """The column family of a transformWithState's timers."""
+        found = self.operator_at(operator, version)
+        family = found.transform.timers if found.transform else None
+        if family is None:
+            mode = (
+                f"its time mode is {found.transform.time_mode}"
+                if found.transform
+                else ("only a transformWithState has")
+            )
+            raise NoSuchStateError(f"Operator {operator} ({found.name}) has no timers: {mode}.")
+        return family
+
     def schema(
         self,
         operator: int = 0,
         *,
         store: str = DEFAULT_STORE,
         column_family: str | None = None,
+        version: int | None = None,
     ) -> FamilySchema:
-        """Spark's schema of a column family's keys and values."""
-        info = self.store_info(self.operator(operator), store)
-        key = (operator, store)
-        if key not in self._schemas:
-            self._schemas[key] = self.query.schemas(operator, info)
-        schemas = self._schemas[key]
+        """Spark's schema of a column family's keys and values, as it was for a version."""
+        found = self.operator_at(operator, version)
+        schemas = self._schemas_of(found, self.store_info(found, store))
+        if column_family is None and found.transform is not None:
+            names = ", ".join(v.name for v in found.state_variables) or "none"
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) keeps its state in state variables: name one "
+                f"of them, or ask for its timers. There are: {names}."
+            )
         name = column_family or DEFAULT_FAMILY
         if name not in schemas:
             raise NoSuchStateError(
@@ -135,6 +185,32 @@ class Catalog:
                 f"{', '.join(sorted(schemas))}."
             )
         return schemas[name]
+
+    def _typed(self, operator: OperatorInfo, variable: VariableInfo) -> StateVariable:
+        info = self.store_info(operator, DEFAULT_STORE)
+        schema = self._schemas_of(operator, info).get(variable.name)
+        if schema is None:
+            folder, name = self.query.schema_places(operator.id, info)[-1]
+            raise damaged(
+                folder.path_of(name),
+                f"expected the schema of the state variable '{variable.name}', which the "
+                "operator's metadata name, found none",
+            )
+        return StateVariable(
+            variable.name,
+            variable.kind,
+            variable.ttl,
+            schema.grouping_key(composite=variable.kind == "map"),
+            schema.user_key,
+            schema.value,
+            tuple(sorted(schema.values)),
+        )
+
+    def _schemas_of(self, operator: OperatorInfo, store: StoreInfo) -> dict[str, FamilySchema]:
+        key = (operator.id, store.name, store.schema_files)
+        if key not in self._schemas:
+            self._schemas[key] = self.query.schemas(operator.id, store)
+        return self._schemas[key]
 
     def store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
         """What Spark recorded of one of the operator's stores."""

@@ -12,8 +12,10 @@ from bucketstate.checkpoint.bucket_residency import residency_per_bucket
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
-from bucketstate.checkpoint.query import DEFAULT_FAMILY, DEFAULT_STORE
+from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Part, Reading
+from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY
+from bucketstate.checkpoint.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.state import MEMORY
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.verify import Progress, Report, verify
@@ -59,6 +61,8 @@ class Checkpoint(Catalog):
         *,
         store: str = DEFAULT_STORE,
         times: bool = False,
+        state_var: str | None = None,
+        flatten: bool = True,
     ) -> pa.RecordBatchReader:
         """The state at a version, as a stream of record batches, in no order.
 
@@ -74,11 +78,19 @@ class Checkpoint(Catalog):
             column_family: for operators that have several.
             store: for stream-stream joins, which have several.
             times: adds `time_bucket`, the start of the time bucket that a key expires with, in UTC;
-                null where it never does.
+                null where it never does. Of a state variable with TTL it is `expires_at`, when a
+                value does.
+            state_var: a state variable of transformWithState. Its columns are those of Spark's
+                source, too: `key`, then `value`, or `list_element`, or `user_map_key` and
+                `user_map_value`.
+            flatten: a row for each element of a list or entry of a map; without, one for each key,
+                with `list_value` or `map_value`.
 
         Raises NoSuchStateError, and whatever makes a file unreadable, here or while it is read.
         """
-        reading = self._reading(operator, column_family, store, times=times)
+        reading = self._reading(
+            operator, column_family, store, version, state_var, times=times, flatten=flatten
+        )
         return reading.state(self._parts(operator, partition, store, version))
 
     def to_arrow(
@@ -90,10 +102,19 @@ class Checkpoint(Catalog):
         *,
         store: str = DEFAULT_STORE,
         times: bool = False,
+        state_var: str | None = None,
+        flatten: bool = True,
     ) -> pa.Table:
         """The state at a version as one table: see `to_arrow_batch_reader`."""
         return self.to_arrow_batch_reader(
-            operator, partition, version, column_family, store=store, times=times
+            operator,
+            partition,
+            version,
+            column_family,
+            store=store,
+            times=times,
+            state_var=state_var,
+            flatten=flatten,
         ).read_all()
 
     def to_pandas(
@@ -105,11 +126,52 @@ class Checkpoint(Catalog):
         *,
         store: str = DEFAULT_STORE,
         times: bool = False,
+        state_var: str | None = None,
+        flatten: bool = True,
     ) -> pd.DataFrame:
         """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`."""
-        table = self.to_arrow(operator, partition, version, column_family, store=store, times=times)
+        table = self.to_arrow(
+            operator,
+            partition,
+            version,
+            column_family,
+            store=store,
+            times=times,
+            state_var=state_var,
+            flatten=flatten,
+        )
         frame: pd.DataFrame = table.flatten().to_pandas()
         return frame
+
+    def timers_batch_reader(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        *,
+        times: bool = False,
+    ) -> pa.RecordBatchReader:
+        """The timers that a transformWithState has registered, in no order.
+
+        Columns, as with Spark's `readRegisteredTimers`: `key`, `expiration_timestamp_ms` in
+        milliseconds since 1970, `partition_id`. With `times` also `expires_at`, the same in UTC.
+        They are by event time or by processing time, as the operator's time mode says.
+        """
+        family = self.timers_family(operator, version)
+        schema = self.schema(operator, column_family=family, version=version)
+        reading = Reading(family, schema, self._memory, times, TimersShape(), created=False)
+        return reading.state(self._parts(operator, partition, DEFAULT_STORE, version))
+
+    def timers(
+        self,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        *,
+        times: bool = False,
+    ) -> pa.Table:
+        """The same as one table: see `timers_batch_reader`."""
+        return self.timers_batch_reader(operator, partition, version, times=times).read_all()
 
     def changes_batch_reader(
         self,
@@ -120,6 +182,7 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        state_var: str | None = None,
     ) -> pa.RecordBatchReader:
         """What turned one version into a later one: the writes of the batches between them.
 
@@ -131,7 +194,7 @@ class Checkpoint(Catalog):
         Raises MissingFileError if retention has removed a changelog of those batches; `diff`
         compares the states instead.
         """
-        reading = self._reading(operator, column_family, store)
+        reading = self._reading(operator, column_family, store, to_version, state_var)
         return reading.changes(self._parts(operator, partition, store, to_version, from_version))
 
     def changes(
@@ -143,10 +206,17 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        state_var: str | None = None,
     ) -> pa.Table:
         """The same as one table: see `changes_batch_reader`."""
         return self.changes_batch_reader(
-            from_version, to_version, operator, partition, column_family, store=store
+            from_version,
+            to_version,
+            operator,
+            partition,
+            column_family,
+            store=store,
+            state_var=state_var,
         ).read_all()
 
     def diff_batch_reader(
@@ -158,6 +228,7 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        state_var: str | None = None,
     ) -> pa.RecordBatchReader:
         """How the states at two versions differ: the keys that do, in no order.
 
@@ -166,7 +237,7 @@ class Checkpoint(Catalog):
         between them. A key that has expired is removed; a key whose time alone is another is the
         same.
         """
-        reading = self._reading(operator, column_family, store)
+        reading = self._reading(operator, column_family, store, to_version, state_var)
         parts = self._parts(operator, partition, store, to_version, from_version)
         return reading.differences(parts)
 
@@ -179,10 +250,17 @@ class Checkpoint(Catalog):
         column_family: str | None = None,
         *,
         store: str = DEFAULT_STORE,
+        state_var: str | None = None,
     ) -> pa.Table:
         """The same as one table: see `diff_batch_reader`."""
         return self.diff_batch_reader(
-            from_version, to_version, operator, partition, column_family, store=store
+            from_version,
+            to_version,
+            operator,
+            partition,
+            column_family,
+            store=store,
+            state_var=state_var,
         ).read_all()
 
     def keys_per_bucket(
@@ -247,10 +325,26 @@ class Checkpoint(Catalog):
         return verify(self, progress)
 
     def _reading(
-        self, operator: int, column_family: str | None, store: str, *, times: bool = False
+        self,
+        operator: int,
+        column_family: str | None,
+        store: str,
+        version: int | None = None,
+        state_var: str | None = None,
+        *,
+        times: bool = False,
+        flatten: bool = True,
     ) -> Reading:
-        schema = self.schema(operator, store=store, column_family=column_family)
-        return Reading(column_family or DEFAULT_FAMILY, schema, self._memory, times)
+        shape = Shape()
+        if state_var is not None:
+            if column_family is not None:
+                raise ValueError("give a state variable or a column family, not both")
+            column_family = state_var
+            shape = shape_of(self.state_variable(state_var, operator, version), flatten=flatten)
+        schema = self.schema(operator, store=store, column_family=column_family, version=version)
+        family = column_family or DEFAULT_FAMILY
+        created = state_var is None
+        return Reading(family, schema, self._memory, times, shape, created=created)
 
     def _parts(
         self,

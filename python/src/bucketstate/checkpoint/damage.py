@@ -32,3 +32,12 @@ def decoding(path: str, part: str) -> Iterator[None]:
         yield
     except (struct.error, IndexError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise damaged(path, f"the {part} cannot be decoded ({error})") from error
+
+
+def format_of(line: str, path: str, what: str, known: int) -> int:
+    """The number of a format as Spark's files name it: `v1`."""
+    if not line.startswith("v") or not line[1:].isdecimal() or line == "v0":
+        raise damaged(path, f"expected its format, such as 'v1', found '{line[:40]}'")
+    if int(line[1:]) > known:
+        raise newer(path, what, known, int(line[1:]))
+    return int(line[1:])

@@ -11,8 +11,8 @@ import pyarrow as pa
 from bucketstate.checkpoint.damage import REMEDY
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, list_decoder, row_decoder
-from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
+from bucketstate.checkpoint.schema_files import FamilySchema
 from bucketstate.checkpoint.slices import Slices
 from bucketstate.checkpoint.timed_values import TIMED, rows_of
 from bucketstate.checkpoint.values import arrow_type
@@ -31,9 +31,6 @@ class StateSchema:
 
     key: pa.StructType
     value: pa.StructType | pa.ListType
-
-    def with_partition(self) -> pa.Schema:
-        return pa.schema([("key", self.key), ("value", self.value), ("partition_id", pa.int32())])
 
     @classmethod
     def of(cls, schema: FamilySchema, *, lists: bool = False) -> StateSchema:

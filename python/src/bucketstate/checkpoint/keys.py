@@ -97,6 +97,11 @@ def _split(keys: Slices) -> tuple[Slices, Slices]:
     return Slices(keys.buffer, start, lengths), Slices(keys.buffer, start + lengths, rest)
 
 
+def prefix_of(keys: Slices) -> Slices:
+    """The part of `spark-prefix-scan/` keys by which they are scanned."""
+    return _split(keys)[0]
+
+
 def _prefix_scan(schema: T.StructType, prefix: int) -> Decoder:
     fields = list(schema)
 

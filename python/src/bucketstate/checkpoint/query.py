@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql.types import StructType
-
-from bucketstate.checkpoint.damage import damaged, decoding, newer
+from bucketstate.checkpoint.damage import damaged, decoding, format_of
 from bucketstate.checkpoint.names import parse
+from bucketstate.checkpoint.schema_files import FamilySchema, evolved, read_schemas
 from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.variables import (
+    TransformWithState,
+    VariableInfo,
+    transform_with_state,
+)
 from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
-from bucketstate.errors import MissingFileError, NotACheckpointError, OtherProviderError
+from bucketstate.errors import NotACheckpointError, OtherProviderError
 
 DEFAULT_STORE = "default"
-DEFAULT_FAMILY = "default"
-_OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT, _SCHEMA_FORMAT = 2, 3, 2, 3
+_OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT = 2, 3, 2
 _JOIN_STORES = (
     "left-keyToNumValues",
     "left-keyWithIndexToValue",
@@ -55,19 +57,20 @@ class StoreInfo:
 
 @dataclass(frozen=True)
 class OperatorInfo:
-    """A stateful operator as Spark describes it."""
+    """A stateful operator as Spark describes it.
+
+    `transform` is what it recorded of a transformWithState, None for other operators.
+    """
 
     id: int
     name: str
     stores: tuple[StoreInfo, ...]
+    transform: TransformWithState | None = None
 
-
-@dataclass(frozen=True)
-class FamilySchema:
-    """Key and value schema of a column family."""
-
-    key: StructType
-    value: StructType
+    @property
+    def state_variables(self) -> tuple[VariableInfo, ...]:
+        """Those of a transformWithState by name, without its timers; other operators have none."""
+        return self.transform.variables if self.transform else ()
 
 
 class Query:
@@ -121,12 +124,16 @@ class Query:
             # An operator may stand there without ids.
             return Commit(batch, ids or None)
 
-    def operator(self, number: int) -> OperatorInfo:
-        """What Spark recorded of an operator; what its folders say, if it recorded nothing."""
+    def operator(self, number: int, batch: int | None = None) -> OperatorInfo:
+        """What Spark recorded of an operator; what its folders say, if it recorded nothing.
+
+        With a batch, what it had recorded when that was planned, as far as that is still there.
+        """
         folder = self.folder / "state" / str(number)
         metadata = folder / "_metadata"
-        if newest := _numbers(f.name for f in (metadata / "v2").files()):
-            return _operator(metadata / "v2", str(newest[-1]))
+        if known := _numbers(f.name for f in (metadata / "v2").files()):
+            then = [n for n in known if batch is None or n <= batch] or known[:1]
+            return _operator(metadata / "v2", str(then[-1]))
         if metadata.exists("metadata"):
             return _operator(metadata, "metadata")
         partitions = _numbers(folder.folders())
@@ -144,13 +151,23 @@ class Query:
 
     def schemas(self, operator: int, store: StoreInfo) -> dict[str, FamilySchema]:
         """By column family. Spark writes them with the query's first batch."""
-        if store.schema_files:
+        if not store.schema_files:
+            return read_schemas(self.store_folder(operator, 0, store.name) / "_metadata", "schema")
+        *older, newest = self.schema_places(operator, store)
+        # Spark, too, does without one of before.
+        there = [(folder, name) for folder, name in older if folder.exists(name)]
+        return evolved([read_schemas(folder, name) for folder, name in [*there, newest]])
+
+    def schema_places(self, operator: int, store: StoreInfo) -> list[tuple[Folder, str]]:
+        """Folders and names of the schema files that the operator's metadata name, oldest first."""
+        state = self.folder / "state" / str(operator) / "_stateSchema"
+        places = []
+        for path in dict.fromkeys(store.schema_files):
             # Recorded with the path of then; the checkpoint may have been moved.
-            name = store.schema_files[-1].rsplit("/", 1)[-1]
-            state = self.folder / "state" / str(operator) / "_stateSchema"
-            folder = state / store.name if (state / store.name).exists(name) else state / "default"
-            return read_schemas(folder, name)
-        return read_schemas(self.store_folder(operator, 0, store.name) / "_metadata", "schema")
+            name = path.rsplit("/", 1)[-1]
+            own = state / store.name
+            places.append((own if own.exists(name) else state / "default", name))
+        return places
 
     def _check_provider(self) -> None:
         recorded = self.settings(self.planned[-1]).get(PROVIDER_KEY) if self.planned else None
@@ -172,76 +189,6 @@ class Query:
         return False
 
 
-def read_schemas(folder: Folder, name: str) -> dict[str, FamilySchema]:
-    """A state schema file of Spark: format 1 and 2 for one family, 3 for several."""
-    path = folder.path_of(name)
-    try:
-        data = _JavaReader(folder.read(name))
-    except MissingFileError as error:
-        raise MissingFileError(
-            f"{path} is not there: without the schema of the state its bytes have no columns. "
-            "Restore it from a backup, or start the query once; Spark writes it anew."
-        ) from error
-    with decoding(path, "state schema"):
-        version = _format(data.utf(), path, "a state schema", _SCHEMA_FORMAT)
-        if version == 1:
-            return {DEFAULT_FAMILY: FamilySchema(_struct(data.utf()), _struct(data.utf()))}
-        if version == 2:
-            return {DEFAULT_FAMILY: FamilySchema(_struct(data.text()), _struct(data.text()))}
-        schemas = {}
-        for _ in range(data.i32()):
-            family = data.utf()
-            data.i16()
-            key = _struct(data.text())
-            data.i16()
-            schemas[family] = FamilySchema(key, _struct(data.text()))
-            # How Spark encodes the key (our files say that), and the schema of users' keys.
-            data.text()
-            data.text()
-        return schemas
-
-
-class _JavaReader:
-    """Reads what java.io.DataOutput wrote."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def i16(self) -> int:
-        return self._number(">h")
-
-    def i32(self) -> int:
-        return self._number(">i")
-
-    def utf(self) -> str:
-        length = self._number(">H")
-        self._at += length
-        taken = self._data[self._at - length : self._at]
-        if len(taken) < length:
-            raise ValueError("a string is cut off")
-        # Java's UTF-8 writes the zero character, and each surrogate, in a way of its own.
-        return (
-            taken.replace(b"\xc0\x80", b"\x00")
-            .decode("utf-8", "surrogatepass")
-            .encode("utf-16", "surrogatepass")
-            .decode("utf-16")
-        )
-
-    def text(self) -> str:
-        """A text of any length, in parts."""
-        return "".join(self.utf() for _ in range(self.i32()))
-
-    def _number(self, layout: str) -> int:
-        (number,) = struct.unpack_from(layout, self._data, self._at)
-        self._at += struct.calcsize(layout)
-        return int(number)
-
-
-def _struct(text: str) -> StructType:
-    return StructType.fromJson(json.loads(text))
-
-
 def _operator(folder: Folder, name: str) -> OperatorInfo:
     _, lines = _versioned(folder, name, "operator metadata", _METADATA_FORMAT)
     with decoding(folder.path_of(name), "operator metadata"):
@@ -256,7 +203,8 @@ def _operator(folder: Folder, name: str) -> OperatorInfo:
             )
             for s in raw["stateStoreInfo"]
         )
-        return OperatorInfo(int(info["operatorId"]), info["operatorName"], stores)
+        transform = transform_with_state(raw.get("operatorPropertiesJson", ""))
+        return OperatorInfo(int(info["operatorId"]), info["operatorName"], stores, transform)
 
 
 def _versioned(folder: Folder, name: str, what: str, known: int) -> tuple[int, list[str]]:
@@ -266,15 +214,7 @@ def _versioned(folder: Folder, name: str, what: str, known: int) -> tuple[int, l
         lines = folder.read(name).decode("utf-8").splitlines()
     if not lines:
         raise damaged(path, "it is empty")
-    return _format(lines[0].strip(), path, what, known), lines[1:]
-
-
-def _format(line: str, path: str, what: str, known: int) -> int:
-    if not line.startswith("v") or not line[1:].isdecimal() or line == "v0":
-        raise damaged(path, f"expected its format, such as 'v1', found '{line[:40]}'")
-    if int(line[1:]) > known:
-        raise newer(path, what, known, int(line[1:]))
-    return int(line[1:])
+    return format_of(lines[0].strip(), path, what, known), lines[1:]
 
 
 def _numbers(names: Any) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,12 @@ from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.keys import LISTS
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.query import FamilySchema
 from bucketstate.checkpoint.records import Records
+from bucketstate.checkpoint.schema_files import FamilySchema
+from bucketstate.checkpoint.shapes import Decoded, Shape, by_group
 from bucketstate.checkpoint.skew import SCHEMA as BUCKETS
 from bucketstate.checkpoint.skew import keys_per_bucket
+from bucketstate.checkpoint.slices import Positions
 from bucketstate.checkpoint.state import read_changes, read_state
 from bucketstate.checkpoint.store import Store
 from bucketstate.errors import MissingFileError
@@ -38,23 +40,29 @@ class Part:
 class Reading:
     """What is to be read: a column family in some partitions. `memory` is in bytes.
 
-    `times` says whether rows of a state have a column of their time buckets.
+    `times` says whether rows of a state have a column of when they expire. `shape` says what their
+    columns are. A state variable is `created` with the first batch of a partition that asks for it:
+    its column family need not be there.
     """
 
     family: str
     schema: FamilySchema
     memory: int
     times: bool = False
+    shape: Shape = field(default_factory=Shape)
+    created: bool = True
 
     def state(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
-        columns = self._columns(parts).with_partition()
-        if self.times:
+        columns = self._rows_of(parts)
+        if self.times and self.shape.expiry is not None:
+            columns = columns.append(pa.field("expires_at", self.shape.expiry))
+        elif self.times:
             columns = columns.append(pa.field("time_bucket", TIME))
         return pa.RecordBatchReader.from_batches(columns, self._state(parts, columns))
 
     def changes(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
         kinds = [("batch_id", pa.int64()), ("change_type", pa.string())]
-        columns = pa.schema([*kinds, *self._columns(parts).with_partition()])
+        columns = pa.schema([*kinds, *self._rows_of(parts)])
         return pa.RecordBatchReader.from_batches(columns, self._changes(parts, columns))
 
     def differences(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
@@ -83,10 +91,27 @@ class Reading:
             if family is None:
                 continue
             decoder = RecordDecoder(family, self.schema, part.store.folder.location)
+            for records, groups in self._grouped(part, plan, family):
+                keys, values = decoder.keys(records.keys), decoder.values(records.values)
+                decoded = Decoded(keys, values, groups)
+                after = []
+                if self.times and self.shape.expiry is not None:
+                    after = [self.shape.expires(decoded)]
+                elif self.times:
+                    after = [time_buckets_of(records.values, family)]
+                yield _batch(self.shape.rows(decoded), part, columns, after)
+
+    def _grouped(
+        self, part: Part, plan: Plan, family: Family
+    ) -> Iterator[tuple[Records, Positions | None]]:
+        """The state in parts of so many rows; whole groups where the shape asks for them."""
+        if not self.shape.grouped:
             for records in chunked(read_state(part.store, plan, family, self.memory)):
-                arrays = [decoder.keys(records.keys), decoder.values(records.values)]
-                after = [time_buckets_of(records.values, family)] if self.times else []
-                yield _batch(arrays, part, columns, after)
+                yield records, None
+            return
+        # All keys of a group lie in one bucket.
+        for span in read_state(part.store, plan, family, self.memory, whole=True):
+            yield from by_group(span, ROWS)
 
     def _changes(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in parts:
@@ -104,12 +129,11 @@ class Reading:
                 decoder = RecordDecoder(family, self.schema, changelog.path)
                 batch = changelog.header.version - 1
                 for records in chunked([read_changes(changelog, family)]):
-                    arrays = [
-                        pa.array([batch] * len(records), pa.int64()),
-                        _kinds(records),
-                        decoder.keys(records.keys),
-                        decoder.optional_values(records),
-                    ]
+                    keys, values = decoder.keys(records.keys), decoder.optional_values(records)
+                    decoded = Decoded(keys, values)
+                    kinds = _kinds(records, self.shape.repeats(decoded))
+                    batches = pa.array([batch] * len(kinds), pa.int64())
+                    arrays = [batches, kinds, *self.shape.rows(decoded)]
                     yield _batch(arrays, part, columns)
 
     def _differences(self, parts: Sequence[Part]) -> Iterator[pa.RecordBatch]:
@@ -127,18 +151,25 @@ class Reading:
         found = (self._planned(part.store, part.target)[1] for part in parts)
         family = next((f for f in found if f is not None), None)
         lists = family is not None and family.value_encoding == LISTS
-        return StateSchema.of(self.schema, lists=lists)
+        return StateSchema.of(self.schema, lists=lists or self.shape.lists)
+
+    def _rows_of(self, parts: Sequence[Part]) -> pa.Schema:
+        fields = self.shape.columns(self._columns(parts))
+        return pa.schema([*fields, pa.field("partition_id", pa.int32())])
 
     def _planned(self, store: Store, target: Attempt) -> tuple[Plan, Family | None]:
         plan = store.plan(target)
+        if not self.created:
+            return plan, next((f for f in plan.families if f.name == self.family), None)
         # The empty store has no families yet.
         return plan, plan.family(self.family) if plan.families else None
 
 
-def _kinds(records: Records) -> pa.StringArray:
-    """What Spark's change feed calls them."""
+def _kinds(records: Records, repeats: Positions) -> pa.StringArray:
+    """What Spark's change feed calls them: of a list's new values the others are appended."""
     kinds = np.where(records.merges, "append", np.where(records.puts, "update", "delete"))
-    return pa.array(kinds.tolist(), pa.string())
+    again = np.diff(repeats, prepend=-1) == 0
+    return pa.array(np.where(again, "append", kinds[repeats]).tolist(), pa.string())
 
 
 def _batch(

@@ -36,6 +36,14 @@ class Records:
             self.keys.where(mask), self.values.where(mask), self.puts[mask], self.merges[mask]
         )
 
+    def at(self, positions: Positions) -> Records:
+        return Records(
+            self.keys.at(positions),
+            self.values.at(positions),
+            self.puts[positions],
+            self.merges[positions],
+        )
+
     def removing(self, gone: Mask) -> Records:
         """The same with removals in place of these."""
         lengths = np.where(gone, 0, self.values.lengths)

@@ -27,21 +27,28 @@ _INFLATED = 3
 """How many times its length a run's file is guessed to take when it is inflated."""
 
 
-def read_state(store: Store, plan: Plan, family: Family, memory: int = MEMORY) -> Iterator[Records]:
+def read_state(
+    store: Store, plan: Plan, family: Family, memory: int = MEMORY, *, whole: bool = False
+) -> Iterator[Records]:
     """All keys of a family with their values, by spans of buckets; in no order otherwise.
+
+    A span comes in parts, or as a `whole`: then all keys of a bucket come together.
 
     Raises DamagedFileError at the end if there are not as many keys as the newest file says, unless
     that is an estimate.
     """
     with Runs(store.folder) as runs:
-        yield from read_family(plan, family, runs, memory)
+        yield from read_family(plan, family, runs, memory, whole=whole)
 
 
-def read_family(plan: Plan, family: Family, runs: Runs, memory: int = MEMORY) -> Iterator[Records]:
+def read_family(
+    plan: Plan, family: Family, runs: Runs, memory: int = MEMORY, *, whole: bool = False
+) -> Iterator[Records]:
     """The same from files that stay open afterwards."""
     count = 0
     for first, last in spans([(plan, family)], memory):
-        for records in _span(plan, family, runs, first, last):
+        parts = _span(plan, family, runs, first, last)
+        for records in [Records.concat(list(parts))] if whole else parts:
             count += len(records)
             yield records
     if count != family.keys and not family.estimated:
