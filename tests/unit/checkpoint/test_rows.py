@@ -201,7 +201,7 @@ def test_lists_of_rows(data: st.DataObject) -> None:
     for found in lists:
         packed = [compact_row(schema, row) for row in found]
         encoded.append(b"".join(varint(len(row)) + row for row in packed))
-    decoded = list_decoder(schema)(slices(encoded))
+    decoded = list_decoder(row_decoder(schema))(slices(encoded))
     decoded.validate(full=True)
     assert len(decoded) == len(lists)
     for values, found in zip(decoded, lists, strict=True):
@@ -211,7 +211,7 @@ def test_lists_of_rows(data: st.DataObject) -> None:
 @pytest.mark.parametrize("damaged", [b"\x05ab", b"\x80", b"\xff\xff\xff\xff\xff\x01"])
 def test_bytes_that_are_no_list_of_rows_are_refused(damaged: bytes) -> None:
     with pytest.raises((IndexError, ValueError)):
-        list_decoder(KEY)(Slices.joined([damaged]))
+        list_decoder(row_decoder(KEY))(Slices.joined([damaged]))
 
 
 def test_all_timestamps_of_a_key_share_a_bucket() -> None:

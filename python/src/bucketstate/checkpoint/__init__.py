@@ -3,7 +3,17 @@
 from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.overview import Overview
 from bucketstate.checkpoint.plan import Plan
+from bucketstate.checkpoint.report import Finding, Report, Restart
 from bucketstate.checkpoint.store import Store
-from bucketstate.checkpoint.verify import Finding, Report, Restart
+from bucketstate.checkpoint.variables import StateVariable
 
-__all__ = ["Checkpoint", "Finding", "Overview", "Plan", "Report", "Restart", "Store"]
+__all__ = [
+    "Checkpoint",
+    "Finding",
+    "Overview",
+    "Plan",
+    "Report",
+    "Restart",
+    "StateVariable",
+    "Store",
+]

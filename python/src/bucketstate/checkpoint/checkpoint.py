@@ -14,11 +14,12 @@ from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Part, Reading
+from bucketstate.checkpoint.report import Report
 from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY
 from bucketstate.checkpoint.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.state import MEMORY
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.verify import Progress, Report, verify
+from bucketstate.checkpoint.verify import Progress, verify
 from bucketstate.errors import NoSuchStateError
 
 if TYPE_CHECKING:

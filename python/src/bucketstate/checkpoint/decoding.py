@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from bucketstate.checkpoint.damage import REMEDY
+from bucketstate.checkpoint.evolution import EVOLVING, EVOLVING_LISTS, evolving_decoder
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.keys import COMPACT, LISTS, key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.records import Records
@@ -38,6 +39,11 @@ class StateSchema:
         return cls(arrow_type(schema.key), pa.list_(value) if lists else value)
 
 
+def holds_lists(family: Family) -> bool:
+    """Whether keys of the family have several values."""
+    return family.value_encoding in (LISTS, EVOLVING_LISTS)
+
+
 class RecordDecoder:
     """Decodes a family's records by Spark's schema of it.
 
@@ -48,12 +54,15 @@ class RecordDecoder:
     def __init__(self, family: Family, schema: FamilySchema, where: str) -> None:
         self._where = where
         self._schema = schema
-        lists = family.value_encoding == LISTS
+        lists = holds_lists(family)
         self.columns = StateSchema.of(schema, lists=lists)
-        if family.value_encoding not in (COMPACT, LISTS, TIMED):
+        if family.value_encoding not in (COMPACT, LISTS, TIMED, EVOLVING, EVOLVING_LISTS):
             raise self._unknown("value", family.value_encoding)
         self._timed = family.value_encoding == TIMED
-        self._values = list_decoder(schema.value) if lists else row_decoder(schema.value)
+        rows = row_decoder(schema.value)
+        if family.value_encoding in (EVOLVING, EVOLVING_LISTS):
+            rows = evolving_decoder(schema.values, schema.value_id)
+        self._values = list_decoder(rows) if lists else rows
         try:
             self._keys = key_decoder(family.key_encoding, schema.key)
         except ValueError as error:

@@ -31,9 +31,8 @@ def row_decoder(schema: T.StructType) -> Decoder:
     return lambda rows: struct(rows, encoded_rows(rows, kinds), schema)
 
 
-def list_decoder(schema: T.StructType) -> Callable[[Slices], pa.ListArray]:
-    """For lists of rows that are stored as `compact-rows/1`: each row behind its length."""
-    decode_rows = row_decoder(schema)
+def list_decoder(decode_rows: Decoder) -> Callable[[Slices], pa.ListArray]:
+    """For lists of rows, as `compact-rows/1` has them: each row behind its length."""
 
     def read(lists: Slices) -> pa.ListArray:
         lists.check()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.expiry import Expiry
+from bucketstate.checkpoint.query import OperatorInfo
 from bucketstate.checkpoint.residency import Residency
 from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.variables import VariableKind
 from bucketstate.errors import CheckpointError
 
 
@@ -16,6 +19,8 @@ class FamilyOverview:
     """A column family: the keys it holds, and how they and its values are encoded.
 
     `keys` are about so many if they are `estimated`. `expiry` is None where records have no times.
+    `internal` families are those that an operator keeps for itself; `role` says what a
+    transformWithState has it for.
     """
 
     name: str
@@ -24,6 +29,28 @@ class FamilyOverview:
     value_encoding: str
     expiry: Expiry | None
     estimated: bool
+    internal: bool
+    role: str
+
+
+@dataclass(frozen=True)
+class VariableOverview:
+    """A state variable, in all partitions together. `keys` of a map are those in the maps.
+
+    `key`, `user_key` (what a map is by) and `value` are Spark's types; None where Spark's schema of
+    it cannot be read, and `user_key` for what is no map. `schema_ids` are the numbers of the
+    schemas that its values may have been written with.
+    """
+
+    name: str
+    kind: VariableKind
+    ttl: bool
+    keys: int
+    estimated: bool
+    key: str | None
+    user_key: str | None
+    value: str | None
+    schema_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -56,9 +83,17 @@ class StoreOverview:
 
 @dataclass(frozen=True)
 class OperatorOverview:
+    """`time_mode` is that of a transformWithState, and None for all others.
+
+    `timers` is how many it has registered, None if it can have none.
+    """
+
     id: int
     name: str
     stores: tuple[StoreOverview, ...]
+    time_mode: str | None = None
+    state_variables: tuple[VariableOverview, ...] = ()
+    timers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,13 +112,24 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
     """Reads the indexes of the files that the version is made of, and lists the folders."""
     wanted = catalog.restart_version if version is None else version
     operators = []
-    for operator in catalog.operators:
-        stores = [
-            _store(catalog, catalog.store(operator.id, partition, info.name), wanted)
+    for newest in catalog.operators:
+        operator = catalog.operator_at(newest.id, wanted)
+        stores = tuple(
+            _store(catalog, catalog.store(operator.id, partition, info.name), wanted, operator)
             for info in operator.stores
             for partition in range(info.partitions)
-        ]
-        operators.append(OperatorOverview(operator.id, operator.name, tuple(stores)))
+        )
+        transform = operator.transform
+        operators.append(
+            OperatorOverview(
+                operator.id,
+                operator.name,
+                stores,
+                transform.time_mode if transform else None,
+                _variables(catalog, operator, stores, wanted),
+                _keys(stores, transform.timers) if transform and transform.timers else None,
+            )
+        )
     planned = catalog.query.planned
     return Overview(
         catalog.location,
@@ -95,7 +141,37 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
     )
 
 
-def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
+def _variables(
+    catalog: Catalog, operator: OperatorInfo, stores: Sequence[StoreOverview], version: int
+) -> tuple[VariableOverview, ...]:
+    try:
+        typed = {v.name: v for v in catalog.state_variables(operator.id, version)}
+    except CheckpointError:
+        typed = {}
+    found = []
+    for variable in operator.state_variables:
+        of = typed.get(variable.name)
+        found.append(
+            VariableOverview(
+                variable.name,
+                variable.kind,
+                variable.ttl,
+                _keys(stores, variable.name),
+                any(f.estimated for s in stores for f in s.families if f.name == variable.name),
+                of.key.simpleString() if of else None,
+                of.user_key.simpleString() if of and of.user_key else None,
+                of.value.simpleString() if of else None,
+                of.schema_ids if of else (),
+            )
+        )
+    return tuple(found)
+
+
+def _keys(stores: Sequence[StoreOverview], family: str) -> int:
+    return sum(f.keys for s in stores for f in s.families if f.name == family)
+
+
+def _store(catalog: Catalog, store: Store, version: int, operator: OperatorInfo) -> StoreOverview:
     plan, problem = None, None
     try:
         plan = store.plan(catalog.attempt(store, version))
@@ -112,7 +188,14 @@ def _store(catalog: Catalog, store: Store, version: int) -> StoreOverview:
         keys=sum(f.keys for f in families) if plan else None,
         families=tuple(
             FamilyOverview(
-                f.name, f.keys, f.key_encoding, f.value_encoding, Expiry.of(f), f.estimated
+                f.name,
+                f.keys,
+                f.key_encoding,
+                f.value_encoding,
+                Expiry.of(f),
+                f.estimated,
+                f.internal,
+                operator.transform.role(f.name) if operator.transform else "",
             )
             for f in families
         ),

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from bucketstate.checkpoint.decoding import ROWS, RecordDecoder, StateSchema, chunked
+from bucketstate.checkpoint.decoding import (
+    ROWS,
+    RecordDecoder,
+    StateSchema,
+    chunked,
+    holds_lists,
+)
 from bucketstate.checkpoint.differences import difference_schema, differences
 from bucketstate.checkpoint.expiry import SCHEMA as TIME_BUCKETS
 from bucketstate.checkpoint.expiry import TIME, keys_per_time_bucket, time_buckets_of
 from bucketstate.checkpoint.family import Family
-from bucketstate.checkpoint.keys import LISTS
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records
@@ -150,7 +155,7 @@ class Reading:
         """Whether keys have several values is said by the files alone."""
         found = (self._planned(part.store, part.target)[1] for part in parts)
         family = next((f for f in found if f is not None), None)
-        lists = family is not None and family.value_encoding == LISTS
+        lists = family is not None and holds_lists(family)
         return StateSchema.of(self.schema, lists=lists or self.shape.lists)
 
     def _rows_of(self, parts: Sequence[Part]) -> pa.Schema:

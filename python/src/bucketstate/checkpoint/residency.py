@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bucketstate.checkpoint.keys import LISTS
+from bucketstate.checkpoint.decoding import holds_lists
 from bucketstate.checkpoint.plan import Plan
 
 
@@ -41,7 +41,7 @@ class Residency:
         resident = 0
         for family in plan.families:
             changed = sum(block.records for block in blocks if block.family == family.id)
-            whole = plan.base is None or family.value_encoding == LISTS
+            whole = plan.base is None or holds_lists(family)
             resident += family.keys if whole else min(family.keys, changed)
         return cls(
             cold_entries=sum(file.entries for file in files),

@@ -31,6 +31,10 @@ class FamilySchema:
     value_id: int = 0
     values: Mapping[int, StructType] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        if not self.values:
+            object.__setattr__(self, "values", {self.value_id: self.value})
+
     def grouping_key(self, *, composite: bool) -> StructType:
         """The key that rows were grouped by; of a map or a timer it is a part of the whole key."""
         if not composite:

@@ -88,6 +88,8 @@ class TransformWithState:
         """What a column family of the operator is for; empty if that is not known."""
         if variable := self.variable(family):
             return f"{variable.kind} state" + (" with TTL" if variable.ttl else "")
+        if family == "default":
+            return "not used"
         for base in _TIMERS.values():
             if family.startswith(base):
                 return "timers by key" if family.endswith(_BY_KEY) else "timers by time"

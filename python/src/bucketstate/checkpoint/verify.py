@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Literal
 
 import numpy as np
 
@@ -24,89 +22,17 @@ from bucketstate.checkpoint.names import (
 )
 from bucketstate.checkpoint.names import parse as parse_name
 from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.query import StoreInfo
 from bucketstate.checkpoint.records import parse
+from bucketstate.checkpoint.report import Findings, Report, Restart, Severity
 from bucketstate.checkpoint.runs import Runs
+from bucketstate.checkpoint.schema_files import FamilySchema
 from bucketstate.checkpoint.state import read_state
 from bucketstate.checkpoint.store import Store
-from bucketstate.errors import CheckpointError
+from bucketstate.checkpoint.variable_checks import Indexes, check_schemas
+from bucketstate.errors import CheckpointError, NoSuchStateError
 
-Severity = Literal["error", "warning", "note"]
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing found.
-
-    An `error` keeps a version that Spark could ask for from being read. A `warning` is damage that
-    nothing needs, or that another file makes up for. A `note` is neither.
-    """
-
-    severity: Severity
-    path: str
-    what: str
-
-
-@dataclass(frozen=True)
-class Restart:
-    """What a restart would do in one store: read these many files, or fail."""
-
-    operator: int
-    partition: int
-    store: str
-    version: int
-    manifest_version: int | None
-    changelogs: int
-    bytes: int
-    keys: int
-    failure: str | None = None
-
-    @property
-    def summary(self) -> str:
-        of = f"operator {self.operator}, partition {self.partition}, store {self.store}"
-        if self.failure:
-            return f"{of}: fails at version {self.version}: {self.failure}"
-        start = f"manifest {self.manifest_version}" if self.manifest_version else "the empty store"
-        return (
-            f"{of}: opens version {self.version} from {start} and {self.changelogs} changelogs "
-            f"({self.bytes:,} bytes, {self.keys:,} keys)"
-        )
-
-
-@dataclass(frozen=True)
-class Report:
-    """What `verify` found. `files` and `bytes` were read; `versions` were found readable."""
-
-    location: str
-    findings: tuple[Finding, ...]
-    restarts: tuple[Restart, ...]
-    files: int
-    bytes: int
-    versions: int
-
-    @property
-    def ok(self) -> bool:
-        """Whether every version that Spark could ask for can be read."""
-        return not any(f.severity == "error" for f in self.findings)
-
-    def to_dict(self) -> dict[str, object]:
-        return {"ok": self.ok, **asdict(self)}
-
-
-@dataclass
-class _Found:
-    findings: list[Finding] = field(default_factory=list)
-    restarts: list[Restart] = field(default_factory=list)
-    files: int = 0
-    bytes: int = 0
-    versions: int = 0
-
-    def add(self, severity: Severity, path: str, what: str) -> None:
-        finding = Finding(severity, path, what)
-        if finding not in self.findings:
-            self.findings.append(finding)
 
 
 def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
@@ -116,11 +42,11 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     still has to keep. Damage is reported, not raised; StorageError is raised, because a file system
     that fails says nothing about the checkpoint.
     """
-    found = _Found()
+    found = Findings()
     stores = []
     for operator in catalog.operators:
         for info in operator.stores:
-            _schema(catalog, operator.id, info, found)
+            check_schemas(catalog, operator, info, found)
             for partition in range(info.partitions):
                 stores.append(catalog.store(operator.id, partition, info.name))
     _logs(catalog, found)
@@ -138,14 +64,7 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     )
 
 
-def _schema(catalog: Catalog, operator: int, info: StoreInfo, found: _Found) -> None:
-    try:
-        catalog.query.schemas(operator, info)
-    except CheckpointError as error:
-        found.add("error", catalog.location, str(error))
-
-
-def _logs(catalog: Catalog, found: _Found) -> None:
+def _logs(catalog: Catalog, found: Findings) -> None:
     query = catalog.query
     readers: list[tuple[str, list[int], Callable[[int], object]]] = [
         ("offsets", query.planned, query.settings),
@@ -171,7 +90,7 @@ class _Verifier:
         self,
         catalog: Catalog,
         store: Store,
-        found: _Found,
+        found: Findings,
         progress: Progress | None,
         total: int,
     ) -> None:
@@ -307,24 +226,42 @@ class _Verifier:
         )
 
     def _keys(self, plan: Plan) -> Iterator[int]:
+        indexes = Indexes(self._catalog.operator_at(self._store.operator).transform)
         for family in plan.families:
-            if not family.keys and not family.estimated:
-                # It may be one that Spark has no schema of: nothing was ever kept in it.
+            schema = self._schema(plan, family)
+            if schema is None:
+                # Its bytes have no columns, but they can be counted.
                 yield sum(len(part) for part in read_state(self._store, plan, family))
                 continue
-            schema = self._catalog.schema(
-                self._store.operator, store=self._store.name, column_family=family.name
-            )
             decoder = RecordDecoder(family, schema, self._store.folder.location)
             by_start: Counter[int] = Counter()
             for part in chunked(read_state(self._store, plan, family)):
-                decoder.keys(part.keys)
-                decoder.values(part.values)
+                indexes.add(family.name, decoder.keys(part.keys), decoder.values(part.values))
                 if family.times is not None:
                     found = np.unique(family.times.starts(part.values), return_counts=True)
                     by_start.update(dict(np.column_stack(found).tolist()))
                 yield len(part)
             self._time_buckets(plan, family, by_start)
+        # What was read may be of two attempts at a batch, each sound by itself.
+        if not plan.replaced:
+            for what in indexes.contradictions():
+                self._found.add("error", plan.described_by, f"{plan.described_by}: {what}")
+
+    def _schema(self, plan: Plan, family: Family) -> FamilySchema | None:
+        """Spark's schema of a family; it may have none of one in which nothing was ever kept."""
+        try:
+            return self._catalog.schema(
+                self._store.operator, store=self._store.name, column_family=family.name
+            )
+        except NoSuchStateError:
+            if family.keys or family.estimated:
+                self._found.add(
+                    "error",
+                    plan.described_by,
+                    f"{plan.described_by} has {family.keys} keys in the column family "
+                    f"'{family.name}', of which no schema file of Spark says what they are",
+                )
+            return None
 
     def _time_buckets(self, plan: Plan, family: Family, by_start: Counter[int]) -> None:
         """Whether keys expire when the newest file says: it counts them without reading them."""

@@ -18,6 +18,7 @@ from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported
 from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
+from bucketstate.cli.variables import print_variables
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -30,7 +31,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
     else:
-        _print_overview(found)
+        _print_overview(found, internal=arguments.internal)
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
@@ -39,8 +40,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    reader = checkpoint.to_arrow_batch_reader(**_selection(arguments), times=arguments.times)
-    _print_rows(reader, arguments, "state")
+    _print_rows(_rows(checkpoint, arguments), arguments, "timers" if arguments.timers else "state")
     return EXIT_OK
 
 
@@ -57,9 +57,8 @@ def diff(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    selection = _selection(arguments)
-    total = _keys(checkpoint, selection)
-    reader = checkpoint.to_arrow_batch_reader(**selection, times=arguments.times)
+    total = _total(checkpoint, arguments)
+    reader = _rows(checkpoint, arguments)
     target = Path(arguments.output)
     if arguments.json:
         written = exported(reader, target, overwrite=arguments.overwrite)
@@ -115,23 +114,42 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
         "version": getattr(arguments, "version", None),
         "column_family": arguments.column_family,
         "store": arguments.store,
+        "state_var": arguments.state_var,
     }
 
 
-def _keys(checkpoint: Checkpoint, selection: dict[str, Any]) -> int:
-    """How many rows there will be."""
-    total = 0
-    for operator in checkpoint.overview(selection["version"]).operators:
-        for store in operator.stores:
-            chosen = selection["partition"] in (None, store.partition)
-            if (
-                operator.id == selection["operator"]
-                and store.store == selection["store"]
-                and chosen
-            ):
-                family = selection["column_family"] or "default"
-                total += sum(f.keys for f in store.families if f.name == family)
-    return total
+def _rows(checkpoint: Checkpoint, arguments: argparse.Namespace) -> pa.RecordBatchReader:
+    """What is asked for of the state: timers, a state variable, or a column family."""
+    selection = _selection(arguments)
+    if arguments.timers:
+        part = {name: selection[name] for name in ("operator", "partition", "version")}
+        return checkpoint.timers_batch_reader(**part, times=arguments.times)
+    return checkpoint.to_arrow_batch_reader(
+        **selection, times=arguments.times, flatten=arguments.flatten
+    )
+
+
+def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
+    """How many rows there will be; None if that shows when they are read."""
+    selection = _selection(arguments)
+    family = selection["column_family"] or "default"
+    if arguments.timers:
+        family = checkpoint.timers_family(selection["operator"], selection["version"])
+    elif selection["state_var"]:
+        family = selection["state_var"]
+        kind = checkpoint.state_variable(family, selection["operator"], selection["version"]).kind
+        if kind == ("list" if arguments.flatten else "map"):
+            return None
+    return sum(
+        f.keys
+        for operator in checkpoint.overview(selection["version"]).operators
+        for store in operator.stores
+        for f in store.families
+        if operator.id == selection["operator"]
+        and store.store == selection["store"]
+        and selection["partition"] in (None, store.partition)
+        and f.name == family
+    )
 
 
 def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, title: str) -> int:
@@ -186,7 +204,7 @@ def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
     return value
 
 
-def _print_overview(found: Overview) -> None:
+def _print_overview(found: Overview, *, internal: bool) -> None:
     terminal = console.console()
     terminal.print(found.location, style="bold", markup=False)
     last = "none yet" if found.last_batch is None else found.last_batch
@@ -210,6 +228,7 @@ def _print_overview(found: Overview) -> None:
         for s in operator.stores:
             for remark in [*s.skipped, *s.replaced, *([s.problem] if s.problem else [])]:
                 terminal.print(f"partition {s.partition}, {s.store}: {remark}", markup=False)
+        print_variables(operator, internal=internal)
         print_residency(operator)
         print_expiry(operator)
 

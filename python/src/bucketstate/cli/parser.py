@@ -30,10 +30,16 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="keys per bucket, and what of it lies in which files (reads the state)",
     )
+    inspect.add_argument(
+        "--internal",
+        action="store_true",
+        help="of transformWithState all column families, those that Spark keeps for itself, too",
+    )
 
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
-    _part(show)
+    _timers(_part(show))
+    _flatten(show)
     _times(show)
     _limit(show)
 
@@ -41,7 +47,8 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("output", help="ends in .parquet, .arrow, .csv or .jsonl")
     export.add_argument("--overwrite", action="store_true", help="replace the file")
     _version(export)
-    _part(export)
+    _timers(_part(export))
+    _flatten(export)
     _times(export)
 
     _of_checkpoint(commands, "verify", "read every file, say what is damaged")
@@ -102,16 +109,32 @@ def _version(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _part(command: argparse.ArgumentParser) -> None:
+def _part(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     command.add_argument("--operator", type=int, default=0, metavar="N", help="default: 0")
     command.add_argument("--partition", type=int, metavar="N", help="default: all of them")
     command.add_argument("--store", default="default", help="for stream-stream joins")
-    command.add_argument("--column-family", metavar="NAME", help="for operators with several")
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--state-var", metavar="NAME", help="a state variable (transformWithState)")
+    which.add_argument("--column-family", metavar="NAME", help="for operators with several")
+    return which
+
+
+def _timers(which: argparse._MutuallyExclusiveGroup) -> None:
+    which.add_argument("--timers", action="store_true", help="the timers of a transformWithState")
+
+
+def _flatten(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--no-flatten",
+        dest="flatten",
+        action="store_false",
+        help="a row for each list or map of a state variable, not for each of its elements",
+    )
 
 
 def _times(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--times", action="store_true", help="add the time bucket that each key expires with"
+        "--times", action="store_true", help="add when a value, a timer or a key expires"
     )
 
 
