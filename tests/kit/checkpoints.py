@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,62 +39,97 @@ def bucket_of(key: bytes, buckets: int) -> int:
     return (int(xxhash.xxh64_intdigest(key)) >> 32) % buckets
 
 
+@dataclass(frozen=True)
+class FamilyChanges:
+    """What a changelog has of one column family; `keys` is how many it holds afterwards.
+
+    The flags are what its times make them, unless they are given.
+    """
+
+    changes: Iterable[tuple[int, bytes, bytes]]
+    keys: int
+    name: str = "default"
+    key_encoding: str = "compact-row/1"
+    value_encoding: str = "compact-row/1"
+    times: Times | None = None
+    flags: int | None = None
+
+
 def changelog(
     version: int,
     changes: Iterable[tuple[int, bytes, bytes]],
     keys: int,
+    *,
+    key_encoding: str = "compact-row/1",
+    value_encoding: str = "compact-row/1",
+    times: Times | None = None,
+    flags: int | None = None,
+    **file: Any,
+) -> bytes:
+    """A changelog of one family: see `changelog_of`."""
+    family = FamilyChanges(changes, keys, "default", key_encoding, value_encoding, times, flags)
+    return changelog_of(version, [family], **file)
+
+
+def changelog_of(
+    version: int,
+    families: Sequence[FamilyChanges],
     *,
     buckets: int,
     checkpoint_id: str = "",
     base_id: str = "",
     codec: str = "lz4",
     commit: uuid.UUID | None = None,
-    key_encoding: str = "compact-row/1",
-    value_encoding: str = "compact-row/1",
     buckets_per_block: int = 4,
     format_version: int = 1,
-    times: Times | None = None,
-    flags: int | None = None,
 ) -> bytes:
-    """A changelog of one family, byte for byte as `docs/format.md` says.
-
-    The family's flags are what its times make them, unless they are given.
-    """
+    """A changelog, byte for byte as `docs/format.md` says; families get the ids 0, 1 and so on."""
     number, arrow = CODECS[codec]
     tail = _string(checkpoint_id) + _string(base_id) + _string("xxh64")
     head = b"BKTSTLOG" + struct.pack("<HHB3x", format_version, 44 + len(tail) + 4, number)
     head += (commit or uuid.UUID(int=1)).bytes + struct.pack("<qI", version, buckets) + tail
     header_crc = crc32c(head)
     out = head + struct.pack("<I", header_crc)
-    of_bucket: dict[int, list[bytes]] = {}
-    for op, key, value in changes:
-        body = varint(len(key)) + key + (b"" if op == REMOVE else value)
-        of_bucket.setdefault(bucket_of(key, buckets), []).append(
-            bytes([op]) + varint(len(body)) + body
-        )
     entries = b""
     blocks = 0
-    for first in range(0, buckets, buckets_per_block):
-        span = [b for b in range(first, min(first + buckets_per_block, buckets)) if b in of_bucket]
-        if not span:
-            continue
-        records = [r for b in span for r in of_bucket[b]]
-        raw = b"".join(records)
-        stored = raw if arrow is None else pa.compress(raw, arrow, asbytes=True)
-        used = number if len(stored) < len(raw) else 0
-        stored = stored if used else raw
-        entries += struct.pack(
-            "<IIIQIII", 0, span[0], span[-1], len(out), len(stored), len(raw), len(records)
-        )
-        entries += struct.pack("<BI", used, crc32c(stored))
-        out += stored
-        blocks += 1
-    flags = flags if flags is not None else 0 if times is None else 2
-    footer = struct.pack("<IIB", 1, 0, flags) + _string("default") + _string(key_encoding)
-    footer += _string(value_encoding) + struct.pack("<Q", keys) + _times(times)
-    footer += struct.pack("<II", 1, blocks) + entries
+    for family, part in enumerate(families):
+        of_bucket = _records(part, buckets)
+        for first in range(0, buckets, buckets_per_block):
+            last = min(first + buckets_per_block, buckets)
+            span = [b for b in range(first, last) if b in of_bucket]
+            if not span:
+                continue
+            records = [r for b in span for r in of_bucket[b]]
+            raw = b"".join(records)
+            stored = raw if arrow is None else pa.compress(raw, arrow, asbytes=True)
+            used = number if len(stored) < len(raw) else 0
+            stored = stored if used else raw
+            where = family, span[0], span[-1], len(out)
+            entries += struct.pack("<IIIQIII", *where, len(stored), len(raw), len(records))
+            entries += struct.pack("<BI", used, crc32c(stored))
+            out += stored
+            blocks += 1
+    footer = struct.pack("<I", len(families))
+    for family, part in enumerate(families):
+        flags = part.flags if part.flags is not None else 0 if part.times is None else 2
+        footer += struct.pack("<IB", family, flags) + _string(part.name)
+        footer += _string(part.key_encoding) + _string(part.value_encoding)
+        footer += struct.pack("<Q", part.keys) + _times(part.times)
+    footer += struct.pack("<II", len(families), blocks) + entries
     trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
     return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
+
+
+def _records(family: FamilyChanges, buckets: int) -> dict[int, list[bytes]]:
+    of_bucket: dict[int, list[bytes]] = {}
+    for op, key, value in family.changes:
+        body = varint(len(key)) + key + (b"" if op == REMOVE else value)
+        deciding = key
+        if family.key_encoding.startswith("spark-prefix-scan/"):
+            deciding = key[: 4 + struct.unpack_from("<i", key)[0]]
+        bucket = bucket_of(deciding, buckets)
+        of_bucket.setdefault(bucket, []).append(bytes([op]) + varint(len(body)) + body)
+    return of_bucket
 
 
 def _times(times: Times | None) -> bytes:
@@ -206,7 +241,7 @@ class Built:
         (self.root / "metadata").write_text('{"id":"00000000-0000-0000-0000-000000000001"}')
         store = {"storeName": "default", "numColsPrefixKey": 0, "numPartitions": self.partitions}
         info = {"operatorId": 0, "operatorName": "stateStoreSave"}
-        _log(
+        log(
             self.root / "state/0/_metadata/metadata",
             1,
             {"operatorInfo": info, "stateStoreInfo": [store]},
@@ -275,14 +310,14 @@ class Built:
 
     def plan_batch(self, batch: int) -> None:
         conf = {"spark.sql.streaming.stateStore.providerClass": self.provider}
-        _log(self.root / "offsets" / str(batch), 1, {"batchWatermarkMs": 0, "conf": conf})
+        log(self.root / "offsets" / str(batch), 1, {"batchWatermarkMs": 0, "conf": conf})
 
     def commit_batch(self, batch: int) -> None:
         committed: dict[str, Any] = {"nextBatchWatermarkMs": 0}
         if self.ids:
             names = [[self.checkpoint_id(batch + 1, p)] for p in range(self.partitions)]
             committed["stateUniqueIds"] = {"0": names}
-        _log(self.root / "commits" / str(batch), 2 if self.ids else 1, committed)
+        log(self.root / "commits" / str(batch), 2 if self.ids else 1, committed)
 
     def snapshot(self, *ends: int, files: int = 2, partition: int | None = None) -> None:
         """A manifest of the last of these versions in each partition, with a run up to each."""
@@ -348,7 +383,7 @@ class Built:
                 (self.folder(partition) / f"{version}.changelog").unlink()
 
 
-def _log(path: Path, version: int, content: Mapping[str, Any]) -> None:
+def log(path: Path, version: int, content: Mapping[str, Any]) -> None:
     path.write_text(f"v{version}\n{json.dumps(content)}")
 
 

@@ -16,7 +16,7 @@ from tests.unit.checkpoint.test_state import grown, rewrite, rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bucketstate.checkpoint.verify import Finding, Report
+    from bucketstate.checkpoint import Finding, Report
 
 
 def verified(root: Path) -> Report:
