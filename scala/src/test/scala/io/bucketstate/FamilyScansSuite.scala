@@ -2,8 +2,8 @@ package io.bucketstate
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.FamilyRows
 import io.bucketstate.testkit.FamilyRows._
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness}
 
 /** Scans of column families, while other scans and changes go on beside them. */
 class FamilyScansSuite extends AnyFunSuite with FamilyRows {
@@ -34,6 +34,33 @@ class FamilyScansSuite extends AnyFunSuite with FamilyRows {
         val got = times.map(t => store.get(keyRow(("a", t)), family.name))
         assert(got.map(valueOf) == times.map(_.toByte.toInt))
       }
+    }
+  }
+
+  test("a read store gives the keys of a prefix one after the other") {
+    ProviderHarness.withFolder { folder =>
+      val provider = new ProviderHarness(folder, families = true).provider()
+      val byPrefix = families.filter(f => (f.kind == Prefix || f.kind == Last) && !f.lists)
+      val written = for {
+        t <- Seq(1L, -1L, 7L)
+        n <- 0 until 400
+      } yield (s"name $n", t)
+      val store = provider.getStore(0)
+      byPrefix.foreach { family =>
+        family.make(store)
+        written.foreach(k => store.put(keyRow(k), valueRow(k._2.toInt), family.name))
+      }
+      store.commit()
+      val read = provider.getReadStore(1)
+      byPrefix.foreach { family =>
+        val found = read.iterator(family.name).map(p => (keyOf(p.key), valueOf(p.value))).toSeq
+        assert(found.map(_._1).toSet == written.toSet && found.size == written.size)
+        assert(found.forall { case (key, value) => value == key._2.toInt })
+        val inOrder = found.map(_._1._1)
+        assert(inOrder.zip(inOrder.drop(1)).count { case (one, next) => one != next } == 399)
+      }
+      read.release()
+      provider.close()
     }
   }
 

@@ -1,6 +1,10 @@
 package io.bucketstate.spark
 
-import org.apache.spark.sql.execution.streaming.state.{StateStoreErrors, StateStoreId}
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStoreErrors,
+  StateStoreId,
+  UnsafeRowPair
+}
 
 import io.bucketstate.spark.StoreLifecycle._
 import io.bucketstate.store.{ReadSession, WriterLock}
@@ -19,6 +23,10 @@ private[bucketstate] final class BucketedReadStore(
 ) extends StoreView(id, session.version, families, validator) {
 
   override protected def readAt: Long = version
+
+  // Spark's state reader makes a map of keys that come one after the other, as they do from RocksDB.
+  override protected def all(view: FamilyView): Iterator[UnsafeRowPair] =
+    if (view.keys.scansPrefixes) view.byPrefix(readAt) else super.all(view)
 
   override protected def requireOpen(): Unit =
     // Spark's RocksDB provider gives readers a stamp, and this error when it was given back.

@@ -1,5 +1,7 @@
 package io.bucketstate.spark
 
+import java.util.{Arrays, Comparator}
+
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
@@ -19,6 +21,8 @@ private[spark] final class FamilyView(
     buffer: RecordBuffer,
     ageing: Option[Ageing] = None
 ) {
+  import FamilyView._
+
   val keys: KeyCodec = KeyCodecs.forSpec(schema.keySpec, schema.valueSchema, state.spec.bucketKey)
   private[this] val values = schema.newRowCodec()
   private[this] val valueFields = schema.valueSchema.length
@@ -109,16 +113,34 @@ private[spark] final class FamilyView(
   def ranged(from: Option[UnsafeRow], until: Option[UnsafeRow], at: Long): RecordScan =
     state.ranged(from.map(keys.encodeKey).orNull, until.map(keys.encodeKey).orNull, at)
 
+  /**
+   * All pairs at a version; those that have a prefix in common come one after the other. For a family that scans
+   * prefixes: a bucket has all keys of a prefix, and holds so many as are kept here at a time.
+   */
+  def byPrefix(at: Long): Iterator[UnsafeRowPair] =
+    Iterator.range(0, state.numBuckets).flatMap { bucket =>
+      val scan = state.recordsOf(bucket, at)
+      scan.readValues()
+      val records = scan.toArray
+      Arrays.sort(records, ByKey)
+      rows(records.iterator, () => ())
+    }
+
   /** One pair of each record. */
-  def rows(records: RecordScan): Iterator[UnsafeRowPair] =
+  def rows(records: RecordScan): Iterator[UnsafeRowPair] = rows(records, () => records.readValues())
+
+  private def rows(
+      records: Iterator[Array[Byte]],
+      readsValues: () => Unit
+  ): Iterator[UnsafeRowPair] =
     if (lists == null) {
       val space = new RowSpace(valueFields)
-      new RowPairs(records, keys) {
+      new RowPairs(records, keys, readsValues) {
         override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
           values.decode(record, rowAt(record, from), record.length, space)
       }
     } else {
-      new RowPairs(records, keys) {
+      new RowPairs(records, keys, readsValues) {
         override protected def valueOf(record: Array[Byte], from: Int): UnsafeRow =
           lists.first(record, from)
       }
@@ -141,4 +163,8 @@ private[spark] final class FamilyView(
     if (lists == null)
       values.decode(record, rowAt(record, from), record.length, new UnsafeRow(valueFields))
     else lists.first(record, from)
+}
+
+private object FamilyView {
+  private val ByKey: Comparator[Array[Byte]] = (a, b) => Record.compareKeys(a, b)
 }

@@ -43,8 +43,11 @@ private[spark] abstract class StoreView(
   override def iterator(colFamilyName: String): StateStoreIterator[UnsafeRowPair] = {
     requireOpen()
     val view = families.of(colFamilyName, "iterator")
-    checked(view.rows(view.pairs(readAt)))
+    checked(all(view))
   }
+
+  /** All pairs of a family, in an order of the store's choice. */
+  protected def all(view: FamilyView): Iterator[UnsafeRowPair] = view.rows(view.pairs(readAt))
 
   override def prefixScan(
       prefixKey: UnsafeRow,

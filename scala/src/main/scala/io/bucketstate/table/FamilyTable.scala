@@ -236,6 +236,8 @@ private[table] final class FamilyTable(
   private def isOf(slot: AnyRef, version: Int): Boolean =
     slot.isInstanceOf[Entry] && slot.asInstanceOf[Entry].version == version
 
+  override def numBuckets: Int = assigner.numBuckets
+
   override def records(at: Long): RecordScan =
     scan(0, assigner.numBuckets, at)
 

@@ -14,6 +14,8 @@ package io.bucketstate.table
 trait FamilyState {
   def spec: FamilySpec
 
+  def numBuckets: Int
+
   /**
    * The record of the key in `key` at a version, or null. Allocates nothing, unless the key has several
    * values that were appended one after another.

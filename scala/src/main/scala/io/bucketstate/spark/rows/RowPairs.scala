@@ -3,18 +3,23 @@ package io.bucketstate.spark.rows
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import io.bucketstate.table.{Record, RecordScan}
+import io.bucketstate.table.Record
 
 /**
  * Records as Spark's pairs. The pair and its rows are the same ones again and again, as Spark's contract
  * allows: who keeps a row copies it. Scans that are open side by side do not disturb each other.
+ *
+ * @param readsValues is told when a value is asked for
  */
-private[spark] abstract class RowPairs(records: RecordScan, keys: KeyCodec)
-    extends Iterator[UnsafeRowPair] {
+private[spark] abstract class RowPairs(
+    records: Iterator[Array[Byte]],
+    keys: KeyCodec,
+    readsValues: () => Unit
+) extends Iterator[UnsafeRowPair] {
   private[this] val keySpace = new RowSpace(keys.numFields)
   private[this] var record: Array[Byte] = _
   private[this] val pair = new LazyValuePair(() => {
-    records.readValues()
+    readsValues()
     valueOf(record, Record.keyEnd(record))
   })
 
