@@ -52,7 +52,7 @@ def evolving_decoder(values: Mapping[int, T.StructType], newest: int) -> Decoder
 
 
 def resolved(values: pa.Array, before: T.DataType, after: T.DataType) -> pa.Array:
-    """Values of an older type as of a newer one, as Avro's schema resolution does.
+    """Values of an older type as of a newer one, as Avro's schema resolution does; no slices.
 
     Fields go by name: one that was not there is null, one that is gone is left out. Numbers get
     wider. CheckpointError for what is left to Spark.
