@@ -18,8 +18,10 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.fixture(scope="session")
 def bucketstate_spark_settings() -> dict[str, str]:
-    # The workers import the functions of the demo and of the tests by name.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(EXAMPLES), str(EXAMPLES.parent)])
+    # The workers import the functions of the demo and of the tests by name, and else what the tests
+    # import.
+    given = [p for p in [os.environ.get("PYTHONPATH")] if p]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*given, str(EXAMPLES), str(EXAMPLES.parent)])
     return {"spark.log.level": "OFF", **CONF.to_spark()}
 
 

@@ -43,11 +43,11 @@ class Following(StatefulProcessor):
         lives = None if self.by_event_time else NEVER_MS
         self.tens = handle.getMapState("tens", "ten long", "n long", lives)
 
-    def handleInputRows(  # noqa: N802
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803
+        timerValues: Any,
     ) -> Iterator[Any]:
         if not self.seen.exists():
             if self.by_event_time:
@@ -67,11 +67,11 @@ class Following(StatefulProcessor):
             self.latest.put([(value,) for value in latest[-5:]])
         yield self._row(self._said(key, ended=False))
 
-    def handleExpiredTimer(  # noqa: N802
+    def handleExpiredTimer(
         self,
         key: Any,
-        timerValues: Any,  # noqa: ARG002, N803
-        expiredTimerInfo: Any,  # noqa: ARG002, N803
+        timerValues: Any,  # noqa: ARG002
+        expiredTimerInfo: Any,  # noqa: ARG002
     ) -> Iterator[Any]:
         said = self._said(key, ended=True)
         for variable in (self.seen, self.latest, self.tens):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bucketstate.stateful import ListState, MapState, State, list_state, map_state
+from bucketstate.stateful import ListState, MapState, State, Timer, list_state, map_state
 
 OPERATIONS = ("add", "peek", "skip", "replace", "clear", "remember", "forget", "timeout")
 SCHEMA = "at timestamp, key string, seq long, op string, value long"
@@ -47,13 +47,17 @@ class Scripted:
     def __init__(self, by_event: bool) -> None:
         self.by_event = by_event
 
-    def on_rows(self, key: tuple[str], rows: list[Step], state: State[Memory]) -> Iterator[Report]:
+    def handleInputRows(
+        self, key: tuple[str], rows: list[Step], state: State[Memory]
+    ) -> Iterator[Report]:
         yield self.report(key, "rows", state)
         for step in sorted(rows, key=lambda s: s.seq):
             self.do(step, state)
         yield self.report(key, "after", state)
 
-    def on_timeout(self, key: tuple[str], state: State[Memory]) -> Iterator[Report]:
+    def handleExpiredTimer(
+        self, key: tuple[str], _timer: Timer, state: State[Memory]
+    ) -> Iterator[Report]:
         yield self.report(key, "timeout", state)
         if state.exists and state.value.total % 3 == 0:
             state.clear()

@@ -148,3 +148,227 @@ def frames(key: Any, rows: pd.DataFrame, state: Any) -> pd.DataFrame:
     state.value.n = (state.value.n or 0) + len(rows)
     columns = {"n": state.value.n, "at": rows["at"].max(), "odd": key.odd, "key": key.key}
     return pd.DataFrame({name: [value] for name, value in columns.items()})
+
+
+@dataclass
+class EverythingParts(Everything):
+    last: ValueState[Everything] = field(default_factory=ValueState)
+    log: ListState[Everything] = field(default_factory=ListState)
+    by_name: MapState[str, Everything] = field(default_factory=MapState)
+
+
+@dataclass
+class Found:
+    key: str
+    where: str
+    an_int: int
+    a_float: float
+    a_bool: bool
+    a_str: str
+    some_bytes: bytes
+    a_decimal: Decimal
+    a_date: date
+    a_datetime: datetime
+    long_ago: datetime
+    a_timedelta: timedelta
+    nothing: int | None
+    something: float | None
+    a_list: list[int]
+    nested: list[list[str | None]]
+    a_dict: dict[str, date]
+    by_number: dict[int, float]
+    inner: Inner
+    inners: list[Inner]
+
+
+def echo_parts(
+    key: Any, _rows: list[dict[str, Any]], state: State[EverythingParts]
+) -> Iterator[Found]:
+    """Puts out what is stored, and stores the defaults everywhere."""
+    held = state.value
+    last = held.last.get()
+    if state.exists:
+        assert last is not None
+        for where, value in (
+            ("state", held),
+            ("last", last),
+            *(("log", v) for v in held.log.get()),
+            *held.by_name.iterator(),
+        ):
+            yield Found(key.key, where, **{n: getattr(value, n) for n in _FIELDS})
+        return
+    state.update(EverythingParts())
+    state.value.last.update(Everything())
+    state.value.log.appendValue(Everything())
+    state.value.by_name.updateValue("by_name", Everything())
+
+
+_FIELDS = list(Everything.__dataclass_fields__)
+
+
+@dataclass
+class Told:
+    what: str
+    key: str
+    rows: str
+
+
+@dataclass
+class Shaped:
+    at: datetime
+    n: int | None
+    gap: timedelta
+    tags: dict[str, int]
+
+
+class Shapes:
+    """Tells its rows, and its key once more by a timer."""
+
+    def handleExpiredTimer(self, key: Any, timer: stateful.Timer, state: State[CountsV1]) -> Told:
+        assert timer.name == "once"
+        assert state.value.n == 1
+        return Told("timer", repr(key), "")
+
+    def tell(self, key: Any, rows: str, state: State[CountsV1]) -> Told:
+        state.value.n += 1
+        if key.at.year < 2030:
+            state.registerTimer(key.at + timedelta(days=1), name="once")
+        return Told("rows", repr(key), rows)
+
+
+class ShapeFrame(Shapes):
+    def handleInputRows(self, key: Any, rows: pd.DataFrame, state: State[CountsV1]) -> pd.DataFrame:
+        told = self.tell(key, f"{rows.dtypes.to_dict()} {rows.to_dict('records')}", state)
+        return pd.DataFrame([told])
+
+
+class ShapeDicts(Shapes):
+    def handleInputRows(self, key: Any, rows: list[dict[str, Any]], state: State[CountsV1]) -> Told:
+        return self.tell(key, str(rows), state)
+
+
+class ShapeRecords(Shapes):
+    def handleInputRows(
+        self, key: Any, rows: Iterator[list[Shaped]], state: State[CountsV1]
+    ) -> Told:
+        return self.tell(key, str(list(rows)), state)
+
+
+@dataclass
+class Seed:
+    key: str
+    n: int
+
+
+@dataclass
+class Count:
+    key: str
+    n: int
+
+
+class Seeded:
+    """Brings counts in, and goes on counting."""
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], state: State[CountsV1]
+    ) -> Count:
+        state.value.n += sum(map(len, rows))
+        return Count(key.key, state.value.n)
+
+    def handleInitialState(self, key: Any, initial: Seed, state: State[CountsV1]) -> None:
+        assert initial.key == key.key
+        state.value.n += initial.n
+
+
+@dataclass
+class Clocks:
+    now: datetime
+    why: str
+
+
+def clocks(_key: Any, _rows: Any, state: State[CountsV1]) -> Clocks:
+    try:
+        return Clocks(state.now, str(state.watermark))
+    except stateful.StateUsageError as e:
+        return Clocks(state.now, str(e))
+
+
+@dataclass
+class Evolve1:
+    n: int = 0
+    note: str = "old"
+    log: ListState[Inner] = field(default_factory=ListState)
+    gone: ValueState[int] = field(default_factory=ValueState)
+
+
+@dataclass
+class WiderInner:
+    n: float
+    more: str = "new"
+
+
+@dataclass
+class Evolve2:
+    """A field and a part added, a field and a part removed, a field widened, here and in a part."""
+
+    n: float = 0.0
+    last: str | None = None
+    log: ListState[WiderInner] = field(default_factory=ListState)
+    marks: MapState[str, int] = field(default_factory=MapState)
+
+
+@stateful.state(version=2)
+@dataclass
+class Evolve3(Evolve2):
+    seen: int = 0
+
+
+@dataclass
+class Evolved:
+    key: str
+    n: float
+    log: str
+    marks: str
+
+
+def evolve_1(key: Any, rows: pd.DataFrame, state: State[Evolve1]) -> Evolved:
+    state.value.n += len(rows)
+    state.value.log.appendValue(Inner(len(rows)))
+    state.value.gone.update(1)
+    return Evolved(key.key, state.value.n, str([*state.value.log.get()]), "")
+
+
+def evolve_2(key: Any, rows: pd.DataFrame, state: State[Evolve2]) -> Evolved:
+    state.value.n += len(rows) + 0.5
+    state.value.log.appendValue(WiderInner(len(rows) + 0.25))
+    return evolved(key, state)
+
+
+def evolve_3(key: Any, rows: pd.DataFrame, state: State[Evolve3]) -> Evolved:
+    state.value.n += len(rows)
+    state.value.seen += 1
+    return evolved(key, state)
+
+
+def evolved(key: Any, state: Any) -> Evolved:
+    marks = state.value.marks
+    marks.updateValue("n", (marks.getValue("n") or 0) + 1)
+    return Evolved(key.key, state.value.n, str([*state.value.log.get()]), str([*marks.iterator()]))
+
+
+@dataclass
+class OtherKind:
+    log: MapState[str, Inner]
+
+
+@dataclass
+class OtherTtl:
+    log: ListState[Inner] = stateful.list_state(ttl=timedelta(hours=1))
+
+
+def evolve_kind(_key: Any, _rows: pd.DataFrame, state: State[OtherKind]) -> None:
+    state.value.log.clear()
+
+
+def evolve_ttl(_key: Any, _rows: pd.DataFrame, state: State[OtherTtl]) -> None:
+    state.value.log.clear()

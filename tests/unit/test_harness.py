@@ -26,12 +26,12 @@ class Timed:
     def __init__(self, when: Any) -> None:
         self.when = when
 
-    def on_rows(self, key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:
+    def handleInputRows(self, key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:
         state.value.n += len(rows)
         self.when(state)
         return Out(key.key, state.value.n)
 
-    def on_timeout(self, key: Any, state: State[Total]) -> Out:
+    def handleExpiredTimer(self, key: Any, _timer: Any, state: State[Total]) -> Out:
         return Out(key.key, -state.value.n)
 
 

@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "scopes": set(),
     "session": {"config", "errors"},
     "settings": set(),
-    "stateful": {"errors"},
+    "stateful": {"config", "errors", "optional"},
     "testing": {"session", "stateful"},
 }
 """What of the project each room may import, besides itself."""

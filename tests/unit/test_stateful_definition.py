@@ -128,16 +128,16 @@ class NeedsArguments:
     def __init__(self, gap: int) -> None:
         self.gap = gap
 
-    def on_rows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
+    def handleInputRows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
 
 
 class NoMethods: ...
 
 
 class BadTimeout:
-    def on_rows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
+    def handleInputRows(self, key: Any, rows: Any, state: State[Total]) -> None: ...
 
-    def on_timeout(self, state: State[Total]) -> None: ...
+    def handleExpiredTimer(self, state: State[Total]) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,11 @@ class BadTimeout:
         (bad_rows, "bad_rows: rows cannot be set[int]"),
         (two_parameters, "cannot be called with (key, rows, state)"),
         (NeedsArguments, "give an instance instead"),
-        (NoMethods, "NoMethods has no method on_rows(key, rows, state)"),
-        (BadTimeout, "BadTimeout.on_timeout(state: 'State[Total]') -> 'None' cannot be called"),
+        (NoMethods, "NoMethods has no method handleInputRows(key, rows, state)"),
+        (
+            BadTimeout,
+            "BadTimeout.handleExpiredTimer(state: 'State[Total]') -> 'None' cannot be called",
+        ),
         (7, "7 is no stateful function"),
     ],
 )

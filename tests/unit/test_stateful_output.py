@@ -239,13 +239,13 @@ def test_columns_are_taken_from_before_sparks_own_join() -> None:
     wrapped([series[0]], iter([series]), NotTimedOut())
     assert [list(c) for c in taken] == [["key", "value"]]
     assert taken[0]["value"] is series[1]
-    pd.testing.assert_frame_equal(frame(taken[0]), pd.concat(series, axis=1))
+    pd.testing.assert_frame_equal(frame(taken[0], {}, UTC), pd.concat(series, axis=1))
 
 
 def test_columns_of_any_other_iterable_are_those_of_its_frames() -> None:
     frames = [pd.DataFrame({"key": ["a"], "value": [n]}) for n in range(2)]
     for given in (frames, iter(frames), (f for f in frames)):
-        assert [int(c["value"].iloc[0]) for c in columns_of(given)] == [0, 1]
+        assert [[*c["value"]] for c in columns_of(given)] == [[0], [1]]
 
 
 def test_numpy_values_in_output_are_what_they_hold() -> None:

@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql.streaming.state import GroupState
 
 from bucketstate.stateful import State
-from bucketstate.stateful.document import SCHEMA, state_codec
+from bucketstate.stateful.document import state_codec
+from bucketstate.stateful.kept import SCHEMA
+from bucketstate.stateful.slots import GroupSlot
 
 NOW = 1_700_000_000_000
 SOON = NOW + 60_000
@@ -39,9 +41,11 @@ def after(stored: Any, step: Any) -> GroupState:
         keyAsUnsafe=b"",
         valueSchema=SCHEMA,
     )
-    state: State[Total] = State(state_codec(Total, UTC), group, "key", "processing", UTC)
+    slot = GroupSlot(group)
+    state: State[Total] = State(state_codec(Total, UTC), slot, "key", "processing", UTC)
     step(state)
     state.finish()
+    slot.flush(by_event=False)
     return group
 
 

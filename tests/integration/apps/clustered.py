@@ -84,7 +84,7 @@ class Counting(StatefulProcessor):
         self.all = handle.getListState("all", "n long")
         self.sums = handle.getMapState("sums", "odd boolean", "n long")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         total = self.total.get()[0] if self.total.exists() else 0
         for _ in rows:
             total += 1

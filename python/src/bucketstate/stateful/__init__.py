@@ -1,4 +1,5 @@
-"""Typed stateful functions for Structured Streaming, on top of `applyInPandasWithState`."""
+"""Typed stateful functions for Structured Streaming, on `applyInPandasWithState` and
+`transformWithState`."""
 
 from bucketstate.stateful.definition import Definition, define
 from bucketstate.stateful.errors import (
@@ -9,7 +10,7 @@ from bucketstate.stateful.errors import (
     WrongTypeError,
 )
 from bucketstate.stateful.evolution import state
-from bucketstate.stateful.handle import State
+from bucketstate.stateful.handle import State, Timer
 from bucketstate.stateful.parts import (
     ListState,
     MapState,
@@ -30,6 +31,7 @@ __all__ = [
     "State",
     "StateUsageError",
     "StatefulError",
+    "Timer",
     "ValueState",
     "WrongTypeError",
     "apply",

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any, Literal, Union, get_args, get_origin, overload
+from typing import Any, Literal, Union, cast, get_args, get_origin, overload
 
 import pandas as pd
 from pyspark.sql.types import StructType
@@ -18,6 +18,7 @@ from bucketstate.stateful.ddl import parse_ddl, struct_of_schema
 from bucketstate.stateful.document import StateCodec, state_codec
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.handle import State
+from bucketstate.stateful.handlers import Handlers, handlers_of
 from bucketstate.stateful.hints import is_dataclass_type, resolved_hints, struct_of_dataclass
 
 Shape = Literal["frame", "records", "dicts"]
@@ -37,16 +38,28 @@ class Definition:
     """A stateful function with its types. Immutable; callable as the function itself."""
 
     name: str
-    on_rows: Callable[..., Any]
-    on_timeout: Callable[..., Any] | None
+    handlers: Handlers
     state: Any
     output: Any
     shape: Shape
     record: type[Any] | None
+    initial_record: type[Any] | None
     chunked: bool
 
     def __call__(self, key: Any, rows: Any, state: Any) -> Any:
-        return self.on_rows(key, rows, state)
+        return self.input_rows(key, rows, state)
+
+    @property
+    def input_rows(self) -> Callable[..., Any]:
+        return self.handlers.input_rows
+
+    @property
+    def expired_timer(self) -> Callable[..., Any] | None:
+        return self.handlers.expired_timer
+
+    @property
+    def initial_state(self) -> Callable[..., Any] | None:
+        return self.handlers.initial_state
 
     def state_codec(self, zone: tzinfo) -> StateCodec:
         return state_codec(self.state, zone)
@@ -57,6 +70,11 @@ class Definition:
 
     def record_codec(self, zone: tzinfo) -> StructCodec | None:
         return None if self.record is None else struct_of_dataclass(self.record, zone)
+
+    def initial_codec(self, zone: tzinfo) -> StructCodec | None:
+        """None where the rows of the initial state come as dicts."""
+        record = self.initial_record
+        return None if record is None else struct_of_dataclass(record, zone)
 
 
 @overload
@@ -76,12 +94,14 @@ def define(
 ) -> Definition | Callable[[Any], Definition]:
     """Checks a stateful function and keeps its types; also a decorator, with or without arguments.
 
-    `fn` is a function `(key, rows, state)`, or an object or class with `on_rows(key, rows, state)`
-    and perhaps `on_timeout(key, state)`. `state` and `output` are a dataclass, a DDL text or a
-    StructType; without them the hints decide: `state: State[Totals]` and `-> Iterator[Alert]`.
+    `fn` is a function `(key, rows, state)`, or an object or class with the handlers of Spark's
+    `StatefulProcessor`: `handleInputRows(key, rows, state)`, and perhaps `handleExpiredTimer(key,
+    timer, state)` and `handleInitialState(key, initial, state)`. `state` and `output` are a
+    dataclass, a DDL text or a StructType; without them the hints decide: `state: State[Totals]` and
+    `-> Iterator[Alert]`.
     The hint of `rows` chooses what it is: `pd.DataFrame` (the default), `list[Event]` of a
     dataclass, or `list[dict]`. With `chunked=True`, `rows` is an iterator of these, and memory is
-    bounded by Spark's Arrow batches.
+    bounded by Spark's Arrow batches. That of `initial` is a dataclass or dict.
 
     Raises DefinitionError for a type that cannot be stored (it names the field), or for a state or
     output that is not declared.
@@ -92,16 +112,14 @@ def define(
         if state is None and output is None and chunked is None:
             return fn
         return define(
-            fn.on_rows if fn.on_timeout is None else _Pair(fn.on_rows, fn.on_timeout),
+            fn.handlers,
             state=state or fn.state,
             output=output or fn.output,
             chunked=fn.chunked if chunked is None else chunked,
         )
-    name = getattr(fn, "__name__", type(fn).__name__)
-    on_rows, on_timeout = _handlers(fn, name)
-    _check_parameters(on_rows, name, ("key", "rows", "state"))
-    if on_timeout is not None:
-        _check_parameters(on_timeout, f"{name}.on_timeout", ("key", "state"))
+    name = fn.name if isinstance(fn, Handlers) else getattr(fn, "__name__", type(fn).__name__)
+    handlers = fn if isinstance(fn, Handlers) else handlers_of(fn, name)
+    on_rows = handlers.input_rows
     hints = _hints(on_rows, needed=state is None or output is None)
     names = list(inspect.signature(on_rows).parameters)
     state = state if state is not None else _state_hint(hints.get(names[2]), name)
@@ -110,17 +128,18 @@ def define(
     shape, record, many = _rows_hint(hints.get(names[1]), name)
     made = Definition(
         name,
-        on_rows,
-        on_timeout,
+        handlers,
         state,
         output,
         shape,
         record,
+        None if handlers.initial_state is None else _initial_hint(handlers.initial_state, name),
         many if chunked is None else chunked,
     )
     made.state_codec(UTC)
     made.output_codec(UTC)
     made.record_codec(UTC)
+    made.initial_codec(UTC)
     return made
 
 
@@ -134,42 +153,6 @@ def output_codec(output: Any, zone: tzinfo) -> StructCodec:
     raise DefinitionError(
         f"The output is {output!r}: it must be a dataclass, a DDL text or a StructType."
     )
-
-
-@dataclass(frozen=True)
-class _Pair:
-    on_rows: Callable[..., Any]
-    on_timeout: Callable[..., Any]
-
-
-def _handlers(fn: Any, name: str) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    if isinstance(fn, type):
-        if not hasattr(fn, "on_rows"):
-            raise DefinitionError(f"{name} has no method on_rows(key, rows, state): add it.")
-        try:
-            fn = fn()
-        except TypeError as e:
-            raise DefinitionError(
-                f"{name}() cannot be made without arguments ({e}): give an instance instead."
-            ) from None
-    if hasattr(fn, "on_rows"):
-        return fn.on_rows, getattr(fn, "on_timeout", None)
-    if callable(fn):
-        return fn, None
-    raise DefinitionError(
-        f"{fn!r} is no stateful function: give a function (key, rows, state), or an object with "
-        "on_rows(key, rows, state) and perhaps on_timeout(key, state)."
-    )
-
-
-def _check_parameters(fn: Callable[..., Any], name: str, expected: tuple[str, ...]) -> None:
-    try:
-        inspect.signature(fn).bind(*expected)
-    except TypeError:
-        raise DefinitionError(
-            f"{name}{inspect.signature(fn)} cannot be called with ({', '.join(expected)}): "
-            f"give it these {len(expected)} parameters, in this order."
-        ) from None
 
 
 def _hints(fn: Callable[..., Any], *, needed: bool) -> dict[str, Any]:
@@ -223,4 +206,17 @@ def _rows_hint(hint: Any, name: str) -> tuple[Shape, type[Any] | None, bool]:
     raise DefinitionError(
         f"{name}: rows cannot be {hint}. Annotate it as pd.DataFrame, list[Event] with a dataclass "
         "Event, or list[dict]; as an Iterator of one of these for chunks."
+    )
+
+
+def _initial_hint(handler: Callable[..., Any], name: str) -> type[Any] | None:
+    """The dataclass that a row of the initial state becomes; None for a dict."""
+    hint = _hints(handler, needed=True).get(list(inspect.signature(handler).parameters)[1])
+    if is_dataclass_type(hint):
+        return cast("type[Any]", hint)
+    if hint in (None, Any, dict) or get_origin(hint) is dict:
+        return None
+    raise DefinitionError(
+        f"{name}.handleInitialState: a row of the initial state cannot be {hint}. Annotate it as a "
+        "dataclass with its columns, or as dict."
     )

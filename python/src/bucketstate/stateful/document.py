@@ -9,17 +9,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
 from bucketstate.stateful.containers import COMPOUND, Field, StructCodec
 from bucketstate.stateful.ddl import parse_ddl, struct_of_schema
@@ -35,19 +28,11 @@ from bucketstate.stateful.hints import (
 from bucketstate.stateful.parts import TTL, Held, ListState, MapState, Ttl, ValueState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import tzinfo
 
     from bucketstate.stateful.codecs import Codec
-
-SCHEMA = StructType(
-    [
-        StructField("version", IntegerType(), True),
-        StructField("timeout", LongType(), True),
-        StructField("state", StringType(), True),
-    ]
-)
-"""What Spark stores per key: the state class's version, the timeout in force in milliseconds since
-the epoch or -1, and the document; no document where only a timeout is left."""
+    from bucketstate.stateful.parts import Part
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -89,14 +74,12 @@ class PartCodec:
         return ArrayType(item)
 
     def dump(self, part: Any, clock: Clock) -> list[dict[str, Any]]:
-        if not isinstance(part, self.kind):
-            raise MismatchError(self.expected, part)
         made = []
         for n, (key, held) in enumerate(self._items(part)):
             item: dict[str, Any] = {}
             try:
                 if self._key is not None:
-                    item["key"] = self._key.dump(key)
+                    item["key"] = self._key.dump(_canonical(key))
                 item["value"] = self._value.dump(held.value)
             except MismatchError as e:
                 raise e.under(f"[{n if self._key is None else repr(key)}]") from None
@@ -129,6 +112,22 @@ class PartCodec:
             part._held = held[0][1] if held else None
         return part
 
+    def encode(self, value: Any) -> str:
+        """One value as the text of its own that a state variable holds."""
+        return _encode(self._value.dump(value))
+
+    def decode(self, text: str) -> Any:
+        return self._value.load(json.loads(text))
+
+    def encode_key(self, key: Any) -> str:
+        """A map's key as text: the same for keys that are equal."""
+        assert self._key is not None
+        return _encode(self._key.dump(_canonical(key)))
+
+    def decode_key(self, text: str) -> Any:
+        assert self._key is not None
+        return self._key.load(json.loads(text))
+
     def _items(self, part: Any) -> list[tuple[Any, Held[Any]]]:
         if self.kind is MapState:
             return list(part._held.items())
@@ -160,12 +159,15 @@ class StateCodec:
         names = [f.name for f in fields(self.cls)]
         return StructType([StructField(n, every[n], True) for n in names])
 
-    def new(self) -> Any:
-        """A default-constructed value. MismatchError names a field that has no default."""
+    def new(self, beside: Mapping[str, Part] | None = None) -> Any:
+        """A default-constructed value. MismatchError names a field that has no default.
+
+        `beside` are the parts of a state that keeps them outside its document, here and below.
+        """
         for field in self._struct.fields:
             if field.required:
                 raise MismatchError("a default", None, field.name)
-        return self.cls(**{n: p.kind() for n, p in self.parts.items()})
+        return self.cls(**(beside or {n: p.kind() for n, p in self.parts.items()}))
 
     def value_of(self, value: Any) -> Any:
         """An instance of the class, or one made from a mapping of fields."""
@@ -178,21 +180,30 @@ class StateCodec:
         except TypeError:
             raise MismatchError(f"the fields of {self.name}", value) from None
 
-    def dump(self, value: Any, clock: Clock) -> str:
+    def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)
         for name, part in self.parts.items():
+            found = getattr(value, name)
+            if not isinstance(found, part.kind):
+                raise MismatchError(part.expected, found, name)
+            if beside is not None:
+                continue
             try:
-                document[name] = part.dump(getattr(value, name), clock)
+                document[name] = part.dump(found, clock)
             except MismatchError as e:
                 raise e.under(name) from None
         return _encode(document)
 
-    def load(self, text: str, version: int, clock: Clock) -> Any:
+    def load(
+        self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
+    ) -> Any:
         """The stored value in today's class; MismatchError or UnreadableError without a way."""
         document = json.loads(text)
         if version != self.evolution.version:
             document = self._migrated(document, version)
         arguments = self._struct.arguments(document)
+        if beside is not None:
+            return self.cls(**arguments, **beside)
         for name, part in self.parts.items():
             try:
                 arguments[name] = part.load(document.get(name, []), clock)
@@ -223,6 +234,18 @@ class StateCodec:
                     f"the dict of the fields of version {step + 1} is expected. Return that."
                 )
         return document
+
+
+def _canonical(key: Any) -> Any:
+    """One of all the keys that are equal to this one."""
+    if isinstance(key, Decimal) and key.is_finite():
+        with localcontext(prec=80):
+            return key.normalize() + 0
+    if isinstance(key, float):
+        if key != key:
+            raise MismatchError("a key that is equal to itself", key)
+        return key + 0.0
+    return key
 
 
 def state_codec(state: Any, zone: tzinfo) -> StateCodec:

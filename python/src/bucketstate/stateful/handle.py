@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
-
-from pyspark.errors import PySparkRuntimeError
 
 from bucketstate.stateful.codecs import DatetimeCodec
 from bucketstate.stateful.document import Clock, StateCodec
@@ -16,18 +15,21 @@ from bucketstate.stateful.errors import (
     UnreadableError,
     WrongTypeError,
 )
+from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
+from bucketstate.stateful.parts import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from pyspark.sql.streaming.state import GroupState
+    from bucketstate.stateful.kept import Due
+    from bucketstate.stateful.slots import Slot
+    from bucketstate.stateful.variables import Bound
 
 T = TypeVar("T")
 Timeout = Literal["processing", "event"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
-NO_TIMEOUT = -1
 _UNREAD: Any = object()
 
 
@@ -41,6 +43,23 @@ def local(at: int, zone: tzinfo) -> datetime:
     return (EPOCH + at * MILLISECOND).astimezone(zone).replace(tzinfo=None)
 
 
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A timer of one key: when it is reached, naive in the session's time zone, and its name."""
+
+    at: datetime
+    name: str | None
+    millis: int = field(repr=False)
+
+    @staticmethod
+    def of(due: Due, zone: tzinfo) -> Timer:
+        return Timer(local(due[0], zone), due[1], due[0])
+
+    def getExpiryTimeInMs(self) -> int:
+        """When it is reached, in milliseconds since the epoch."""
+        return self.millis
+
+
 class State(Generic[T]):
     """The state of one key, for one call of the function. Not thread-safe; do not keep it.
 
@@ -50,32 +69,44 @@ class State(Generic[T]):
 
     __slots__ = (
         "_baseline",
+        "_beside",
         "_codec",
+        "_fired",
         "_given",
-        "_group",
+        "_kept",
         "_key",
         "_new_timeout",
         "_present",
-        "_stored",
+        "_slot",
         "_timeout_kind",
+        "_timers",
         "_value",
         "_zone",
     )
 
     def __init__(
-        self, codec: StateCodec, group: GroupState, key: Any, timeout: Timeout | None, zone: tzinfo
+        self,
+        codec: StateCodec,
+        slot: Slot,
+        key: Any,
+        timeout: Timeout | None,
+        zone: tzinfo,
+        fired: Due | None = None,
     ) -> None:
         self._codec = codec
-        self._group = group
+        self._slot = slot
         self._key = key
         self._timeout_kind = timeout
         self._zone = zone
-        self._stored: tuple[int, int, str | None] = group.getOption or (0, NO_TIMEOUT, None)
-        self._present = self._stored[2] is not None
+        self._fired = fired
+        self._kept = slot.kept if fired is None else slot.kept.without(fired)
+        self._present = self._kept.text is not None
         self._value = _UNREAD
+        self._beside: Any = _UNREAD
         self._baseline: str | None = None
         self._given = False
         self._new_timeout = NO_TIMEOUT
+        self._timers = self._kept.timers
 
     @property
     def exists(self) -> bool:
@@ -103,7 +134,7 @@ class State(Generic[T]):
         try:
             self._value = self._codec.value_of(value)
         except MismatchError as e:
-            raise self._wrong_type(e) from None
+            raise self.unfit(e) from None
         self._given = True
 
     def clear(self) -> None:
@@ -114,18 +145,24 @@ class State(Generic[T]):
 
     @property
     def timed_out(self) -> bool:
-        """Whether the call is made because the timeout was reached, and so has no rows."""
-        return self._group.hasTimedOut
+        """Whether the call is made because the timeout or a timer was reached: it has no rows."""
+        return self._fired is not None
+
+    @property
+    def expired_timer(self) -> Timer | None:
+        """The timer that the call is made for; without a name where it is the timeout."""
+        return None if self._fired is None else Timer.of(self._fired, self._zone)
 
     @property
     def timeout(self) -> datetime | None:
         """The timeout in force when the call began, or None."""
-        return None if self._stored[1] == NO_TIMEOUT else local(self._stored[1], self._zone)
+        at = self._kept.timeout
+        return None if at == NO_TIMEOUT else local(at, self._zone)
 
     @property
     def now(self) -> datetime:
         """The batch's processing time; the same for all calls and retries of a batch."""
-        return local(self._group.getCurrentProcessingTimeMs(), self._zone)
+        return local(self._slot.now, self._zone)
 
     @property
     def watermark(self) -> datetime:
@@ -147,7 +184,7 @@ class State(Generic[T]):
             raise StateUsageError(
                 f"timeout_after({duration!r}) for {self._key!r}: give a timedelta of 1 ms or more."
             )
-        self._new_timeout = self._group.getCurrentProcessingTimeMs() + duration // MILLISECOND
+        self._new_timeout = self._slot.now + duration // MILLISECOND
 
     def timeout_at(self, when: datetime) -> None:
         """Calls the function for this key once the watermark has passed `when`.
@@ -157,60 +194,123 @@ class State(Generic[T]):
         watermark.
         """
         self._needs("event", "timeout_at", "timeout_after(timedelta)")
-        try:
-            at = millis(DatetimeCodec(self._zone).check(when))
-        except MismatchError as e:
+        self._new_timeout = self._future(when, "timeout_at")
+
+    def registerTimer(self, when: datetime, name: str | None = None) -> None:
+        """Calls the function for this key once the clock of the query has passed `when`.
+
+        That clock is the watermark with timeout="event", the batches' processing time with
+        timeout="processing". A timer stays until it fires or is deleted, and a key may have many: a
+        timer with a name takes the place of an earlier one of that name, one without a name is
+        known by its time. Raises StateUsageError for a query without a timeout, and for a time that
+        the clock has passed.
+        """
+        self._needs_clock("registerTimer")
+        at = self._future(when, "registerTimer")
+        if name is not None and not (isinstance(name, str) and name):
             raise StateUsageError(
-                f"timeout_at({when!r}) for {self._key!r}: {e.found_text} is not a datetime."
-            ) from None
-        if at < max(self._watermark("timeout_at was called"), 1):
-            raise StateUsageError(
-                f"timeout_at({when!s}) for {self._key!r} is before the watermark "
-                f"{self.watermark!s}. Give a later time, or act on the key now."
+                f"registerTimer(name={name!r}) for {self._key!r}: give a name as text, or none."
             )
-        self._new_timeout = at
+        kept = (t for t in self._timers if (t != (at, None) if name is None else t[1] != name))
+        self._timers = tuple(sorted([*kept, (at, name)], key=order))
+
+    def deleteTimer(self, which: datetime | str) -> None:
+        """Removes the timer of that name, or the one without a name of that time, if there is."""
+        self._needs_clock("deleteTimer")
+        if isinstance(which, str):
+            self._timers = tuple(t for t in self._timers if t[1] != which)
+        else:
+            at = self._millis(which, "deleteTimer")
+            self._timers = tuple(t for t in self._timers if t != (at, None))
+
+    def listTimers(self) -> Iterator[Timer]:
+        """The timers that have not fired, by time; without the timeout."""
+        return iter([Timer.of(t, self._zone) for t in self._timers])
 
     def finish(self) -> None:
-        """Hands what changed over to Spark. For whoever runs the function, not for itself."""
-        version, timeout, text = self._stored
+        """Hands what changed over to the slot. For whoever runs the function, not for itself."""
+        version, text = self._kept.version, self._kept.text
         if self._value is not _UNREAD:
             new_text = self._dump()
-            if self.exists or new_text != self._baseline:
+            if self.exists or new_text != self._baseline or self._grown():
                 version = version if new_text == text else self._codec.evolution.version
                 text = new_text
+            elif not self._present:
+                text = None
         elif not self._present:
             text = None
-        if text == self._stored[2] and timeout == self._new_timeout:
+        self._settle_parts(stored=text is not None)
+        kept = Kept(version or self._codec.evolution.version, self._new_timeout, self._timers, text)
+        if not kept.same(self._kept) or self._fired is not None:
+            self._slot.write(kept)
+
+    def _parts(self) -> Mapping[str, Bound] | None:
+        if self._beside is _UNREAD:
+            self._beside = self._slot.parts(self) if self._codec.parts else None
+        return cast("Mapping[str, Bound] | None", self._beside)
+
+    def _grown(self) -> bool:
+        """Whether parts that lie beside the document make a state of what was none."""
+        return self._parts() is not None and any(
+            holds(getattr(self._value, name)) for name in self._codec.parts
+        )
+
+    def _settle_parts(self, *, stored: bool) -> None:
+        """Brings the parts beside the document in line with the value that the call left."""
+        was_stored = self._kept.text is not None
+        if self._value is _UNREAD and (stored or (self._beside is _UNREAD and not was_stored)):
             return
-        if text is None and self._new_timeout == NO_TIMEOUT:
-            if self._group.exists:
-                self._group.remove()
-            return
-        self._group.update((version or self._codec.evolution.version, self._new_timeout, text))
-        if self._new_timeout == NO_TIMEOUT:
-            return
-        if self._timeout_kind == "event":
-            self._group.setTimeoutTimestamp(self._new_timeout)
-        else:
-            self._group.setTimeoutDuration(
-                self._new_timeout - self._group.getCurrentProcessingTimeMs()
-            )
+        for name, part in (self._parts() or {}).items():
+            if not stored:
+                part.drop(was_stored=was_stored)
+            elif (given := getattr(self._value, name)) is not part:
+                part.replace(given)
 
     def _clock(self) -> Clock:
         part = self._codec.event_time_part
         watermark = part and self._watermark(
             f"the part {part} of {self._codec.name} has time='event'"
         )
-        return Clock(self._group.getCurrentProcessingTimeMs(), watermark or (0 if part else None))
+        return Clock(self._slot.now, watermark or (0 if part else None))
 
     def _watermark(self, why: str) -> int:
-        try:
-            return max(self._group.getCurrentWatermarkMs(), 0)
-        except PySparkRuntimeError:
+        found = self._slot.watermark
+        if found is None:
             raise StateUsageError(
                 f"The query has no watermark, but {why}. Call "
                 "df.withWatermark(column, delay) before the function is applied."
+            )
+        return found
+
+    def _millis(self, when: Any, method: str) -> int:
+        try:
+            return millis(DatetimeCodec(self._zone).check(when))
+        except MismatchError as e:
+            raise StateUsageError(
+                f"{method}({when!r}) for {self._key!r}: {e.found_text} is not a datetime."
             ) from None
+
+    def _future(self, when: Any, method: str) -> int:
+        at = self._millis(when, method)
+        if self._timeout_kind == "event":
+            if at < max(self._watermark(f"{method} was called"), 1):
+                raise StateUsageError(
+                    f"{method}({when!s}) for {self._key!r} is before the watermark "
+                    f"{self.watermark!s}. Give a later time, or act on the key now."
+                )
+        elif at <= self._slot.now:
+            raise StateUsageError(
+                f"{method}({when!s}) for {self._key!r} is not after the batch's processing time "
+                f"{self.now!s}. Give a later time, or act on the key now."
+            )
+        return at
+
+    def _needs_clock(self, method: str) -> None:
+        if self._timeout_kind is None:
+            raise StateUsageError(
+                f"{method} needs a query with a clock for timers, and this one has none: give "
+                "timeout='processing' or timeout='event' where the function is applied."
+            )
 
     def _needs(self, kind: Timeout, method: str, other: str) -> None:
         if self._timeout_kind == kind:
@@ -225,20 +325,12 @@ class State(Generic[T]):
         )
 
     def _load(self) -> tuple[Any, str]:
-        version, _, text = self._stored
+        version, text = self._kept.version, self._kept.text
         assert text is not None
         try:
-            return self._codec.load(text, version, self._clock()), text
+            return self._codec.load(text, version, self._clock(), self._parts()), text
         except MismatchError as e:
-            advice = (
-                "Give the field a type that takes it, or a default, or raise the version of "
-                f"{self._codec.name} and add a migration from {version}."
-            )
-            raise MigrationError(
-                f"The state of {self._key!r} cannot be read as {self._codec.name}: field {e.path} "
-                f"holds {e.found_text}, expected {e.expected}. It was written by version "
-                f"{version}, this is version {self._codec.evolution.version}. {advice}"
-            ) from None
+            raise self.unreadable(e) from None
         except UnreadableError as e:
             raise MigrationError(
                 f"The state of {self._key!r} cannot be read as {self._codec.name}: {e}"
@@ -246,21 +338,35 @@ class State(Generic[T]):
 
     def _new(self) -> tuple[Any, str]:
         try:
-            value = self._codec.new()
+            # After clear, the parts that lie beside the document wait for what replaces them.
+            fresh = self._kept.text is None and self._beside is _UNREAD
+            value = self._codec.new(self._parts() if fresh else None)
         except MismatchError as e:
             raise StateUsageError(
                 f"There is no state of {self._key!r}, and {self._codec.name}.{e.path} has no "
                 "default to make one with. Look at state.exists first, or give it a default."
             ) from None
-        return value, self._codec.dump(value, self._clock())
+        return value, self._codec.dump(value, self._clock(), self._parts())
 
     def _dump(self) -> str:
         try:
-            return self._codec.dump(self._value, self._clock())
+            return self._codec.dump(self._value, self._clock(), self._parts())
         except MismatchError as e:
-            raise self._wrong_type(e) from None
+            raise self.unfit(e) from None
 
-    def _wrong_type(self, e: MismatchError) -> WrongTypeError:
+    def unreadable(self, e: MismatchError) -> MigrationError:
+        """Of a stored value that the state class cannot take. For the parts, not the function."""
+        version = self._kept.version
+        return MigrationError(
+            f"The state of {self._key!r} cannot be read as {self._codec.name}: field {e.path} "
+            f"holds {e.found_text}, expected {e.expected}. It was written by version "
+            f"{version}, this is version {self._codec.evolution.version}. "
+            "Give the field a type that takes it, or a default, or raise the version of "
+            f"{self._codec.name} and add a migration from {version}."
+        )
+
+    def unfit(self, e: MismatchError) -> WrongTypeError:
+        """Of a value that does not fit the state class. For the parts, not the function."""
         field = f"field {e.path}" if e.path else "the value"
         return WrongTypeError(
             f"The state of {self._key!r}: {field} of {self._codec.name} is {e.found_text}, "

@@ -1,7 +1,8 @@
 """Named parts of a state: a value, a list, a map, each with a time to live of its own.
 
-Names and methods are those of Spark's `StatefulProcessor`, so that a function which outgrows one
-state per key can move to `transformWithState` with small changes.
+Names and methods are those of Spark's `StatefulProcessor`. Here the values lie in memory, as what
+`applyInPandasWithState` reads and writes with the whole state; on `transformWithState` the parts
+are state variables: see `variables`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class ValueState(Generic[T]):
         """The value, or None if there is none or it has expired."""
         return None if self._held is None else self._held.value
 
-    def update(self, newValue: T) -> None:  # noqa: N803 (Spark's name)
+    def update(self, newValue: T) -> None:
         """Sets the value; its time to live starts again."""
         self._held = Held(newValue)
 
@@ -66,14 +67,14 @@ class ListState(Generic[T]):
     def get(self) -> Iterator[T]:
         return iter([h.value for h in self._held])
 
-    def put(self, newState: Iterable[T]) -> None:  # noqa: N803 (Spark's name)
+    def put(self, newState: Iterable[T]) -> None:
         """Replaces all values."""
         self._held = [Held(v) for v in newState]
 
-    def appendValue(self, newState: T) -> None:  # noqa: N802, N803 (Spark's names)
+    def appendValue(self, newState: T) -> None:
         self._held.append(Held(newState))
 
-    def appendList(self, newState: Iterable[T]) -> None:  # noqa: N802, N803 (Spark's names)
+    def appendList(self, newState: Iterable[T]) -> None:
         self._held.extend(Held(v) for v in newState)
 
     def clear(self) -> None:
@@ -92,15 +93,15 @@ class MapState(Generic[K, V]):
     def exists(self) -> bool:
         return bool(self._held)
 
-    def getValue(self, key: K) -> V | None:  # noqa: N802 (Spark's name)
+    def getValue(self, key: K) -> V | None:
         """The entry's value, or None if there is none or it has expired."""
         held = self._held.get(key)
         return None if held is None else held.value
 
-    def containsKey(self, key: K) -> bool:  # noqa: N802 (Spark's name)
+    def containsKey(self, key: K) -> bool:
         return key in self._held
 
-    def updateValue(self, key: K, value: V) -> None:  # noqa: N802 (Spark's name)
+    def updateValue(self, key: K, value: V) -> None:
         """Sets the entry; its time to live starts again."""
         self._held[key] = Held(value)
 
@@ -113,7 +114,7 @@ class MapState(Generic[K, V]):
     def values(self) -> Iterator[V]:
         return iter([h.value for h in self._held.values()])
 
-    def removeKey(self, key: K) -> None:  # noqa: N802 (Spark's name)
+    def removeKey(self, key: K) -> None:
         self._held.pop(key, None)
 
     def clear(self) -> None:
@@ -121,6 +122,14 @@ class MapState(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._held)
+
+
+Part = ValueState[Any] | ListState[Any] | MapState[Any, Any]
+
+
+def holds(part: Part) -> bool:
+    """Whether a part of a state that was not stored before holds anything now."""
+    return getattr(part, "written", True) and part.exists()
 
 
 @dataclasses.dataclass(frozen=True)

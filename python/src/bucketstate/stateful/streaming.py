@@ -7,24 +7,31 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql.streaming.state import GroupStateTimeout
 
+from bucketstate.stateful import operators
 from bucketstate.stateful.adapter import Adapter
+from bucketstate.stateful.calls import Calls
 from bucketstate.stateful.definition import define
-from bucketstate.stateful.document import SCHEMA
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.kept import SCHEMA
 from bucketstate.stateful.keys import KeyCodec
+from bucketstate.stateful.processor import Processor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from bucketstate.stateful.handle import Timeout
+    from bucketstate.stateful.operators import Operator
 
-TIMEOUTS = {
+_TIMEOUTS = {
     None: GroupStateTimeout.NoTimeout,
     "processing": GroupStateTimeout.ProcessingTimeTimeout,
     "event": GroupStateTimeout.EventTimeTimeout,
 }
+_TIME_MODES = {None: "None", "processing": "ProcessingTime", "event": "EventTime"}
+_WATERMARK = "spark.watermarkDelayMs"
 
 
 def apply(
@@ -32,8 +39,10 @@ def apply(
     *,
     by: str | Column | Sequence[str | Column],
     fn: Any,
+    operator: Operator = "applyInPandasWithState",
     output_mode: str = "append",
     timeout: Timeout | None = None,
+    initial_state: DataFrame | None = None,
     state: Any = None,
     output: Any = None,
     chunked: bool | None = None,
@@ -43,37 +52,76 @@ def apply(
     Use it directly, or with `df.transform(stateful.apply, by=..., fn=...)`.
 
     by: the grouping columns; their names become the fields of `key`.
-    fn: a function `(key, rows, state)`, an object with `on_rows` and perhaps `on_timeout`, or what
-        `define` made of one. `state`, `output` and `chunked` are those of `define`.
+    fn: a function `(key, rows, state)`, an object with `handleInputRows` and perhaps
+        `handleExpiredTimer` and `handleInitialState`, or what `define` made of one. `state`,
+        `output` and `chunked` are those of `define`.
+    operator: the operator of Spark that runs it, "applyInPandasWithState" or "transformWithState".
+        A checkpoint is of one of them.
     output_mode: "append" or "update", as the query's own output mode.
-    timeout: None, "processing" (`state.timeout_after`) or "event" (`state.timeout_at`; the
-        DataFrame needs a watermark).
+    timeout: the clock of timers and of the timeout. None, "processing" or "event" (the DataFrame
+        needs a watermark).
+    initial_state: a static DataFrame with the grouping columns under the same names, whose rows
+        `handleInitialState` gets before the first batch. With "transformWithState" only.
 
-    Raises DefinitionError for a function that can never work. While the query runs, WrongTypeError,
+    Raises DefinitionError for a function that can never work, or that the operator cannot run, and
+    SessionError for a session that cannot run the operator. While the query runs, WrongTypeError,
     MigrationError and StateUsageError fail the batch before it is committed.
     """
     definition = define(fn, state=state, output=output, chunked=chunked)
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode
     if mode not in ("append", "update"):
         raise DefinitionError(f"output_mode={output_mode!r}: it must be 'append' or 'update'.")
-    check_timeout(timeout)
+    operators.check(definition, operator, timeout, initial_state=initial_state is not None)
+    setting: Any = df.sparkSession.conf.get
+    if operator == "transformWithState":
+        operators.check_session(setting)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
-    zone = ZoneInfo(str(df.sparkSession.conf.get("spark.sql.session.timeZone")))
+    zone = ZoneInfo(str(setting("spark.sql.session.timeZone")))
     keys = df.select(*names).schema
-    adapter = Adapter(definition, KeyCodec(keys, zone), timeout, zone)
+    calls = Calls(definition, df.schema, timeout, zone)
+    # A function without output still needs a schema: that of its key.
+    schema = keys if calls.output.codec is None else calls.output.codec.schema
+    key = KeyCodec(keys, zone)
+    if operator == "applyInPandasWithState":
+        run = _function(Adapter(calls, key), definition.name)
+        grouped = df.groupBy(*names)
+        return grouped.applyInPandasWithState(run, schema, SCHEMA, mode, _TIMEOUTS[timeout])
+    operators.check_keys(keys)
+    initial, initial_schema = None, None
+    if initial_state is not None:
+        initial, initial_schema = _initial(initial_state, keys), initial_state.schema
+    watermarked = any(_WATERMARK in f.metadata for f in df.schema.fields)
+    processor = Processor(calls, key, df.schema, initial_schema, watermarked=watermarked)
+    # Spark takes a time to live only where the query has a clock.
+    clocked = timeout or ("processing" if any(p.ttl for p in calls.state.parts.values()) else None)
+    return df.groupBy(*names).transformWithState(
+        processor, schema, mode, _TIME_MODES[clocked], initial
+    )
 
+
+def _function(adapter: Adapter, name: str) -> Any:
     def run(key: Any, chunks: Any, group: Any) -> Iterator[Any]:
         return adapter(key, chunks, group)
 
-    run.__name__ = definition.name
-    # A function without output still needs a schema: that of its key.
-    schema = keys if adapter.output is None else adapter.output.schema
-    return df.groupBy(*names).applyInPandasWithState(run, schema, SCHEMA, mode, TIMEOUTS[timeout])
+    run.__name__ = name
+    return run
 
 
-def check_timeout(timeout: Any) -> None:
-    if timeout not in TIMEOUTS:
-        raise DefinitionError(f"timeout={timeout!r}: it must be None, 'processing' or 'event'.")
+def _initial(rows: DataFrame, keys: StructType) -> Any:
+    """The initial state by the keys of the rows."""
+    for field in keys.fields:
+        if field.name not in rows.columns:
+            raise DefinitionError(
+                f"initial_state has no column {field.name}, which the rows are grouped by; it has "
+                f"{', '.join(rows.columns)}."
+            )
+        found = rows.schema[field.name].dataType
+        if found != field.dataType:
+            raise DefinitionError(
+                f"initial_state.{field.name} is {found.simpleString()}, and the rows are grouped "
+                f"by a {field.dataType.simpleString()}: cast it."
+            )
+    return rows.groupBy(*keys.names)
 
 
 def _with_keys(df: DataFrame, by: list[Any]) -> tuple[DataFrame, list[str]]:

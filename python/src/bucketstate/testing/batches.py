@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType, TimestampType
 
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.definition import output_codec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.testing.runs import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from zoneinfo import ZoneInfo
 
-    from pyspark.sql.types import StructType
-
     from bucketstate.stateful.containers import StructCodec
+    from bucketstate.stateful.keys import KeyCodec
 
 
 class Batches:
@@ -33,17 +34,25 @@ class Batches:
             self._arrow = to_arrow_schema(self._codec.schema, timezone="UTC")
 
     @property
-    def names(self) -> list[str]:
-        """The columns, once they are known."""
-        return [] if self._arrow is None else list(self._arrow.names)
+    def known(self) -> bool:
+        """Whether the columns are known."""
+        return self._arrow is not None
+
+    @property
+    def schema(self) -> StructType:
+        """The columns' types, once they are known."""
+        if self._codec is not None:
+            return self._codec.schema
+        assert self._arrow is not None
+        return from_arrow_schema(self._arrow)
 
     def key_schema(self, by: list[str]) -> StructType:
-        assert self._arrow is not None
-        if absent := [n for n in by if n not in self._arrow.names]:
+        if absent := [n for n in by if n not in self.schema.names]:
             raise DefinitionError(
-                f"by={absent[0]!r} is not a column of the rows, which have {', '.join(self.names)}."
+                f"by={absent[0]!r} is not a column of the rows, which have "
+                f"{', '.join(self.schema.names)}."
             )
-        return from_arrow_schema(pa.schema([self._arrow.field(n) for n in by]))
+        return StructType([self.schema[n] for n in by])
 
     def table(self, rows: Any) -> pa.Table | None:
         """The batch as Arrow; None where it has no rows."""
@@ -60,20 +69,16 @@ class Batches:
             made = [self._checked(n, row, self._codec) for n, row in enumerate(made)]
         return self._pinned(pa.Table.from_pylist(made, schema=self._arrow))
 
-    def groups(
-        self, table: pa.Table, by: list[str], rows_per_chunk: int | None
-    ) -> Iterator[tuple[tuple[Any, ...], list[pd.DataFrame]]]:
-        """The key's cells and the chunks of each group, groups in the order of their first row."""
-        keys = zip(*(table.column(n).to_pylist() for n in by), strict=True)
+    def groups(self, table: pa.Table, key: KeyCodec, rows_per_chunk: int | None) -> Iterator[Group]:
+        """The rows by key, in the order of each one's first row."""
+        keys = zip(*(table.column(n).to_pylist() for n in key.names), strict=True)
         rows_of: dict[Any, list[int]] = {}
-        for row, key in enumerate(keys):
-            rows_of.setdefault(tuple("NaN" if v != v else (v,) for v in key), []).append(row)
-        for rows in rows_of.values():
+        for row, cells in enumerate(keys):
+            rows_of.setdefault(key(cells), []).append(row)
+        for made, rows in rows_of.items():
             size = rows_per_chunk or len(rows)
-            chunks = [
-                self._frame(table.take(rows[at : at + size])) for at in range(0, len(rows), size)
-            ]
-            yield tuple(chunks[0][n][0] for n in by), chunks
+            chunks = [table.take(rows[at : at + size]) for at in range(0, len(rows), size)]
+            yield Group(made, chunks)
 
     def micros(self, table: pa.Table, column: str) -> list[int | None]:
         """An event-time column in microseconds since the epoch."""
@@ -93,7 +98,15 @@ class Batches:
         return made
 
     def _pinned(self, table: pa.Table) -> pa.Table:
+        """The table, with instants where its types have no zone but Spark's have."""
         self._arrow = self._arrow or table.schema
+        for n, spark in enumerate(self.schema.fields):
+            values = table.column(n)
+            if isinstance(spark.dataType, TimestampType) and values.type.tz is None:
+                instants = pa.compute.assume_timezone(
+                    values, str(self._zone), ambiguous="earliest", nonexistent="earliest"
+                )
+                table = table.set_column(n, spark.name, instants)
         return table
 
     def _checked(self, number: int, row: Any, codec: StructCodec) -> dict[str, Any]:
@@ -119,20 +132,3 @@ class Batches:
             except MismatchError as e:
                 raise e.under(field.name) from None
         return cells
-
-    def _frame(self, table: pa.Table) -> pd.DataFrame:
-        """As Spark's worker makes it: nanoseconds without a zone, nulls as NaN, maps as dicts."""
-        columns = {}
-        for name in table.column_names:
-            values = table.column(name)
-            column = values.to_pandas(date_as_object=True)
-            if pa.types.is_timestamp(values.type):
-                if values.type.tz is not None:
-                    column = column.dt.tz_convert(self._zone).dt.tz_localize(None)
-                column = column.astype("datetime64[ns]")
-            elif pa.types.is_duration(values.type):
-                column = column.astype("timedelta64[ns]")
-            elif pa.types.is_map(values.type):
-                column = column.map(lambda v: v if v is None else dict(v))
-            columns[name] = column
-        return pd.DataFrame(columns)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import pandas as pd
-from pyspark.sql.streaming.state import GroupState
-
-from bucketstate.stateful.adapter import Adapter
+from bucketstate.stateful import operators
+from bucketstate.stateful.calls import Calls
 from bucketstate.stateful.codecs import DatetimeCodec
-from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.definition import define
-from bucketstate.stateful.document import SCHEMA, Clock
+from bucketstate.stateful.document import Clock
 from bucketstate.stateful.errors import MismatchError, StateUsageError
-from bucketstate.stateful.handle import MILLISECOND, NO_TIMEOUT, Timeout, local, millis
+from bucketstate.stateful.handle import MILLISECOND, Timeout, Timer, local, millis
+from bucketstate.stateful.kept import NO_TIMEOUT
 from bucketstate.stateful.keys import KeyCodec
-from bucketstate.stateful.streaming import TIMEOUTS, check_timeout
 from bucketstate.testing.batches import Batches
-from bucketstate.testing.store import Stored, stored_after
+from bucketstate.testing.group_run import GroupRun, StoredRows
+from bucketstate.testing.processor_run import ProcessorRun, StoredVariables
+from bucketstate.testing.runs import Clocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from pyspark.sql.types import Row
+    from bucketstate.stateful.operators import Operator
+    from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)
 _MICROS = 1000
@@ -34,18 +34,21 @@ _MICROS = 1000
 class Harness:
     """A query with one stateful function, without a JVM. Not thread-safe.
 
-    The function runs through the same code as in a query, on Spark's own `GroupState`. As in Spark,
-    the timed-out keys follow the data of a batch, the watermark that a batch sees is that of the
-    batches before it, rows behind the watermark of the previous batch are dropped where
-    `timeout="event"`, and a batch that fails changes nothing. The order of groups is unspecified:
-    it is shuffled with `seed`.
+    The function runs through the same code as in a query, on Spark's own `GroupState` or as a
+    `StatefulProcessor`. As in Spark, the timed-out keys follow the data of a batch, the watermark
+    that a batch sees is that of the batches before it, rows behind the watermark of the previous
+    batch are dropped where `timeout="event"`, and a batch that fails changes nothing. The order of
+    groups is unspecified: it is shuffled with `seed`.
 
-    fn, by, timeout, state, output, chunked: as for `stateful.apply`; `by` takes names only.
+    fn, by, operator, timeout, state, output, chunked: as for `stateful.apply`; `by` takes names
+        only.
     schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
         from the first batch.
     event_time, delay: the watermark's column and delay, as in `withWatermark`. Without them, set
         `harness.watermark`.
     clock: the processing time of the first batch; naive datetimes are in `time_zone`.
+    initial_state: the rows that `handleInitialState` gets before the first batch with rows, in the
+        forms that `run` takes.
     rows_per_chunk: cuts each group's rows into chunks of that many, as Spark does to large groups.
     """
 
@@ -54,20 +57,25 @@ class Harness:
         fn: Any,
         *,
         by: str | Sequence[str],
+        operator: Operator = "applyInPandasWithState",
         schema: Any = None,
         timeout: Timeout | None = None,
         event_time: str | None = None,
         delay: timedelta = timedelta(0),
         clock: datetime = _START,
         time_zone: str = "UTC",
+        initial_state: Any = None,
         rows_per_chunk: int | None = None,
         seed: int = 0,
         state: Any = None,
         output: Any = None,
         chunked: bool | None = None,
     ) -> None:
-        check_timeout(timeout)
         self._definition = define(fn, state=state, output=output, chunked=chunked)
+        operators.check(
+            self._definition, operator, timeout, initial_state=initial_state is not None
+        )
+        self._operator: Operator = operator
         self._by = [by] if isinstance(by, str) else list(by)
         self._schema = schema
         self._timeout: Timeout | None = timeout
@@ -77,8 +85,12 @@ class Harness:
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
         self._batches = Batches(schema, self._zone)
-        self._adapter: Adapter | None = None
-        self._stored: dict[Any, Stored] = {}
+        self._calls: tuple[Calls, KeyCodec] | None = None
+        self._initial_batches = None if initial_state is None else Batches(None, self._zone)
+        self._initial = self._initial_batches and self._initial_batches.table(initial_state)
+        self._stored: Any = (
+            StoredRows() if operator == "applyInPandasWithState" else StoredVariables()
+        )
         self._clock = self._millis(clock)
         self._watermark: int | None = 0 if event_time or timeout == "event" else None
         self._last_watermark = 0
@@ -117,23 +129,27 @@ class Harness:
         still fires timeouts. Raises what the function raises; the state is then as before.
         """
         table = self._batches.table(rows)
-        stored = dict(self._stored)
+        stored = self._stored.copy()
         output: list[dict[str, Any]] = []
         event_times: list[int | None] = []
+        initial = self._initial
         if table is not None:
             if self._event_time is not None:
                 event_times = self._batches.micros(table, self._event_time)
                 table = self._in_time(table, event_times)
-            key_of = self._adapted().key
-            groups = list(self._batches.groups(table, self._by, self._rows_per_chunk))
-            self._order.shuffle(groups)
-            for cells, chunks in groups:
-                key = key_of(cells)
-                output += self._call(stored, key, cells, chunks, timed_out=False)
-        for key in self._timed_out(stored):
-            empty = [pd.DataFrame(columns=self._batches.names)]
-            output += self._call(stored, key, stored[key].cells, empty, timed_out=True)
+            run = self._started(stored)
+            if initial is not None:
+                for group in self._groups(initial):
+                    for row in range(group.chunks[0].num_rows):
+                        run.initial(group.key, group.chunks[0].slice(row, 1))
+                initial = None
+            for group in self._groups(table, self._rows_per_chunk):
+                output += run.rows(group)
+        if self._timeout is not None and self._batches.known:
+            reached = self._clock if self._timeout == "processing" else self._watermark or 0
+            output += self._started(stored).fire(reached, self._shuffled)
         self._stored = stored
+        self._initial = initial
         self._last_watermark = self._watermark or 0
         if seen := [t for t in event_times if t is not None]:
             reached = max(seen) // _MICROS - self._delay // MILLISECOND
@@ -149,17 +165,22 @@ class Harness:
         codec = self._definition.state_codec(self._zone)
         clock = Clock(self._clock, self._watermark)
         return {
-            key: codec.load(found.row[2], found.row[0], clock)
-            for key, found in self._stored.items()
-            if found.row is not None and found.row[2] is not None
+            key: self._stored.value(key, codec, clock)
+            for key, kept in self._stored.kept().items()
+            if kept.text is not None
         }
 
     def timeout(self, *key: Any) -> datetime | None:
         """When a key's timeout is reached; None where none is set."""
-        found = self._stored.get(key)
+        found = self._stored.kept().get(key)
         if found is None or found.timeout == NO_TIMEOUT:
             return None
         return local(found.timeout, self._zone)
+
+    def timers(self, *key: Any) -> list[Timer]:
+        """A key's timers, by time; without the timeout."""
+        found = self._stored.kept().get(key)
+        return [] if found is None else [Timer.of(t, self._zone) for t in found.timers]
 
     def restarted(self, fn: Any = None) -> Harness:
         """A harness that goes on from here, as a query restarted with `fn` would; a new state class
@@ -167,6 +188,7 @@ class Harness:
         made = Harness(
             self._definition if fn is None else fn,
             by=self._by,
+            operator=self._operator,
             schema=self._schema,
             timeout=self._timeout,
             event_time=self._event_time,
@@ -176,57 +198,37 @@ class Harness:
             rows_per_chunk=self._rows_per_chunk,
         )
         made._batches = self._batches
-        made._stored = dict(self._stored)
+        made._stored = self._stored.copy()
+        made._initial, made._initial_batches = self._initial, self._initial_batches
         made._watermark, made._last_watermark = self._watermark, self._last_watermark
         made._order.setstate(self._order.getstate())
         return made
 
-    def _adapted(self) -> Adapter:
-        """The function as Spark would call it, once the key's type is known."""
-        if self._adapter is None:
+    def _prepared(self) -> tuple[Calls, KeyCodec]:
+        """The function as Spark would call it, once the rows' types are known."""
+        if self._calls is None:
+            schema = self._batches.schema
             key = KeyCodec(self._batches.key_schema(self._by), self._zone)
-            self._adapter = Adapter(self._definition, key, self._timeout, self._zone)
-        return self._adapter
+            self._calls = Calls(self._definition, schema, self._timeout, self._zone), key
+        return self._calls
 
-    def _call(
-        self, stored: dict[Any, Stored], key: Any, cells: Any, chunks: Any, *, timed_out: bool
-    ) -> list[dict[str, Any]]:
-        before = stored.get(key)
-        group = GroupState(
-            optionalValue=cast("Row", before.row if before else None),
-            batchProcessingTimeMs=self._clock,
-            eventTimeWatermarkMs=-1 if self._watermark is None else self._watermark,
-            timeoutConf=TIMEOUTS[self._timeout],
-            hasTimedOut=timed_out,
-            watermarkPresent=self._watermark is not None,
-            defined=before is not None and before.row is not None,
-            updated=False,
-            removed=False,
-            timeoutTimestamp=NO_TIMEOUT,
-            keyAsUnsafe=b"",
-            valueSchema=SCHEMA,
-        )
-        frames = list(self._adapted()(cells, chunks, group))
-        after = stored_after(before, group, cells)
-        if after is None:
-            stored.pop(key, None)
-        else:
-            stored[key] = after
-        return [row for frame in frames for row in self._rows_of(frame)]
+    def _started(self, stored: Any) -> Run:
+        """One batch, on what is stored."""
+        calls, key = self._prepared()
+        clocks = Clocks(self._clock, self._watermark)
+        if self._operator == "applyInPandasWithState":
+            return GroupRun(calls, key, stored, clocks)
+        initial = None if self._initial_batches is None else self._initial_batches.schema
+        return ProcessorRun(calls, key, self._batches.schema, initial, stored, clocks)
 
-    def _rows_of(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        output = self._adapted().output
-        assert output is not None
-        columns = [OptionalCodec(f.codec).cells(frame[f.name]) for f in output.fields]
-        return [dict(zip(output.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    def _groups(self, table: Any, rows_per_chunk: int | None = None) -> list[Group]:
+        _, key = self._prepared()
+        return self._shuffled(self._batches.groups(table, key, rows_per_chunk))
 
-    def _timed_out(self, stored: dict[Any, Stored]) -> list[Any]:
-        if self._timeout is None:
-            return []
-        reached = self._clock if self._timeout == "processing" else self._watermark or 0
-        keys = [k for k, s in stored.items() if s.timeout != NO_TIMEOUT and s.timeout < reached]
-        self._order.shuffle(keys)
-        return keys
+    def _shuffled(self, items: Iterable[Any]) -> list[Any]:
+        made = list(items)
+        self._order.shuffle(made)
+        return made
 
     def _in_time(self, table: Any, event_times: list[int | None]) -> Any:
         """The rows that are not behind the watermark of the previous batch."""

@@ -1,0 +1,135 @@
+"""A batch of `applyInPandasWithState`, on Spark's own `GroupState`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pandas as pd
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+from bucketstate.stateful.adapter import Adapter
+from bucketstate.stateful.chunks import pandas_column
+from bucketstate.stateful.containers import OptionalCodec
+from bucketstate.stateful.kept import NO_TIMEOUT, SCHEMA, Kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
+    from pyspark.sql.types import Row
+
+    from bucketstate.stateful.calls import Calls
+    from bucketstate.stateful.document import Clock, StateCodec
+    from bucketstate.stateful.keys import KeyCodec
+    from bucketstate.testing.runs import Clocks, Group
+
+_TIMEOUTS = {
+    None: GroupStateTimeout.NoTimeout,
+    "processing": GroupStateTimeout.ProcessingTimeTimeout,
+    "event": GroupStateTimeout.EventTimeTimeout,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """`cells` are the key as Spark hands it over; `row` is None where only a timeout is left."""
+
+    cells: tuple[Any, ...]
+    row: tuple[Any, ...] | None
+    timeout: int
+
+
+class StoredRows(dict[Any, StoredRow]):
+    """The store of the operator: one row per key."""
+
+    def copy(self) -> StoredRows:
+        return StoredRows(self)
+
+    def kept(self) -> dict[Any, Kept]:
+        return {key: Kept.of(cast("Any", found.row)) for key, found in self.items()}
+
+    def value(self, key: Any, codec: StateCodec, clock: Clock) -> Any:
+        kept = Kept.of(cast("Any", self[key].row))
+        assert kept.text is not None
+        return codec.load(kept.text, kept.version, clock)
+
+
+class GroupRun:
+    def __init__(self, calls: Calls, key: KeyCodec, stored: StoredRows, clocks: Clocks) -> None:
+        self._calls = calls
+        self._adapter = Adapter(calls, key)
+        self._names = key.names
+        self._stored = stored
+        self._clocks = clocks
+
+    def initial(self, _key: Any, _row: pa.Table) -> None:
+        raise AssertionError("the operator has no initial state")
+
+    def rows(self, group: Group) -> list[dict[str, Any]]:
+        frames = [self._frame(chunk) for chunk in group.chunks]
+        cells = tuple(frames[0][n][0] for n in self._names)
+        return self._call(group.key, cells, frames, timed_out=False)
+
+    def fire(
+        self, reached: int, shuffled: Callable[[Iterable[Any]], list[Any]]
+    ) -> list[dict[str, Any]]:
+        keys = [k for k, s in self._stored.items() if NO_TIMEOUT < s.timeout < reached]
+        return [
+            row
+            for key in shuffled(keys)
+            for row in self._call(key, self._stored[key].cells, [], timed_out=True)
+        ]
+
+    def _call(
+        self, key: Any, cells: Any, chunks: list[pd.DataFrame], *, timed_out: bool
+    ) -> list[dict[str, Any]]:
+        before = self._stored.get(key)
+        watermark = self._clocks.watermark
+        group = GroupState(
+            optionalValue=cast("Row", before.row if before else None),
+            batchProcessingTimeMs=self._clocks.now,
+            eventTimeWatermarkMs=-1 if watermark is None else watermark,
+            timeoutConf=_TIMEOUTS[self._calls.timeout],
+            hasTimedOut=timed_out,
+            watermarkPresent=watermark is not None,
+            defined=before is not None and before.row is not None,
+            updated=False,
+            removed=False,
+            timeoutTimestamp=NO_TIMEOUT,
+            keyAsUnsafe=b"",
+            valueSchema=SCHEMA,
+        )
+        frames = list(self._adapter(cells, chunks, group))
+        after = _stored_after(before, group, cells)
+        if after is None:
+            self._stored.pop(key, None)
+        else:
+            self._stored[key] = after
+        return [row for frame in frames for row in self._rows_of(frame)]
+
+    def _rows_of(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        output = self._calls.output.codec
+        assert output is not None
+        columns = [OptionalCodec(f.codec).cells(frame[f.name]) for f in output.fields]
+        return [dict(zip(output.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def _frame(self, table: pa.Table) -> pd.DataFrame:
+        zone = self._calls.zone
+        return pd.DataFrame({n: pandas_column(table.column(n), zone) for n in table.column_names})
+
+
+def _stored_after(
+    before: StoredRow | None, group: GroupState, cells: tuple[Any, ...]
+) -> StoredRow | None:
+    """As FlatMapGroupsInPandasWithStateExec decides; None where the key is removed.
+
+    A call that neither updates nor removes the state nor sets a timeout leaves the stored row as it
+    is, with its timeout.
+    """
+    timeout = group._timeout_timestamp
+    if group._removed and timeout == NO_TIMEOUT:
+        return None
+    if group._updated or group._removed or timeout != group.oldTimeoutTimestamp:
+        return StoredRow(cells, group.getOption, timeout)
+    return before

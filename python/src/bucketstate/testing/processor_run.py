@@ -1,0 +1,131 @@
+"""A batch of `transformWithState`, on state variables in memory."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
+
+from bucketstate.stateful.containers import OptionalCodec
+from bucketstate.stateful.kept import Kept
+from bucketstate.stateful.processor import STATE, Processor
+from bucketstate.testing.memory import Memory, MemoryHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from bucketstate.stateful.calls import Calls
+    from bucketstate.stateful.document import Clock, StateCodec
+    from bucketstate.stateful.keys import KeyCodec
+    from bucketstate.testing.runs import Clocks, Group
+
+
+class StoredVariables:
+    """The store of the operator: state variables and timers."""
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        self.memory = memory or Memory()
+
+    def copy(self) -> StoredVariables:
+        return StoredVariables(self.memory.copied())
+
+    def kept(self) -> dict[Any, Kept]:
+        found = self.memory.variables.get(STATE, {})
+        return {key: Kept.of(row) for key, (row, _) in found.items()}
+
+    def value(self, key: Any, codec: StateCodec, clock: Clock) -> Any:
+        kept = self.kept()[key]
+        assert kept.text is not None
+        document = json.loads(kept.text)
+        for name in codec.parts:
+            document[name] = list(_items(self.memory.variables.get(name, {}).get(key)))
+        return codec.load(json.dumps(document), kept.version, clock)
+
+
+class ProcessorRun:
+    def __init__(
+        self,
+        calls: Calls,
+        key: KeyCodec,
+        schema: StructType,
+        initial: StructType | None,
+        stored: StoredVariables,
+        clocks: Clocks,
+    ) -> None:
+        self._names = key.names
+        self._memory = stored.memory
+        self._output = calls.output.codec
+        self._handle = MemoryHandle(stored.memory, clocks.now)
+        watermark = clocks.watermark
+        self._times = TimerValues(clocks.now, -1 if watermark is None else watermark)
+        watermarked = watermark is not None
+        self._processor = Processor(calls, key, schema, initial, watermarked=watermarked)
+        self._processor.init(self._handle)
+
+    def initial(self, key: Any, row: pa.Table) -> None:
+        (made,) = self._rows([row])
+        self._enter(key, made)
+        self._processor.handleInitialState(self._memory.cells[key], made, self._times)
+
+    def rows(self, group: Group) -> list[dict[str, Any]]:
+        rows = list(self._rows(group.chunks))
+        self._enter(group.key, rows[0])
+        cells = self._memory.cells[group.key]
+        return self._plain(self._processor.handleInputRows(cells, rows, self._times))
+
+    def fire(
+        self, reached: int, shuffled: Callable[[Iterable[Any]], list[Any]]
+    ) -> list[dict[str, Any]]:
+        output = []
+        # Spark goes by time, over all keys.
+        due = shuffled(
+            (at, key)
+            for key, timers in self._memory.timers.items()
+            for at in timers
+            if at <= reached
+        )
+        for at, key in sorted(due, key=lambda timer: timer[0]):
+            self._handle.key = key
+            cells = self._memory.cells[key]
+            info = ExpiredTimerInfo(at)
+            output += self._plain(self._processor.handleExpiredTimer(cells, self._times, info))
+            self._handle.deleteTimer(at)
+        return output
+
+    def _enter(self, key: Any, row: Row) -> None:
+        self._handle.key = key
+        self._memory.cells[key] = tuple(row[n] for n in self._names)
+
+    def _rows(self, chunks: list[pa.Table]) -> Iterator[Row]:
+        for chunk in chunks:
+            make = Row(*chunk.column_names)
+            columns = [column.to_pylist() for column in chunk.columns]
+            yield from (make(*row) for row in zip(*columns, strict=True))
+
+    def _plain(self, rows: Iterable[Any]) -> list[dict[str, Any]]:
+        """The output as the values that a query's reader sees."""
+        made = []
+        for row in rows:
+            assert self._output is not None
+            cells = row.asDict(True)
+            made.append(
+                {f.name: OptionalCodec(f.codec).cell(cells[f.name]) for f in self._output.fields}
+            )
+        return made
+
+
+def _items(stored: Any) -> Iterator[dict[str, Any]]:
+    """A variable's items as a state's document has those of a part."""
+    if isinstance(stored, dict):
+        for (key,), (value, expires) in stored.items():
+            yield {"key": json.loads(key), "value": json.loads(value[0]), "expires": expires}
+        return
+    held = () if stored is None else stored
+    # The value of a variable that holds one, or the items of a list.
+    for value, expires in (held,) if held and isinstance(held[0][0], str) else held:
+        yield {"value": json.loads(value[0]), "expires": expires}

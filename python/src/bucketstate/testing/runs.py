@@ -1,0 +1,55 @@
+"""One batch of one operator: what the harness asks of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import pyarrow as pa
+
+    from bucketstate.stateful.document import Clock, StateCodec
+    from bucketstate.stateful.kept import Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one key in a batch, in the chunks that Spark would cut them into."""
+
+    key: Any
+    chunks: list[pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """A batch's clocks in milliseconds since the epoch; no watermark for a query without one."""
+
+    now: int
+    watermark: int | None
+
+
+class Stored(Protocol):
+    """What a query's state stores hold between batches."""
+
+    def copy(self) -> Stored: ...
+
+    def kept(self) -> dict[Any, Kept]:
+        """What is kept of each key beside the parts."""
+
+    def value(self, key: Any, codec: StateCodec, clock: Clock) -> Any:
+        """A copy of a key's state; it must have one."""
+
+
+class Run(Protocol):
+    """One batch on a copy of what is stored."""
+
+    def initial(self, key: Any, row: pa.Table, /) -> None: ...
+
+    def rows(self, group: Group) -> list[dict[str, Any]]: ...
+
+    def fire(
+        self, reached: int, shuffled: Callable[[Iterable[Any]], list[Any]]
+    ) -> list[dict[str, Any]]:
+        """Fires all timers before `reached`; of several keys, in the order of `shuffled`."""
