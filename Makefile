@@ -127,7 +127,7 @@ bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires wi
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ExpiryBenchmark --json artifacts/bench/expiry.json"
 
-bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful beside applyInPandasWithState by hand (BENCH_GROUPS=20000)
+bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
