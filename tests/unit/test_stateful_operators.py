@@ -4,6 +4,7 @@ test."""
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from bucketstate import EXTENSION_CLASS, PROVIDER_CLASS, stateful
-from bucketstate.errors import SessionError
+from bucketstate.errors import MissingLibraryError, SessionError
 from bucketstate.stateful import (
     DefinitionError,
     ListState,
@@ -275,6 +276,15 @@ def test_a_session_that_cannot_run_it_is_told_what_it_lacks(
     with pytest.raises(SessionError) as refusal:
         operators.check_session(settings_given.get)
     assert told in str(refusal.value)
+
+
+def test_without_protobuf_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    with pytest.raises(MissingLibraryError) as refusal:
+        operators.check_session({PROVIDER_KEY: ROCKSDB}.get)
+    assert "operator='transformWithState' needs protobuf, which is not installed: pip install " in (
+        str(refusal.value)
+    )
 
 
 class Seeded:
