@@ -41,7 +41,7 @@ class Keeping(StatefulProcessor):
     def put_out(self, key: str, n: int) -> Any:
         return pd.DataFrame({"key": [key], "n": [n]})
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
         values = self.values(rows)
         n = (self.count.get()[0] if self.count.exists() else 0) + len(values)
         if n > FULL:
@@ -72,7 +72,7 @@ class Keeping(StatefulProcessor):
         for timer in list(self.handle.listTimers()):
             self.handle.deleteTimer(timer)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: ARG002, N802, N803
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:  # noqa: ARG002
         yield self.put_out(key[0], -1)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Evolved(Keeping):
         self.every = handle.getListState("every", "came array<string>, v long")
         self.plain = handle.getMapState("plain", "v long", "n long, told string")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002, N802, N803
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002
         values = self.values(rows)
         # Some keys keep what they had.
         if key[0] < "k5":
