@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pyspark.sql.types import DayTimeIntervalType, YearMonthIntervalType
 
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS
+from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
 from bucketstate.errors import SessionError
 from bucketstate.optional import needed
 from bucketstate.stateful.errors import DefinitionError
@@ -24,7 +24,6 @@ Operator = Literal["applyInPandasWithState", "transformWithState"]
 
 TIMEOUTS = (None, "processing", "event")
 
-_PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -105,7 +104,7 @@ def check_session(setting: Callable[[str, str], Any]) -> None:
         what="operator='transformWithState'",
         library="protobuf",
     )
-    provider = str(setting(_PROVIDER_KEY, ""))
+    provider = str(setting(PROVIDER_KEY, ""))
     if provider == PROVIDER_CLASS:
         extensions = str(setting(EXTENSIONS_KEY, "") or "").split(",")
         if EXTENSION_CLASS not in [e.strip() for e in extensions]:
@@ -117,6 +116,6 @@ def check_session(setting: Callable[[str, str], Any]) -> None:
     elif provider != _ROCKSDB:
         raise SessionError(
             f"operator='transformWithState' runs with {PROVIDER_CLASS} or {_ROCKSDB}, and "
-            f"{_PROVIDER_KEY} is {provider or 'not set'}: call bucketstate.configure(builder) "
+            f"{PROVIDER_KEY} is {provider or 'not set'}: call bucketstate.configure(builder) "
             "where the session is made."
         )
