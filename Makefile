@@ -26,7 +26,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful sweep conformance conformance-short generate docs clean
+.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -85,6 +85,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-small-process
 	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
+	@$(MAKE) bench-tws
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
@@ -130,6 +131,10 @@ bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires wi
 bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
+
+bench-tws: .stamps/venv $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
+	@mkdir -p artifacts/bench
+	scripts/sbt "bench/runMain io.bucketstate.bench.TransformWithStateBenchmark --json artifacts/bench/tws.json"
 
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"

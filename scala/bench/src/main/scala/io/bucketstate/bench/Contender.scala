@@ -97,10 +97,14 @@ object Contender {
 
   val hdfs: Contender = Contender("hdfs", s"$prefix.HDFSBackedStateStoreProvider")
 
-  val rocksdb: Contender = Contender(
-    "rocksdb",
-    s"$prefix.RocksDBStateStoreProvider",
-    Map("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled" -> "true")
+  /** As it is when nobody turns its changelog on. */
+  val rocksdbDefault: Contender =
+    Contender("rocksdb-default", s"$prefix.RocksDBStateStoreProvider")
+
+  val rocksdb: Contender = rocksdbDefault.copy(
+    name = "rocksdb",
+    settings =
+      Map("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled" -> "true")
   )
 
   /** The limit: what no provider can beat, as it keeps nothing. */
@@ -134,7 +138,11 @@ object Contender {
   /** The providers as people use them, and the limit. */
   val sideBySide: Seq[Contender] = Seq(hdfs, rocksdb, hashmap, bucketed)
 
-  val all: Seq[Contender] = sideBySide ++ Seq(native, nativeAgain, withoutSnapshots, eager)
+  /** Spark's own that has column families. */
+  val sparksRocksdb: Seq[Contender] = Seq(rocksdbDefault, rocksdb)
+
+  val all: Seq[Contender] =
+    sideBySide ++ Seq(rocksdbDefault, native, nativeAgain, withoutSnapshots, eager)
 
   /** Where local files stay of whoever has a checkpoint in a folder: beside it, as they are no part of it. */
   def localFolder(checkpoint: Path): Path =

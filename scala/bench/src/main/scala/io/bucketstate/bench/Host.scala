@@ -17,6 +17,9 @@ object Host {
   def nanos(): Long = System.nanoTime()
 
   def say(line: String): Unit = println(line)
+
+  /** For the person alone: of a JVM that is asked by another, what it says is its answer. */
+  def aside(line: String): Unit = System.err.println(line)
   // scalafix:on DisableSyntax
 
   def progress(line: String): Unit =
