@@ -1,5 +1,6 @@
 package io.bucketstate.spark.rows
 
+import java.nio.ByteOrder
 import java.util.{Arrays => JArrays}
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
@@ -14,7 +15,7 @@ import io.bucketstate.table.{Record, RecordBuffer}
  * Keys of one column family as bytes and back. Not thread-safe: one per store, because Spark's encoders
  * reuse rows.
  */
-private[spark] sealed trait KeyCodec {
+private[spark] trait KeyCodec {
 
   /** Puts the encoded key into `buffer`, ready to be looked up or written. */
   def encode(key: UnsafeRow, buffer: RecordBuffer): Unit
@@ -67,7 +68,7 @@ private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec 
   override def removesRanges: Boolean = false
 }
 
-/** Keys whose byte order matters: encoded by Spark's own encoders, byte for byte. */
+/** Keys that are scanned by a part of them, encoded by Spark's own encoders: those that [[ScanKeyCodec]] cannot. */
 private[spark] final class SparkKeyCodec(
     encoder: RocksDBKeyStateEncoder,
     bucketKey: BucketKey,
@@ -106,12 +107,37 @@ private[spark] object KeyCodecs {
       valueSchema: StructType,
       bucketKey: BucketKey
   ): KeyCodec = spec match {
-    case NoPrefixKeyStateEncoderSpec(schema) => new CompactKeyCodec(schema)
-    case other                               =>
-      val rows = new UnsafeRowDataEncoder(other, valueSchema)
-      val encoder = other.toEncoder(rows, useColumnFamilies = false)
-      new SparkKeyCodec(encoder, bucketKey, other.keySchema.length)
+    case NoPrefixKeyStateEncoderSpec(schema)           => new CompactKeyCodec(schema)
+    case other if !isCopied(other)                     => ofSpark(other, valueSchema, bucketKey)
+    case PrefixKeyScanStateEncoderSpec(schema, n)      => new PrefixKeyCodec(schema, n, bucketKey)
+    case RangeKeyScanStateEncoderSpec(schema, columns) =>
+      new RangeKeyCodec(schema, columns.toArray, bucketKey)
+    case TimestampAsPrefixKeyStateEncoderSpec(schema) =>
+      new TimestampKeyCodec(schema, isInFront = true, bucketKey)
+    case TimestampAsPostfixKeyStateEncoderSpec(schema) =>
+      new TimestampKeyCodec(schema, isInFront = false, bucketKey)
   }
+
+  /** The same with Spark's encoder, for keys that are scanned by a part of them. */
+  def ofSpark(
+      spec: KeyStateEncoderSpec,
+      valueSchema: StructType,
+      bucketKey: BucketKey
+  ): KeyCodec = {
+    val rows = new UnsafeRowDataEncoder(spec, valueSchema)
+    val encoder = spec.toEncoder(rows, useColumnFamilies = false)
+    new SparkKeyCodec(encoder, bucketKey, spec.keySchema.length)
+  }
+
+  /** Whether the columns are of the types that are copied here; Spark's encoder says which it cannot order. */
+  private def isCopied(spec: KeyStateEncoderSpec): Boolean =
+    ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN &&
+      spec.keySchema.forall(field => ColumnCopy.supports(field.dataType)) && (spec match {
+        case RangeKeyScanStateEncoderSpec(schema, columns) =>
+          columns.distinct.size == columns.size &&
+          columns.forall(i => OrderedColumn.supports(schema(i).dataType))
+        case _ => true
+      })
 
   /** As recorded in the files; a family that comes back with another one cannot be read. */
   def name(spec: KeyStateEncoderSpec): String = spec match {
