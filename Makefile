@@ -132,9 +132,14 @@ bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful on both oper
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
+# Each call from Python is a round trip through a socket: a tenth of the rows of the other queries take as long.
+BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-default,rocksdb,bucketed --check
+
 bench-tws: .stamps/venv $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.TransformWithStateBenchmark --json artifacts/bench/tws.json"
+	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
+	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"

@@ -4,16 +4,20 @@
 come the batches that are measured, then the query is restarted in a process of its own and one more
 batch is measured. `join`: the stream with itself, each event with those of its key in the ten
 batches after it, inner, with a watermark; what is measured are batches in which as many events
-leave the state as enter it. Times are Spark's own, medians over batches: `batchDuration`, and
-`commitTimeMs`, the commits of all partitions and operators added up (tasks run side by side, so the
-sum may be more than the batch). Beside them is the most that a run's JVM, which is driver and
-executor in one, had in memory (VmHWM). `--check` has Spark add up what each batch gave, and
-compares that and the number of keys in the state with what the rows say.
+leave the state as enter it. `tws-pandas` and `tws-rows`: `transformWithState` in its two Python
+forms, with how long its calls waited for the state, partitions added up. Times are Spark's own,
+medians over batches: `batchDuration`, and `commitTimeMs`, the commits of all partitions and
+operators added up (tasks run side by side, so the sum may be more than the batch). Beside them is
+the most that a run's JVM, which is driver and executor in one, had in memory (VmHWM). `--check` has
+Spark add up what each batch gave, and compares that and the number of keys in the state with what
+the rows say.
 
     .venv/bin/python python/bench/end_to_end.py --keys 1000000 --rows 50000 --batches 30
     .venv/bin/python python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000
     .venv/bin/python python/bench/end_to_end.py --keys 10000000 --heap 4g --preload-files 8
     .venv/bin/python python/bench/end_to_end.py --query join --keys 200000 --rows 20000
+    .venv/bin/python python/bench/end_to_end.py --query tws-pandas --keys 20000 --rows 2000 \\
+        --providers rocksdb-default,rocksdb,bucketed --check
     make bench-small-process
 """
 
@@ -21,14 +25,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import tws_queries
 
 from counted_input import Answers, write_input
 
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
 PREFIX = "org.apache.spark.sql.execution.streaming.state."
 PROVIDERS = {
     "hdfs": {"providerClass": PREFIX + "HDFSBackedStateStoreProvider"},
+    "rocksdb-default": {"providerClass": PREFIX + "RocksDBStateStoreProvider"},
     "rocksdb": {
         "providerClass": PREFIX + "RocksDBStateStoreProvider",
         "rocksdb.changelogCheckpointing.enabled": "true",
@@ -50,6 +58,7 @@ PROVIDERS = {
         "bucketed.engine": "rocksdb",
     },
 }
+DEFAULT_PROVIDERS = "hdfs,rocksdb,bucketed,bucketed-rocksdb"
 STATE_STORE = "spark.sql.streaming.stateStore."
 PARTITIONS = 2
 HEAP = "6g"
@@ -64,6 +73,11 @@ class Query:
     warm_up: int
     rows: Callable[[Callable[[], DataFrame]], DataFrame]
     wanted: dict[str, float]
+    wanted_commits: dict[str, float] = field(default_factory=dict)
+    counts_keys: bool = False
+    """Whether the state has a row for each key, and nothing else."""
+    tells_waiting: bool = False
+    checked: bool = True
 
 
 def aggregated(read: Callable[[], DataFrame]) -> DataFrame:
@@ -83,9 +97,18 @@ def joined(read: Callable[[], DataFrame]) -> DataFrame:
     return left.join(right, near)
 
 
+def in_python(rows: Callable[[Callable[[], DataFrame]], DataFrame]) -> Query:
+    batch, commits = (dict.fromkeys(("rocksdb-default", "rocksdb"), most) for most in (0.9, 0.2))
+    return Query("update", 4, 5, rows, batch, commits, tells_waiting=True)
+
+
 QUERIES = {
-    "aggregation": Query("update", 4, 5, aggregated, {"rocksdb": 0.62, "hdfs": 0.45}),
-    "join": Query("append", 0, 15, joined, {}),
+    "aggregation": Query(
+        "update", 4, 5, aggregated, {"rocksdb": 0.62, "hdfs": 0.45}, counts_keys=True
+    ),
+    "join": Query("append", 0, 15, joined, {}, checked=False),
+    "tws-pandas": in_python(tws_queries.in_pandas),
+    "tws-rows": in_python(tws_queries.in_rows),
 }
 
 
@@ -95,6 +118,8 @@ class Batch:
 
     whole_ms: int
     commits_ms: int
+    waited_ms: float
+    """What the Python code waited for its state, if it tells; partitions added up."""
     answers: Answers | None
 
 
@@ -114,6 +139,7 @@ class Result:
     partitions: int
     batch_ms: float
     commits_ms: float
+    waited_ms: float
     restart_ms: float
     resident: int
 
@@ -160,6 +186,12 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
         .config("spark.sql.shuffle.partitions", str(case.partitions))
         .config("spark.ui.enabled", "false")
         .config("spark.jars", str(bucketstate.jar_path()))
+        .config("spark.sql.extensions", "io.bucketstate.BucketstateExtensions")
+    )
+    # Workers are of this interpreter, and import what the queries are made of by name.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     )
     for key, value in PROVIDERS[provider].items():
         builder = builder.config(STATE_STORE + key, value)
@@ -177,6 +209,8 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
     if case.check:
         sums = [f.sum("n").alias("counted"), f.sum("sum").alias("summed")]
         rows = rows.observe("answers", f.count("*").alias("keys"), *sums)
+    if query.tells_waiting:
+        rows = rows.observe("waiting", f.sum("waited").alias("ns"))
     writer = rows.writeStream.outputMode(query.mode).format("noop")
     started = writer.option("checkpointLocation", str(checkpoint)).start()
     found: dict[int, Batch] = {}
@@ -189,10 +223,14 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
                 commits = sum(operator.commitTimeMs for operator in progress.stateOperators)
                 answers = None
                 if case.check:
-                    state_keys = progress.stateOperators[0].numRowsTotal
+                    state_rows = progress.stateOperators[0].numRowsTotal
+                    state_keys = state_rows if query.counts_keys else None
                     seen = progress.observedMetrics["answers"].asDict()
                     answers = Answers(state_keys=state_keys, **seen)
-                found[progress.batchId] = Batch(progress.batchDuration, commits, answers)
+                waited = 0.0
+                if query.tells_waiting:
+                    waited = progress.observedMetrics["waiting"]["ns"] / 1e6
+                found[progress.batchId] = Batch(progress.batchDuration, commits, waited, answers)
     started.stop()
     resident = resident_most(spark)
     spark.stop()
@@ -206,7 +244,7 @@ def in_process(case: Case, provider: str, source: Path, checkpoint: Path, batche
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=3600)
     told = json.loads(done.stdout.splitlines()[-1])
     found = [
-        Batch(b["whole_ms"], b["commits_ms"], Answers(**b["answers"]) if b["answers"] else None)
+        Batch(**{**b, "answers": Answers(**b["answers"]) if b["answers"] else None})
         for b in told["batches"]
     ]
     return Run(found, told["resident"])
@@ -247,21 +285,28 @@ def measure(
         case.partitions,
         statistics.median(batch.whole_ms for batch in counted),
         statistics.median(batch.commits_ms for batch in counted),
+        statistics.median(batch.waited_ms for batch in counted),
         statistics.median(run.batches[0].whole_ms for run in runs[1:]),
         max(run.resident for run in runs),
     )
 
 
-def report(results: list[Result], wanted: dict[str, float], limit: int | None) -> str:
+def report(
+    results: list[Result],
+    wanted: dict[str, float],
+    wanted_commits: dict[str, float],
+    limit: int | None,
+) -> str:
     """A table for people, with ratios to Spark's own providers."""
     lines = [
-        "| provider | partitions | batch ms | sum of commits ms | first batch after a restart ms "
-        "| resident MiB at most |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| provider | partitions | batch ms | sum of commits ms | waited for the state ms "
+        "| first batch after a restart ms | resident MiB at most |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
         f"| {r.provider} | {r.partitions} "
-        f"| {r.batch_ms:.0f} | {r.commits_ms:.0f} | {r.restart_ms:.0f} | {r.resident >> 20} |"
+        f"| {r.batch_ms:.0f} | {r.commits_ms:.0f} | {_or_dash(r.waited_ms)} "
+        f"| {r.restart_ms:.0f} | {r.resident >> 20} |"
         for r in results
     ]
     if limit is not None:
@@ -275,12 +320,22 @@ def report(results: list[Result], wanted: dict[str, float], limit: int | None) -
     for name, other in by_name.items():
         if ours and other is not ours:
             target = f" (wanted {wanted[name]})" if name in wanted else ""
+            commits = f" (wanted {wanted_commits[name]})" if name in wanted_commits else ""
+            waited = (
+                f"waiting for the state {ours.waited_ms / other.waited_ms:.2f}, "
+                if other.waited_ms
+                else ""
+            )
             lines.append(
                 f"\nbucketed / {name}: batch {ours.batch_ms / other.batch_ms:.2f}{target}, "
-                f"commits {ours.commits_ms / max(1, other.commits_ms):.2f}, "
+                f"commits {ours.commits_ms / max(1, other.commits_ms):.2f}{commits}, {waited}"
                 f"restart {ours.restart_ms / other.restart_ms:.2f} (wanted 1)"
             )
     return "\n".join(lines)
+
+
+def _or_dash(ms: float) -> str:
+    return f"{ms:.0f}" if ms else "-"
 
 
 def main() -> None:
@@ -291,7 +346,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--batches", type=int, default=30)
     parser.add_argument("--restarts", type=int, default=2)
-    parser.add_argument("--providers", default=",".join(PROVIDERS))
+    parser.add_argument("--providers", default=DEFAULT_PROVIDERS, help=", ".join(PROVIDERS))
     parser.add_argument("--heap", default=HEAP, help="of the one process, such as 4g")
     parser.add_argument("--preload-files", type=int, help="batches that bring all keys")
     parser.add_argument(
@@ -303,8 +358,8 @@ def main() -> None:
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     query = QUERIES[options.query]
-    if options.check and options.query != "aggregation":
-        parser.error("--check knows what --query aggregation gives, and nothing else")
+    if options.check and not query.checked:
+        parser.error(f"--check does not know what --query {options.query} gives")
     if options.restarts < 1:
         parser.error("--restarts: at least 1")
     conf = tuple(options.conf)
@@ -324,7 +379,9 @@ def main() -> None:
             for name in options.providers.split(",")
         ]
     # What is wanted is said of the default.
-    print(report(results, query.wanted if case.partitions == PARTITIONS else {}, options.limit))
+    is_default = case.partitions == PARTITIONS
+    wanted, commits = (query.wanted, query.wanted_commits) if is_default else ({}, {})
+    print(report(results, wanted, commits, options.limit))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n")
