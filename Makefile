@@ -26,7 +26,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -34,6 +34,9 @@ help: ## list the targets
 
 demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
+
+demo-tws: .stamps/venv $(JAR) ## the same year through transformWithState: a list, a map with TTL and timers, with a restart half-way
+	@PYTHONPATH=examples $(PY) -m flights demo-tws
 
 test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local Spark
 	@mkdir -p artifacts/test

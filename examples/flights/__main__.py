@@ -1,4 +1,4 @@
-"""`make demo`: streams a year of flights, stops half-way, goes on in a new process, and checks."""
+"""`make demo` and `make demo-tws`: a year of flights, stopped half-way, resumed, and checked."""
 
 from __future__ import annotations
 
@@ -10,59 +10,66 @@ import time
 
 from rich.console import Console
 
-from flights import data, hourly, layout, rotations
+from flights import data, layout
+from flights.demos import DEMOS, Demo
 
 HALF_WAY = 23
-TITLES = {
-    hourly.NAME: "hourly: delays per airport (windowed aggregation)",
-    rotations.NAME: "rotations: each aircraft's (applyInPandasWithState)",
-}
+_WORKERS_TALK = "Streaming TransformWithStateInPandas Python worker"
+"""Spark's, which prints a paragraph with each of the steps in which it starts a query."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="flights", description=__doc__)
     parser.add_argument("--part", type=int, choices=(1, 2), help=argparse.SUPPRESS)
-    part: int | None = parser.parse_args().part
+    parser.add_argument("demo", nargs="?", choices=DEMOS, default="demo")
+    options = parser.parse_args()
+    part: int | None = options.part
+    demo = DEMOS[options.demo]
     # In a log there is no width to ask for.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     match part:
         case 1:
-            return _first_part(console)
+            return _first_part(console, demo)
         case 2:
-            return _second_part(console)
-    return _whole(console)
+            return _second_part(console, demo)
+    return _whole(console, demo)
 
 
-def _whole(console: Console) -> int:
+def _whole(console: Console, demo: Demo) -> int:
     started = time.monotonic()
-    for folder in (layout.CHECKPOINTS, layout.OUTPUT, layout.PROGRESS):
+    for folder in (demo.layout.checkpoints, demo.layout.output, demo.layout.progress):
         shutil.rmtree(folder, ignore_errors=True)
     console.print(f"Input: {data.FLIGHTS:,} flights of 2013 in {data.SLICES} files")
     data.prepare(layout.INPUT)
     for part in (1, 2):
         # Each part is a process of its own: the second knows only what the checkpoints hold.
-        code = subprocess.run([sys.executable, "-m", "flights", "--part", str(part)]).returncode
-        if code != 0:
-            return code
+        command = [sys.executable, "-m", "flights", demo.layout.name, "--part", str(part)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None  # it is a pipe
+            for line in process.stderr:
+                if line.strip() and _WORKERS_TALK not in line:
+                    sys.stderr.write(line)
+        if process.returncode != 0:
+            return process.returncode
     console.print(f"Done in {time.monotonic() - started:.0f} s")
     return 0
 
 
-def _first_part(console: Console) -> int:
+def _first_part(console: Console, demo: Demo) -> int:
     from flights import stream
 
     console.print(f"First process: each query fails in batch {HALF_WAY}, its state just written")
-    stream.run(stream.session(), console, part=1, stop_in=HALF_WAY)
+    stream.run(stream.session(), console, demo.layout, demo.queries, part=1, stop_in=HALF_WAY)
     return 0
 
 
-def _second_part(console: Console) -> int:
-    from flights import check, picture, report, stream
+def _second_part(console: Console, demo: Demo) -> int:
+    from flights import picture, report, stream
 
     console.print("Second process: restarts from the checkpoints and finishes the year")
     spark = stream.session()
-    stream.run(spark, console, part=2, stop_in=None)
-    comparisons = check.compare_all(spark)
+    stream.run(spark, console, demo.layout, demo.queries, part=2, stop_in=None)
+    comparisons = demo.compare(spark, demo.layout)
     for c in comparisons:
         if c.equal:
             console.print(f"[green]equal[/]: {c.name}, {c.rows:,} rows as one batch query has them")
@@ -74,11 +81,11 @@ def _second_part(console: Console) -> int:
             console.print("" if c.first is None else c.first.to_string(index=False), soft_wrap=True)
     if not all(c.equal for c in comparisons):
         return 1
-    runs = [report.load(name) for name in TITLES]
-    console.print(report.most_delayed_table(stream.emitted(spark, rotations.NAME)))
+    runs = [report.load(demo.layout, name) for name in demo.queries]
+    console.print(demo.table(spark, demo.layout))
     console.print(report.state_store_table(runs))
-    picture.draw(runs, TITLES, layout.PICTURE)
-    console.print(f"Picture: {layout.PICTURE.relative_to(layout.ROOT)}")
+    picture.draw(runs, demo.title, demo.titles, demo.layout.picture)
+    console.print(f"Picture: {demo.layout.picture.relative_to(layout.ROOT)}")
     return 0
 
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from flights import hourly, rotations
+from flights import aircraft, airports, hourly, rotations
 from flights.stream import emitted, flights
 
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
+
+    from flights.layout import Layout
 
 _SHOWN = 5
 
@@ -31,21 +33,34 @@ class Comparison:
         return self.missing == 0 and self.unexpected == 0
 
 
-def compare_all(spark: SparkSession) -> list[Comparison]:
+def compare_operators(spark: SparkSession, files: Layout) -> list[Comparison]:
     year = flights(spark, streaming=False)
-    by_hour = emitted(spark, hourly.NAME)
-    latest = by_hour.groupBy(*hourly.KEY).agg(
-        F.max_by(F.struct(*hourly.FIGURES), F.col("batch")).alias("row")
-    )
-    by_aircraft = rotations.final(emitted(spark, rotations.NAME)).select(
+    by_hour = _latest(emitted(spark, files, hourly.NAME), hourly.KEY, hourly.FIGURES)
+    by_aircraft = rotations.final(emitted(spark, files, rotations.NAME)).select(
         "*", (F.col("closed_by") != rotations.OPEN).alias("closed")
     )
     return [
-        compare(hourly.NAME, latest.select(*hourly.KEY, "row.*"), hourly.batch(year), hourly.KEY),
+        compare(hourly.NAME, by_hour, hourly.batch(year), hourly.KEY),
         compare(
             rotations.NAME, by_aircraft.drop("closed_by"), rotations.batch(year), rotations.KEY
         ),
     ]
+
+
+def compare_transform_with_state(spark: SparkSession, files: Layout) -> list[Comparison]:
+    year = flights(spark, streaming=False)
+    tours = emitted(spark, files, aircraft.NAME)
+    delays = _latest(emitted(spark, files, airports.NAME), airports.KEY, airports.FIGURES)
+    return [
+        compare(aircraft.NAME, tours, aircraft.batch(year), aircraft.KEY),
+        compare(airports.NAME, delays, airports.batch(year), airports.KEY),
+    ]
+
+
+def _latest(emitted: DataFrame, key: list[str], figures: list[str]) -> DataFrame:
+    """What a query said last of each key."""
+    latest = emitted.groupBy(*key).agg(F.max_by(F.struct(*figures), F.col("batch")).alias("row"))
+    return latest.select(*key, "row.*")
 
 
 def compare(name: str, streamed: DataFrame, batch: DataFrame, key: list[str]) -> Comparison:

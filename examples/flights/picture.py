@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 _BATCH, _COMMIT, _RESTART, _GRID = "#2b5c8a", "#e07b39", "#8a8a8a", "#e4e4e4"
 
 
-def draw(runs: Sequence[Run], titles: dict[str, str], file: Path) -> None:
+def draw(runs: Sequence[Run], title: str, titles: dict[str, str], file: Path) -> None:
     plt.rcParams.update({"font.size": 10, "font.family": "DejaVu Sans"})
     figure, axes = plt.subplots(len(runs), 1, figsize=(10, 6.6), sharex=True, squeeze=False)
     for axis, run in zip(axes[:, 0], runs, strict=True):
         _panel(axis, run, titles[run.name])
     axes[-1, 0].set_xlabel("batch (eight days of flights each)")
-    figure.suptitle(
-        "A year of flights out of New York on bucketstate", x=0.012, ha="left", weight="bold"
-    )
+    figure.suptitle(title, x=0.012, ha="left", weight="bold")
     figure.tight_layout(rect=(0, 0, 1, 0.99))
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=150)

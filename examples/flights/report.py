@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from rich.table import Table
 
 from bucketstate.registry import registry
-from flights import layout, rotations
+from flights import aircraft, rotations
 from flights.data import load_planes
+from flights.stream import emitted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Row, SparkSession
+
+    from flights.layout import Layout
 
 _MIN_LEGS = 50
 
@@ -39,10 +43,10 @@ class Run:
     batches: list[Batch]
 
 
-def load(name: str) -> Run:
+def load(files: Layout, name: str) -> Run:
     lines = [
         json.loads(line)
-        for file in sorted(layout.PROGRESS.glob(f"{name}-*.jsonl"))
+        for file in sorted(files.progress.glob(f"{name}-*.jsonl"))
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
     # Progress of a trigger that ran no batch carries the number of the next one and no duration.
@@ -78,10 +82,10 @@ def state_store_table(runs: list[Run]) -> Table:
     return table
 
 
-def most_delayed_table(emitted: DataFrame, count: int = 5) -> Table:
+def most_delayed_table(spark: SparkSession, files: Layout, count: int = 5) -> Table:
     """The aircraft with the longest mean delay, out of all their rotations."""
     worst = (
-        rotations.final(emitted)
+        rotations.final(emitted(spark, files, rotations.NAME))
         .groupBy("tailnum")
         .agg(*(F.sum(c).alias(c) for c in ("legs", "delay", "made_up")), F.count("*").alias("n"))
         .where(F.col("legs") >= _MIN_LEGS)
@@ -89,7 +93,7 @@ def most_delayed_table(emitted: DataFrame, count: int = 5) -> Table:
         .limit(count)
         .collect()
     )
-    planes = load_planes()
+    models = _models()
     table = Table(
         title=f"The {count} most delayed aircraft (of those with {_MIN_LEGS} legs or more)",
         title_justify="left",
@@ -100,13 +104,46 @@ def most_delayed_table(emitted: DataFrame, count: int = 5) -> Table:
     for column in ("legs", "rotations", "mean delay", "made up in the air"):
         table.add_column(column, justify="right")
     for row in worst:
-        plane = planes.loc[row.tailnum] if row.tailnum in planes.index else None
-        model = "unknown" if plane is None else f"{plane.manufacturer.title()} {plane.model}"
         mean = row.delay / row.legs
         table.add_row(
-            row.tailnum, model, f"{row.legs}", f"{row.n}", f"{mean:.1f} min", f"{row.made_up:,} min"
+            row.tailnum,
+            models(row.tailnum),
+            f"{row.legs}",
+            f"{row.n}",
+            f"{mean:.1f} min",
+            f"{row.made_up:,} min",
         )
     return table
+
+
+def longest_table(spark: SparkSession, files: Layout, count: int = 5) -> Table:
+    """The rotations with the most legs, with where they went."""
+    tours = emitted(spark, files, aircraft.NAME)
+    longest: list[Row] = tours.orderBy(F.col("legs").desc(), *aircraft.KEY).limit(count).collect()
+    models = _models()
+    table = Table(
+        title=f"The {count} rotations with the most legs",
+        title_justify="left",
+        title_style="bold",
+    )
+    for column in ("aircraft", "model", "route"):
+        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    for column in ("legs", "mean delay"):
+        table.add_column(column, justify="right")
+    for row in longest:
+        mean = f"{row.delay / row.legs:.1f} min"
+        table.add_row(row.tailnum, models(row.tailnum), row.route, f"{row.legs}", mean)
+    return table
+
+
+def _models() -> Callable[[str], str]:
+    planes = load_planes()
+
+    def model(tailnum: str) -> str:
+        plane = planes.loc[tailnum] if tailnum in planes.index else None
+        return "unknown" if plane is None else f"{plane.manufacturer.title()} {plane.model}"
+
+    return model
 
 
 def _batch(progress: dict[str, Any]) -> Batch:

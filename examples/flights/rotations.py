@@ -64,8 +64,8 @@ class Rotation:
 
 def query(flights: DataFrame) -> DataFrame:
     """The streaming query, for output mode update: a rotation's last row is its final one."""
-    flown = _flown(flights).withWatermark("scheduled", f"{WATERMARK_DELAY} seconds")
-    return flown.groupBy("tailnum").applyInPandasWithState(
+    legs = flown(flights).withWatermark("scheduled", f"{WATERMARK_DELAY} seconds")
+    return legs.groupBy("tailnum").applyInPandasWithState(
         advance, _OUTPUT, _STATE, "update", GroupStateTimeout.EventTimeTimeout
     )
 
@@ -120,18 +120,22 @@ def batch(flights: DataFrame) -> DataFrame:
                OR last + {DAY} < max(last) OVER () - {WATERMARK_DELAY} AS closed
         FROM rotations
         """,
-        flown=_flown(flights),
+        flown=flown(flights),
     )
 
 
-def _flown(flights: DataFrame) -> DataFrame:
-    """The flights that left, by aircraft: the cancelled have no delay, and some no aircraft."""
+def flown(flights: DataFrame, *more: str) -> DataFrame:
+    """The flights that left, by aircraft: the cancelled have no delay, and some no aircraft.
+
+    `more` are further columns, as SQL.
+    """
     return flights.where("tailnum IS NOT NULL AND dep_delay IS NOT NULL").selectExpr(
         "tailnum",
         "scheduled",
         "CAST(dep_delay AS long) AS delay",
         # A flight that was diverted has no arrival delay, and makes nothing up.
         "CAST(coalesce(dep_delay - arr_delay, 0) AS long) AS made_up",
+        *more,
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs both queries until they are stopped or done, and keeps what Spark reports of each batch."""
+"""Runs queries until they are stopped or done, and keeps what Spark reports of each batch."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bucketstate import Conf, configure
-from flights import hourly, layout, rotations
+from flights import layout
 from flights.data import SLICES, SPARK_SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from flights.layout import Layout
+
 CORES = 2
 BUCKETS = 64
 _POLL_SECONDS = 0.5
 STOPPED = "the demo stops half-way"
-QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
-    hourly.NAME: hourly.query,
-    rotations.NAME: rotations.query,
-}
 
 
 @dataclass
@@ -88,9 +86,19 @@ def flights(spark: SparkSession, *, streaming: bool) -> DataFrame:
     return source.option("latestFirst", "false").parquet(str(layout.INPUT))
 
 
-def run(spark: SparkSession, console: Console, part: int, stop_in: int | None) -> None:
-    """Runs both queries at once, until each fails in batch `stop_in` or is done."""
-    running = [_start(name, flights(spark, streaming=True), stop_in) for name in QUERIES]
+def run(
+    spark: SparkSession,
+    console: Console,
+    files: Layout,
+    queries: dict[str, Callable[[DataFrame], DataFrame]],
+    part: int,
+    stop_in: int | None,
+) -> None:
+    """Runs all queries at once, until each fails in batch `stop_in` or is done."""
+    running = [
+        _start(files, name, query(flights(spark, streaming=True)), stop_in)
+        for name, query in queries.items()
+    ]
     with _bars(console) as bars:
         tasks = {r.name: bars.add_task(r.name, total=SLICES, note="starting") for r in running}
         reported = 0
@@ -109,26 +117,26 @@ def run(spark: SparkSession, console: Console, part: int, stop_in: int | None) -
             raise failure
         if stop_in is not None and failure is None:
             raise RuntimeError(f"{r.name} was to stop in batch {stop_in} and did not")
-        _keep_progress(r, part)
+        _keep_progress(files, r, part)
 
 
-def emitted(spark: SparkSession, name: str) -> DataFrame:
+def emitted(spark: SparkSession, files: Layout, name: str) -> DataFrame:
     """All that a query has put out, with the batch that put it out."""
-    return spark.read.parquet(str(layout.OUTPUT / name))
+    return spark.read.parquet(str(files.output / name))
 
 
-def _start(name: str, source: DataFrame, stop_in: int | None) -> Running:
-    folder = layout.OUTPUT / name
+def _start(files: Layout, name: str, rows: DataFrame, stop_in: int | None) -> Running:
+    folder = files.output / name
     folder.mkdir(parents=True, exist_ok=True)
 
-    def put_out(rows: DataFrame, batch: int) -> None:
+    def put_out(said: DataFrame, batch: int) -> None:
         # A batch that is run again after a restart replaces what its first run put out.
         unfinished = folder / f".batch-{batch:03d}.unfinished"
-        table = rows.toArrow()
+        table = said.toArrow()
         if batch == stop_in:
             # The worst moment: the state store has committed, and nobody has the rows. What runs
             # next has to take the state from before this batch, and put the same rows out again.
-            rows.sparkSession.sparkContext.setLogLevel("OFF")
+            said.sparkSession.sparkContext.setLogLevel("OFF")
             logging.getLogger("py4j").setLevel(logging.CRITICAL)
             raise RuntimeError(STOPPED)
         pq.write_table(
@@ -137,10 +145,9 @@ def _start(name: str, source: DataFrame, stop_in: int | None) -> Running:
         unfinished.replace(folder / f"batch-{batch:03d}.parquet")
 
     query = (
-        QUERIES[name](source)
-        .writeStream.queryName(name)
+        rows.writeStream.queryName(name)
         .outputMode("update")
-        .option("checkpointLocation", str(layout.CHECKPOINTS / name))
+        .option("checkpointLocation", str(files.checkpoints / name))
         .foreachBatch(put_out)
         .trigger(availableNow=True)
         .start()
@@ -160,8 +167,8 @@ def _bars(console: Console) -> Progress:
     )
 
 
-def _keep_progress(running: Running, part: int) -> None:
-    layout.PROGRESS.mkdir(parents=True, exist_ok=True)
+def _keep_progress(files: Layout, running: Running, part: int) -> None:
+    files.progress.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({**json.loads(p.json), "part": part}) for p in running.query.recentProgress]
-    file: Path = layout.PROGRESS / f"{running.name}-{part}.jsonl"
+    file: Path = files.progress / f"{running.name}-{part}.jsonl"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

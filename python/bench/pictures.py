@@ -25,6 +25,7 @@ COLORS = {
     "no-snapshots": "tab:cyan",
     "eager": "tab:green",
     "rocksdb": "tab:orange",
+    "rocksdb-default": "tab:brown",
     "hdfs": "tab:red",
     "hashmap": "tab:gray",
 }
@@ -88,6 +89,20 @@ def memory(results: list[dict[str, Any]], axes: Axes) -> None:
     axes.set_ylabel("milliseconds")
 
 
+def transform_with_state(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Batches of the query, dashed what their commits took; the warm-up is in it."""
+    for result in results:
+        name, batches = result["provider"], result["batches"]
+        for field, style in (("wholeMs", "-"), ("commitMs", "--")):
+            times = [max(1, batch[field]) for batch in batches]
+            label = name if field == "wholeMs" else f"{name}, commits"
+            axes.plot(times, style, label=label, color=COLORS[name], linewidth=0.9)
+    axes.set_yscale("log")
+    axes.set_title(f"transformWithState: batches and their commits, {results[0]['keys']:,} keys")
+    axes.set_xlabel("batch")
+    axes.set_ylabel("milliseconds")
+
+
 PICTURES = {
     "long-run": long_run,
     "restart": restart,
@@ -96,6 +111,7 @@ PICTURES = {
     "native-short": memory,
     "engines": memory,
     "native-restart": restart,
+    "tws": transform_with_state,
 }
 
 

@@ -1,0 +1,53 @@
+"""The two demos: which queries each runs, what they are held against, what it shows at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flights import aircraft, airports, check, hourly, report, rotations
+from flights.layout import Layout
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from rich.table import Table
+
+    from flights.check import Comparison
+
+
+@dataclass(frozen=True)
+class Demo:
+    layout: Layout
+    title: str
+    queries: dict[str, Callable[[DataFrame], DataFrame]]
+    titles: dict[str, str]
+    compare: Callable[[SparkSession, Layout], list[Comparison]]
+    table: Callable[[SparkSession, Layout], Table]
+
+
+OPERATORS = Demo(
+    layout=Layout("demo"),
+    title="A year of flights out of New York on bucketstate",
+    queries={hourly.NAME: hourly.query, rotations.NAME: rotations.query},
+    titles={
+        hourly.NAME: "hourly: delays per airport (windowed aggregation)",
+        rotations.NAME: "rotations: each aircraft's (applyInPandasWithState)",
+    },
+    compare=check.compare_operators,
+    table=report.most_delayed_table,
+)
+
+TRANSFORM_WITH_STATE = Demo(
+    layout=Layout("demo-tws"),
+    title="A year of flights out of New York, with transformWithState on bucketstate",
+    queries={aircraft.NAME: aircraft.query, airports.NAME: airports.query},
+    titles={
+        aircraft.NAME: "aircraft: legs as a list, closed by a timer (transformWithState)",
+        airports.NAME: "airports: delays as a map with TTL (transformWithStateInPandas)",
+    },
+    compare=check.compare_transform_with_state,
+    table=report.longest_table,
+)
+
+DEMOS = {demo.layout.name: demo for demo in (OPERATORS, TRANSFORM_WITH_STATE)}
