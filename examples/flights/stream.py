@@ -53,6 +53,15 @@ class Running:
             self.batches = int(last["batchId"]) + 1
             self.keys = sum(o["numRowsTotal"] for o in last["stateOperators"])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether more batches can change nothing.
+
+        Behind the last slice the watermark moves once. `transformWithState` in processing time goes
+        on with batches that read nothing, as the clock goes on.
+        """
+        return self.batches > SLICES + 1
+
 
 def session() -> SparkSession:
     # Spark's Python workers take this interpreter, not whatever `python3` is on the PATH.
@@ -106,6 +115,8 @@ def run(
             time.sleep(_POLL_SECONDS)
             for r in running:
                 r.look()
+                if r.is_over:
+                    r.query.stop()
                 bars.update(tasks[r.name], completed=r.slices, note=f"{r.keys:,} keys")
             slowest = min(r.slices for r in running)
             if not console.is_terminal and slowest >= reported + 10:
