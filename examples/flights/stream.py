@@ -115,8 +115,11 @@ def run(
             time.sleep(_POLL_SECONDS)
             for r in running:
                 r.look()
-                if r.is_over:
+                if r.is_over and r.query.isActive:
+                    # Spark logs every part of the batch that is cut off.
+                    spark.sparkContext.setLogLevel("OFF")
                     r.query.stop()
+                    spark.sparkContext.setLogLevel("ERROR")
                 bars.update(tasks[r.name], completed=r.slices, note=f"{r.keys:,} keys")
             slowest = min(r.slices for r in running)
             if not console.is_terminal and slowest >= reported + 10:

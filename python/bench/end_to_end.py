@@ -231,6 +231,8 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
                 if query.tells_waiting:
                     waited = progress.observedMetrics["waiting"]["ns"] / 1e6
                 found[progress.batchId] = Batch(progress.batchDuration, commits, waited, answers)
+    # In processing time there is always a batch that is cut off, of which Spark logs every part.
+    spark.sparkContext.setLogLevel("OFF")
     started.stop()
     resident = resident_most(spark)
     spark.stop()

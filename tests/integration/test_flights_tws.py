@@ -33,7 +33,7 @@ ARROW = pa.schema(
 
 
 def sparse_flights(batches: int = 6, rows: int = 40, seed: int = 5) -> list[list[Event]]:
-    """Ordered flights over four days a batch, of aircraft of which most come in two batches only."""
+    """Ordered flights over four days a batch; most aircraft come in two batches only."""
     chance = random.Random(seed)
     made = []
     for n in range(batches):
