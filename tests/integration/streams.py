@@ -117,18 +117,10 @@ def run_with_restart(
 
 
 def start(
-    rows: DataFrame,
-    checkpoint: Path,
-    into: Streamed,
-    mode: str,
-    name: str | None = None,
-    *,
-    ends: bool = True,
+    rows: DataFrame, checkpoint: Path, into: Streamed, mode: str, name: str | None = None
 ) -> StreamingQuery:
     def keep(batch: DataFrame, number: int) -> None:
         into.batches[number] = [tuple(row) for row in batch.collect()]
 
-    writer = rows.writeStream.outputMode(mode).foreachBatch(keep)
-    if ends:
-        writer = writer.trigger(availableNow=True)
+    writer = rows.writeStream.outputMode(mode).foreachBatch(keep).trigger(availableNow=True)
     return writer.option("checkpointLocation", str(checkpoint)).start(queryName=name)

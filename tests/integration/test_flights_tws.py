@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,12 @@ import pyarrow as pa
 
 from flights import aircraft, airports
 from flights.rotations import BY_GAP, BY_TIMEOUT
-from tests.integration.streams import START, Streamed, run_with_restart, start, write_batches
+from tests.integration.streams import START, Streamed, run_with_restart, write_batches
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from tests.integration.streams import Event
 
@@ -79,11 +80,21 @@ def test_delays_as_a_map_with_a_time_to_live(spark: SparkSession, tmp_path: Path
         write_batches(tmp_path / "input", ARROW, part)
         source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         rows = airports.query(source.parquet(str(tmp_path / "input")))
-        # In processing time there is always one more batch: such a query ends when it is stopped.
-        query = start(rows, tmp_path / "checkpoint", streamed, "update", ends=False)
-        query.processAllAvailable()
-        streamed.progress += [json.loads(p.json) for p in query.recentProgress]
-        query.stop()
+        empty = threading.Event()
+
+        def keep(batch: DataFrame, number: int, empty: threading.Event = empty) -> None:
+            streamed.batches[number] = [tuple(row) for row in batch.collect()]
+            if not streamed.batches[number]:
+                empty.set()
+
+        writer = rows.writeStream.outputMode("update").foreachBatch(keep)
+        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+        # In processing time there is always one more batch, and the query ends when it is stopped.
+        try:
+            assert empty.wait(150), query.exception()
+            streamed.progress += [json.loads(p.json) for p in query.recentProgress]
+        finally:
+            query.stop()
     latest = {row[:2]: row for row in streamed.rows()}
     year = spark.read.schema(SCHEMA).parquet(str(tmp_path / "input"))
     expected = sorted(tuple(row) for row in airports.batch(year).collect())
