@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flights.layout import Layout
 
 _MIN_LEGS = 50
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,20 @@ def longest_table(spark: SparkSession, files: Layout, count: int = 5) -> Table:
         title_style="bold",
     )
     for column in ("aircraft", "model", "route"):
-        table.add_column(column, overflow="ellipsis", no_wrap=True)
+        table.add_column(column)
     for column in ("legs", "mean delay"):
         table.add_column(column, justify="right")
     for row in longest:
         mean = f"{row.delay / row.legs:.1f} min"
-        table.add_row(row.tailnum, models(row.tailnum), row.route, f"{row.legs}", mean)
+        table.add_row(row.tailnum, models(row.tailnum), _shortened(row.route), f"{row.legs}", mean)
     return table
+
+
+def _shortened(route: str) -> str:
+    stops = route.split()
+    if len(stops) <= _SHOWN:
+        return route
+    return " ".join([*stops[: _SHOWN - 1], "...", stops[-1]])
 
 
 def _models() -> Callable[[str], str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CORES = 2
 BUCKETS = 64
 _POLL_SECONDS = 0.5
-STOPPED = "the demo stops half-way"
+STOPPED = "the demo stops here"
 
 
 @dataclass
@@ -52,15 +52,6 @@ class Running:
         if last is not None:
             self.batches = int(last["batchId"]) + 1
             self.keys = sum(o["numRowsTotal"] for o in last["stateOperators"])
-
-    @property
-    def is_over(self) -> bool:
-        """Whether more batches can change nothing.
-
-        Behind the last slice the watermark moves once. `transformWithState` in processing time goes
-        on with batches that read nothing, as the clock goes on.
-        """
-        return self.batches > SLICES + 1
 
 
 def session() -> SparkSession:
@@ -115,11 +106,6 @@ def run(
             time.sleep(_POLL_SECONDS)
             for r in running:
                 r.look()
-                if r.is_over and r.query.isActive:
-                    # Spark logs every part of the batch that is cut off.
-                    spark.sparkContext.setLogLevel("OFF")
-                    r.query.stop()
-                    spark.sparkContext.setLogLevel("ERROR")
                 bars.update(tasks[r.name], completed=r.slices, note=f"{r.keys:,} keys")
             slowest = min(r.slices for r in running)
             if not console.is_terminal and slowest >= reported + 10:
@@ -147,7 +133,8 @@ def _start(files: Layout, name: str, rows: DataFrame, stop_in: int | None) -> Ru
         # A batch that is run again after a restart replaces what its first run put out.
         unfinished = folder / f".batch-{batch:03d}.unfinished"
         table = said.toArrow()
-        if batch == stop_in:
+        # Behind the last slice the watermark moves once; in processing time batches never end.
+        if batch == stop_in or batch > SLICES:
             # The worst moment: the state store has committed, and nobody has the rows. What runs
             # next has to take the state from before this batch, and put the same rows out again.
             said.sparkSession.sparkContext.setLogLevel("OFF")
