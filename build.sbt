@@ -75,6 +75,8 @@ lazy val conformance = (project in file("scala/conformance"))
       "org.apache.spark" %% module % sparkVersion % Test classifier "tests"
     },
     Test / scalacOptions -= "-Wvalue-discard",
+    // Java may extend classes of Spark's that are private to its Scala.
+    Test / compileOrder := CompileOrder.JavaThenScala,
     Test / fork := true,
     Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx4g", "-Xss4m", "-XX:+UseParallelGC"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),

@@ -5,22 +5,21 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkConf
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.test.SharedSparkSession
-import org.scalactic.source.Position
-import org.scalatest.Tag
+import org.scalatest.{Args, Status}
 
-import io.bucketstate.BucketedStateStoreProvider
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.memory.{MemoryTracker, MemoryUser}
 import io.bucketstate.store.StoreMemory
+import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions}
 
 /**
- * Runs a suite of Spark's on this project's provider: it is the session's provider, and where a test
- * names one of Spark's own two, that name is replaced. What the queries report afterwards proves that
- * it was so.
+ * Runs a suite of Spark's on this project's provider, with its extension: it is the session's provider,
+ * and where a test names one of Spark's own two, that name is replaced. What the queries report afterwards
+ * proves that it was so.
  *
  * With `BUCKETSTATE_SHORT_MEMORY` in the environment there is a snapshot of every version, and all that can leave memory
  * leaves it with each batch. `BUCKETSTATE_ENGINE` there names the engine, if it is not the default.
@@ -39,6 +38,7 @@ trait OnBucketstate extends SharedSparkSession {
   override protected def sparkConf: SparkConf =
     super.sparkConf
       .set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, Provider)
+      .set(StaticSQLConf.SPARK_SESSION_EXTENSIONS.key, Extension)
       .set(SQLConf.STATE_STORE_MAINTENANCE_SHUTDOWN_TIMEOUT.key, "2s")
       .set(SQLConf.STATE_STORE_MAINTENANCE_FORCE_SHUTDOWN_TIMEOUT.key, "1s")
       .setAll(if (isShort) Seq(ConfigKey.SnapshotMaxVersions.key -> "1") else Nil)
@@ -47,22 +47,16 @@ trait OnBucketstate extends SharedSparkSession {
   override protected def withSQLConf[T](pairs: (String, String)*)(f: => T): T =
     super.withSQLConf(pairs.map { case (key, value) => key -> replaced(key, value) }: _*)(f)
 
-  /** Tests about another provider, see [[Exclusions]]. */
-  private lazy val leftOut = Exclusions.of(getClass.getSimpleName)
+  /** Tests about another provider, see [[Exclusions]], under every name that a suite may give them. */
+  private lazy val leftOut =
+    Exclusions.of(getClass.getSimpleName).toSeq.flatMap(name => Variants.map(name + _))
 
-  /** Spark's way to leave out tests, for those whose names are not made in `test`. */
-  override protected def excluded: Seq[String] = leftOut.map(_ + VirtualFamilies).toSeq
+  override protected def excluded: Seq[String] = leftOut
 
-  override protected def test(testName: String, testTags: Tag*)(testFun: => Any)(implicit
-      pos: Position
-  ): Unit =
-    if (leftOut(testName)) ignore(s"$testName (excluded)", testTags: _*)(testFun)
-    else {
-      super.test(testName, testTags: _*) {
-        used.test = testName
-        testFun
-      }
-    }
+  override protected def runTest(testName: String, args: Args): Status = {
+    used.test = testName
+    super.runTest(testName, args)
+  }
 
   override def beforeAll(): Unit = {
     super.beforeAll()
@@ -85,8 +79,17 @@ trait OnBucketstate extends SharedSparkSession {
 
 object OnBucketstate {
 
-  /** What the suites of joins add to the names of tests that they run this way only. */
-  private val VirtualFamilies = " (with virtual column family joins)"
+  /** What suites add to the names of tests, for each way in which they run them. */
+  private val Variants = {
+    val encodings = Seq("unsaferow", "avro", "UnsafeRow", "Avro").map(name => s" (encoding = $name)")
+    val changelogs = Seq("with", "without").map(word => s" ($word changelog checkpointing)")
+    val both = for {
+      encoding <- encodings
+      changelog <- changelogs
+      name <- Seq(encoding + changelog, changelog + encoding)
+    } yield name
+    Seq("", " (with virtual column family joins)") ++ encodings ++ changelogs ++ both
+  }
 
   private val isShort: Boolean = sys.env.contains("BUCKETSTATE_SHORT_MEMORY")
 
@@ -97,6 +100,7 @@ object OnBucketstate {
   }
 
   val Provider: String = classOf[BucketedStateStoreProvider].getName
+  val Extension: String = classOf[BucketstateExtensions].getName
 
   private val sparksOwn = Set("HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider")
     .map("org.apache.spark.sql.execution.streaming.state." + _)

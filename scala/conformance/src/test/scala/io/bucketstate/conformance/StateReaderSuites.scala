@@ -46,3 +46,12 @@ class BucketedStateDataSourceSqlConfigSuite extends StateDataSourceSQLConfigSuit
 class BucketedStateDataSourceNoEmptyDirSuite
     extends StateDataSourceNoEmptyDirCreationSuite
     with OnBucketstate
+class BucketedStateDataSourceTransformWithStateSuite
+    extends StateDataSourceTransformWithStateSuite
+    with OnBucketstate
+class BucketedStateDataSourceTransformWithStateFormat2Suite
+    extends StateDataSourceTransformWithStateSuiteCheckpointV2
+    with OnBucketstate
+class BucketedStateDataSourceTransformWithStateRowChecksumSuite
+    extends StateDataSourceTransformWithStateSuiteWithRowChecksum
+    with OnBucketstate
