@@ -14,7 +14,9 @@ object Exclusions {
   private val distribution =
     "should require ClusteredDistribution from children if the query starts from checkpoint in"
 
-  val all: Seq[Exclusion] = Seq(
+  val all: Seq[Exclusion] = operators ++ TransformWithStateExclusions.all
+
+  private def operators: Seq[Exclusion] = Seq(
     Exclusion(
       Seq("BucketedStateStoreSuite"),
       Seq("SPARK-18342: commit fails when rename fails"),
@@ -60,16 +62,6 @@ object Exclusions {
       Seq(changesOfJoins),
       "Expects every write of a batch. A changelog of this provider has each key once, with its last " +
         "change in the batch, and so has the change feed."
-    ),
-    Exclusion(
-      Seq("BucketedStateDataSourceNoEmptyDirSuite"),
-      Seq("transformWithState: no empty state dir created on read"),
-      "transformWithState accepts RocksDBStateStoreProvider alone, by its class name."
-    ),
-    Exclusion(
-      Seq("BucketedOperatorStateMetadataSuite"),
-      Seq("Stateful operator metadata for streaming transformWithState"),
-      "transformWithState accepts RocksDBStateStoreProvider alone, by its class name."
     ),
     Exclusion(
       Seq("WithoutVcf", "WithVcf", "V4").map(kind => s"BucketedInnerJoin${kind}Suite"),

@@ -5,6 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkConf
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
@@ -64,8 +65,11 @@ trait OnBucketstate extends SharedSparkSession {
       ballast = Seq(StoreMemory.Tracker, StoreMemory.HotTracker)
         .map(_.register(Ballast, Long.MaxValue, "a test"))
     ballast.foreach(_.tell())
-    spark.streams.addListener(used)
+    observe(spark)
   }
+
+  /** Has the queries of a session counted; the suite's own is. */
+  protected def observe(session: SparkSession): Unit = session.streams.addListener(used)
 
   override def afterAll(): Unit =
     try {
