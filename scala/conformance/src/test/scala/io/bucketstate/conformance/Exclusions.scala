@@ -18,7 +18,7 @@ object Exclusions {
 
   private def operators: Seq[Exclusion] = Seq(
     Exclusion(
-      Seq("BucketedStateStoreSuite"),
+      Seq("BucketedStateStoreSuite", "BucketedStateStoreRowChecksumSuite"),
       Seq("SPARK-18342: commit fails when rename fails"),
       "Asks for the class names of Spark's own stores in the error's message. The suite has the same " +
         "test with this provider's."
@@ -74,7 +74,7 @@ object Exclusions {
       oldCheckpoint
     ),
     Exclusion(
-      Seq("BucketedAggregationSuite"),
+      Seq("BucketedAggregationSuite", "BucketedAggregationRowChecksumSuite"),
       Seq("simple count, update mode - recovery from checkpoint uses state format version 1"),
       oldCheckpoint
     ),

@@ -65,8 +65,14 @@ object Report {
 
   /** The suite of Spark's that one of ours runs. */
   private def sparks(suite: String): String = {
-    val name = Class.forName(s"${getClass.getPackageName}.$suite").getSuperclass.getSimpleName
-    if (suite.endsWith("Format2Suite")) s"$name, checkpoint format 2" else name
+    val parents = Iterator.iterate[Class[_]](Class.forName(s"${getClass.getPackageName}.$suite"))(
+      _.getSuperclass
+    )
+    val name = parents.find(_.getPackageName != getClass.getPackageName).get.getSimpleName
+    if (suite.endsWith("Format2Suite")) s"$name, checkpoint format 2"
+    else if (suite.endsWith("RowChecksumSuite") && !name.endsWith("RowChecksum")) {
+      s"$name, row checksums"
+    } else name
   }
 
   private val Introduction =
@@ -74,7 +80,8 @@ object Report {
       |
       |`make conformance` runs these suites of Spark 4.2's tests (the artifacts `spark-sql`, `spark-core` and
       |`spark-catalyst` with the classifier `tests`) with this provider in place of Spark's own two, wherever a
-      |test names one, and writes this page. `make test` runs a quick part of them.""".stripMargin
+      |test names one, and with its session extension, and writes this page. `make test` runs a quick part of
+      |them.""".stripMargin
 
   private val Head =
     """|| suite | passed | failed | left out | ignored by Spark |
@@ -84,5 +91,6 @@ object Report {
   private val LeftOut =
     """## Left out
       |
-      |Tests that are about another provider, each with its reason and the suites it is in:""".stripMargin
+      |Tests that are about another provider, or about none and cannot run on Spark's published artifacts, each with
+      |its reason and the suites it is in:""".stripMargin
 }

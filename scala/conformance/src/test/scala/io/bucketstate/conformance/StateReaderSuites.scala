@@ -49,7 +49,7 @@ class BucketedStateDataSourceNoEmptyDirSuite
 class BucketedStateDataSourceTransformWithStateSuite
     extends StateDataSourceTransformWithStateSuite
     with OnBucketstate
-class BucketedStateDataSourceTransformWithStateFormat2Suite
+class BucketedStateDataSourceTransformWithStateCheckpointV2Suite
     extends StateDataSourceTransformWithStateSuiteCheckpointV2
     with OnBucketstate
 class BucketedStateDataSourceTransformWithStateRowChecksumSuite

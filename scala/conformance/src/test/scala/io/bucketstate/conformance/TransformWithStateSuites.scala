@@ -21,7 +21,7 @@ class BucketedTransformWithStateAvroSuite extends TransformWithStateAvroSuite wi
 class BucketedTransformWithStateInitialStateSuite
     extends TransformWithStateInitialStateSuite
     with OnBucketstate
-class BucketedTransformWithStateInitialStateFormat2Suite
+class BucketedTransformWithStateInitialStateCheckpointV2Suite
     extends TransformWithStateInitialStateSuiteCheckpointV2
     with OnBucketstate
 class BucketedTransformWithStateInitialStateRowChecksumSuite

@@ -42,9 +42,10 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
 
   override def maxSize(row: UnsafeRow): Int = row.getSizeInBytes + nullBytes + 1 + 5 * numFields
 
+  /** Asks the row's bytes alone: Spark's own index of TTLs hands in keys that claim more fields than they have. */
   override def encode(row: UnsafeRow, target: Array[Byte], offset: Int): Int = {
-    val end =
-      if (littleEndian && row.numFields == numFields) encodeCompact(row, target, offset) else -1
+    val fits = littleEndian && row.getSizeInBytes >= rowFixedBytes
+    val end = if (fits) encodeCompact(row, target, offset) else -1
     if (end >= 0) end
     else {
       target(offset) = Raw

@@ -109,6 +109,32 @@ class CompactRowCodecSuite extends AnyFunSuite {
     assert(encode(codec, row, 0) sameElements encode(codec, moved, 3))
   }
 
+  test("the number of fields that a row claims changes nothing: its bytes do") {
+    val r = new Random(11)
+    for (_ <- 1 to 100) {
+      val schema = randomSchema(r)
+      val codec = new CompactRowCodec(schema)
+      val row = UnsafeProjection.create(schema)(randomRow(schema, r)).copy()
+      for (claimed <- Seq(schema.length - 1, schema.length + 1)) {
+        val view = new UnsafeRow(claimed)
+        view.pointTo(row.getBytes, row.getSizeInBytes)
+        assert(encode(codec, view, 0) sameElements encode(codec, row, 0), schema.catalogString)
+      }
+    }
+  }
+
+  test("rows of more or fewer fields than the schema's keep their bytes") {
+    val r = new Random(12)
+    for (_ <- 1 to 300) {
+      val codec = new CompactRowCodec(randomSchema(r))
+      val other = randomSchema(r)
+      val row = UnsafeProjection.create(other)(randomRow(other, r)).copy()
+      val bytes = encode(codec, row, r.nextInt(9))
+      val back = codec.decode(bytes, 0, bytes.length, new UnsafeRow(other.length))
+      assert(back.getBytes sameElements row.getBytes, other.catalogString)
+    }
+  }
+
   test("a row that is not laid out as Spark's writers lay it out keeps its bytes") {
     val schema = new StructType().add("a", IntegerType).add("b", StringType)
     val codec = new CompactRowCodec(schema)
