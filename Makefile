@@ -13,9 +13,12 @@ JARS := python/src/bucketstate/jars
 JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
 PY_ROOMS := python/src python/bench examples scripts tests
-# Of Spark's suites, those that take seconds.
+# Of Spark's suites, those that take seconds, up to one minute.
 QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
-  *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinV4Suite
+  *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinV4Suite \
+  *BucketedValueStateSuite *BucketedListStateSuite *BucketedMapStateSuite *BucketedTimerSuite \
+  *BucketedStatefulProcessorHandleSuite *BucketedTransformWithStateInPySparkStateServerSuite \
+  *BucketedTransformWithStateValidationSuite *BucketedTransformWithStateChainingSuite *BucketedTransformWithListStateSuite
 BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 

@@ -14,6 +14,10 @@ object Exclusions {
   private val distribution =
     "should require ClusteredDistribution from children if the query starts from checkpoint in"
 
+  val OnceInABatch: String =
+    "Expects every write of a batch. A changelog of this provider has each key once, with its last " +
+      "change in the batch, and so has the change feed."
+
   val all: Seq[Exclusion] = operators ++ TransformWithStateExclusions.all
 
   private def operators: Seq[Exclusion] = Seq(
@@ -60,8 +64,7 @@ object Exclusions {
         "BucketedStateDataSourceChangeDataFormat2Suite"
       ),
       Seq(changesOfJoins),
-      "Expects every write of a batch. A changelog of this provider has each key once, with its last " +
-        "change in the batch, and so has the change feed."
+      OnceInABatch
     ),
     Exclusion(
       Seq("WithoutVcf", "WithVcf", "V4").map(kind => s"BucketedInnerJoin${kind}Suite"),

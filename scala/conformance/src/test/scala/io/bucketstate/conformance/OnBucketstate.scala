@@ -85,7 +85,8 @@ object OnBucketstate {
 
   /** What suites add to the names of tests, for each way in which they run them. */
   private val Variants = {
-    val encodings = Seq("unsaferow", "avro", "UnsafeRow", "Avro").map(name => s" (encoding = $name)")
+    val encodings =
+      Seq("unsaferow", "avro", "UnsafeRow", "Avro").map(name => s" (encoding = $name)")
     val changelogs = Seq("with", "without").map(word => s" ($word changelog checkpointing)")
     val both = for {
       encoding <- encodings

@@ -1,11 +1,16 @@
 package io.bucketstate.conformance
 
-import org.apache.spark.SparkConf
+import java.io.File
+
 import org.apache.spark.sql.execution.datasources.v2.state._
+import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
+import org.apache.spark.{SparkConf, SparkException}
 
 import io.bucketstate.BucketedStateStoreProvider
+import io.bucketstate.config.ConfigKey
 
 // Spark's state data source: its abstract suites made concrete for this provider.
 
@@ -48,7 +53,57 @@ class BucketedStateDataSourceNoEmptyDirSuite
     with OnBucketstate
 class BucketedStateDataSourceTransformWithStateSuite
     extends StateDataSourceTransformWithStateSuite
-    with OnBucketstate
+    with OnBucketstate {
+
+  /** As Spark's test of the same option, which rewrites RocksDB's files. */
+  test("snapshotStartBatchId replays the batches after it onto its snapshot") {
+    import testImplicits._
+    withTempDir { folder =>
+      withSQLConf(
+        SQLConf.SHUFFLE_PARTITIONS.key -> "2",
+        ConfigKey.SnapshotMaxVersions.key -> "1",
+        ConfigKey.SnapshotMode.key -> "sync"
+      ) {
+        val input = MemoryStream[(String, String)]
+        val grouped = input
+          .toDS()
+          .groupByKey(_._1)
+          .transformWithState(
+            new SessionGroupsStatefulProcessor,
+            TimeMode.None(),
+            OutputMode.Update()
+          )
+        val batches = (1 to 3).flatMap { batch =>
+          val rows = (1 to 4).map(session => (s"session$session", s"group$batch"))
+          Seq(AddData(input, rows: _*), ProcessAllAvailable())
+        }
+        val start = StartStream(checkpointLocation = folder.getCanonicalPath)
+        testStream(grouped, OutputMode.Update())(start +: batches :+ StopStream: _*)
+      }
+      def groups(options: (String, String)*) =
+        spark.read
+          .format("statestore")
+          .option("stateVarName", "groupsList")
+          .options(options.toMap)
+          .load(folder.getCanonicalPath)
+          .selectExpr("key.value AS session", "list_element.value AS group", "partition_id")
+      def replayed(partition: Int) =
+        groups("snapshotPartitionId" -> partition.toString, "snapshotStartBatchId" -> "0")
+
+      for (partition <- 0 to 1) {
+        val expected = groups().where($"partition_id" === partition).collect().toSeq
+        assert(expected.nonEmpty)
+        val files = new File(folder, s"state/0/$partition")
+        // Batch 0 is then in its snapshot alone, and batch 1 in its changes.
+        assert(new File(files, "1.changelog").delete() && new File(files, "2.manifest").delete())
+        checkAnswer(replayed(partition), expected)
+        assert(new File(files, "3.changelog").delete())
+        checkAnswer(groups().where($"partition_id" === partition), expected)
+        intercept[SparkException](replayed(partition).collect())
+      }
+    }
+  }
+}
 class BucketedStateDataSourceTransformWithStateCheckpointV2Suite
     extends StateDataSourceTransformWithStateSuiteCheckpointV2
     with OnBucketstate

@@ -61,7 +61,8 @@ object VariablesOnBucketstate {
     schemas match {
       case Some(ours: TestStateSchemaProvider) => ours
       case None                                => new TestStateSchemaProvider
-      case Some(other) => throw new IllegalArgumentException(s"a test has schemas of its own: $other")
+      case Some(other)                         =>
+        throw new IllegalArgumentException(s"a test has schemas of its own: $other")
     }
 
   /**
