@@ -38,11 +38,11 @@ class Aircraft(StatefulProcessor):
         self._last = handle.getValueState("last", "at long")
         self._legs = handle.getListState("legs", _LEG)
 
-    def handleInputRows(  # noqa: N802
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: TimerValues,  # noqa: ARG002, N803
+        timerValues: TimerValues,  # noqa: ARG002
     ) -> Iterator[Row]:
         known = self._last.get()
         last: int | None = None if known is None else known[0]
@@ -62,11 +62,11 @@ class Aircraft(StatefulProcessor):
             self._last.update((last,))
             self._handle.registerTimer(_closing(last))
 
-    def handleExpiredTimer(  # noqa: N802
+    def handleExpiredTimer(
         self,
         key: Any,
-        timerValues: TimerValues,  # noqa: ARG002, N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
+        timerValues: TimerValues,  # noqa: ARG002
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002
     ) -> Iterator[Row]:
         yield _rotation(key[0], list(self._legs.get()), BY_TIMEOUT)
         self._legs.clear()

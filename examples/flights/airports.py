@@ -30,11 +30,11 @@ class Airports(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._delays = handle.getMapState("delays", "dest string", _DELAYS, TIME_TO_LIVE_MS)
 
-    def handleInputRows(  # noqa: N802
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: TimerValues,  # noqa: ARG002, N803
+        timerValues: TimerValues,  # noqa: ARG002
     ) -> Iterator[pd.DataFrame]:
         found = pd.concat(rows).groupby("dest")["arr_delay"].agg(["count", "sum", "max"])
         said = []

@@ -60,11 +60,11 @@ class Customers(StatefulProcessor):
 
 
 class PandasCustomers(Customers):
-    def handleInputRows(  # noqa: N802
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803
+        timerValues: Any,
     ) -> Iterator[pd.DataFrame]:
         amounts = [amount for frame in rows for amount in frame["value"].tolist()]
         said = self.take(key[0], amounts, timerValues.getCurrentProcessingTimeInMs())
@@ -72,11 +72,11 @@ class PandasCustomers(Customers):
 
 
 class RowCustomers(Customers):
-    def handleInputRows(  # noqa: N802
+    def handleInputRows(
         self,
         key: Any,
         rows: Iterator[Any],
-        timerValues: Any,  # noqa: N803
+        timerValues: Any,
     ) -> Iterator[Row]:
         amounts = [row["value"] for row in rows]
         said = self.take(key[0], amounts, timerValues.getCurrentProcessingTimeInMs())
