@@ -1,6 +1,6 @@
 package io.bucketstate
 
-import java.nio.file.{Path, Paths}
+import java.nio.file.Path
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.TaskContext
@@ -34,11 +34,8 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   private def metric(query: StreamingQuery, name: String): Long =
     query.recentProgress.last.stateOperators.head.customMetrics.get(name)
 
-  /** Where Spark puts checkpoints that are to lie in a folder: it keeps the escapes of the address. */
-  private def written(folder: Path): Path = Paths.get(folder.toUri.getRawPath)
-
   private def hasSnapshots(folder: Path): Boolean =
-    LiveFolder.names(written(folder)).exists(_.endsWith(".manifest"))
+    LiveFolder.names(folder).exists(_.endsWith(".manifest"))
 
   test("two queries in one session, stopped and started again, leave nothing behind") {
     val before = LeftOvers.openRuns
@@ -63,7 +60,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
       // Spark unloads the providers of stopped queries in maintenance.
       eventually {
         assert(LeftOvers.openRuns == before)
-        assert(LeftOvers.openFiles(written(folder)) == Nil)
+        assert(LeftOvers.openFiles(folder) == Nil)
         assert(LeftOvers.workFolders == Nil)
       }
     }
@@ -85,7 +82,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
     eventually {
       assert(LeftOvers.openRuns == before)
       assert(LeftOvers.workFolders == Nil)
-      assert(LeftOvers.openFiles(written(checkpoint)) == Nil)
+      assert(LeftOvers.openFiles(checkpoint) == Nil)
       assert(LeftOvers.threads == Nil)
     }
   }
@@ -101,7 +98,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
         assert(metric(query, "bucketedTableReloads") == 2, "both partitions, every time")
       }
       query.stop()
-      assert(LeftOvers.openFiles(written(folder)) == Nil)
+      assert(LeftOvers.openFiles(folder) == Nil)
       assert(LeftOvers.workFolders == Nil)
     }
   }

@@ -12,7 +12,7 @@ package io.bucketstate.table
 private[table] final class Cell(first: AnyRef) extends Comparable[Cell] {
   @volatile var content: AnyRef = first
 
-  /** Where a [[PrefixIndex]] keeps it; the writer's own. */
+  /** Where its index keeps it; each says who may ask. */
   var place: Int = 0
 
   override def compareTo(other: Cell): Int =
