@@ -97,7 +97,7 @@ class BucketedStateDataSourceTransformWithStateSuite
         // The snapshot of batch 0 is enough, with the changes of each batch after it.
         assert(new File(files, "1.changelog").delete())
         checkAnswer(replayed(partition), expected)
-        assert(new File(files, "3.changelog").delete())
+        assert(new File(files, "2.changelog").delete())
         checkAnswer(groups().where($"partition_id" === partition), expected)
         intercept[SparkException](replayed(partition).collect())
       }
