@@ -10,7 +10,8 @@ import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.streaming.StreamingQueryListener
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.test.SharedSparkSession
-import org.scalatest.{Args, Status}
+import org.scalactic.source.Position
+import org.scalatest.{Args, Status, Tag}
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.memory.{MemoryTracker, MemoryUser}
@@ -48,11 +49,18 @@ trait OnBucketstate extends SharedSparkSession {
   override protected def withSQLConf[T](pairs: (String, String)*)(f: => T): T =
     super.withSQLConf(pairs.map { case (key, value) => key -> replaced(key, value) }: _*)(f)
 
-  /** Tests about another provider, see [[Exclusions]], under every name that a suite may give them. */
-  private lazy val leftOut =
-    Exclusions.of(getClass.getSimpleName).toSeq.flatMap(name => Variants.map(name + _))
+  /** Tests about another provider, see [[Exclusions]]. */
+  private lazy val leftOut = Exclusions.of(getClass.getSimpleName)
 
-  override protected def excluded: Seq[String] = leftOut
+  /** Spark's way to leave out tests, for those whose names are not made in `test`. */
+  override protected def excluded: Seq[String] =
+    leftOut.toSeq.flatMap(name => Variants.map(name + _))
+
+  override protected def test(testName: String, testTags: Tag*)(testFun: => Any)(implicit
+      pos: Position
+  ): Unit =
+    if (leftOut(testName)) ignore(s"$testName (excluded)", testTags: _*)(testFun)
+    else super.test(testName, testTags: _*)(testFun)
 
   override protected def runTest(testName: String, args: Args): Status = {
     used.test = testName
