@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,12 +10,13 @@ import pyarrow as pa
 
 from flights import aircraft, airports
 from flights.rotations import BY_GAP, BY_TIMEOUT
-from tests.integration.streams import START, Streamed, run_with_restart, write_batches
+from tests.integration.streams import START, run_with_restart
+from tests.integration.test_operators import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from tests.integration.streams import Event
 
@@ -74,27 +73,17 @@ def test_legs_as_a_list_closed_by_a_timer(spark: SparkSession, tmp_path: Path) -
 
 
 def test_delays_as_a_map_with_a_time_to_live(spark: SparkSession, tmp_path: Path) -> None:
-    batches = sparse_flights()
-    streamed = Streamed()
-    for part in (batches[:3], batches[3:]):
-        write_batches(tmp_path / "input", ARROW, part)
-        source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-        rows = airports.query(source.parquet(str(tmp_path / "input")))
-        empty = threading.Event()
-
-        def keep(batch: DataFrame, number: int, empty: threading.Event = empty) -> None:
-            streamed.batches[number] = [tuple(row) for row in batch.collect()]
-            if not streamed.batches[number]:
-                empty.set()
-
-        writer = rows.writeStream.outputMode("update").foreachBatch(keep)
-        query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-        # In processing time there is always one more batch, and the query ends when it is stopped.
-        try:
-            assert empty.wait(150), query.exception()
-            streamed.progress += [json.loads(p.json) for p in query.recentProgress]
-        finally:
-            query.stop()
+    # By processing time there is always one more batch, to see what has expired.
+    with settings(spark, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}):
+        streamed = run_with_restart(
+            spark,
+            tmp_path,
+            airports.query,
+            sparse_flights(),
+            mode="update",
+            spark_schema=SCHEMA,
+            arrow_schema=ARROW,
+        )
     latest = {row[:2]: row for row in streamed.rows()}
     year = spark.read.schema(SCHEMA).parquet(str(tmp_path / "input"))
     expected = sorted(tuple(row) for row in airports.batch(year).collect())
