@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from bucketstate import stateful
 from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness
 from tests.integration.streams import START, Streamed, start, write_batches
+from tests.integration.test_stateful_semantics import DELAY, STEPS
 from tests.kit.scripted_parts import OPERATIONS, SCHEMA, Report, Scripted, Step
 
 if TYPE_CHECKING:
@@ -28,16 +28,6 @@ if TYPE_CHECKING:
 
     from bucketstate.stateful.handle import Timeout
 
-DELAY = timedelta(minutes=20)
-STEPS = pa.schema(
-    [
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("key", pa.string()),
-        ("seq", pa.int64()),
-        ("op", pa.string()),
-        ("value", pa.int64()),
-    ]
-)
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 ZONE = "Asia/Kolkata"
 

@@ -21,7 +21,7 @@ private[plan] object BucketedOperators {
   /** The method of the parents that is overridden; nothing else would tell if another Spark renamed it. */
   val Overridden = "validateStateStoreProvider"
 
-  def of(from: TransformWithStateExec): SparkPlan =
+  def of(from: TransformWithStateExec): TransformWithStateExec =
     new BucketedTransformWithStateExec(
       from.keyDeserializer,
       from.valueDeserializer,
@@ -46,7 +46,7 @@ private[plan] object BucketedOperators {
       from.initialState
     )
 
-  def of(from: TransformWithStateInPySparkExec): SparkPlan =
+  def of(from: TransformWithStateInPySparkExec): TransformWithStateInPySparkExec =
     new BucketedTransformWithStateInPySparkExec(
       from.functionExpr,
       from.groupingAttributes,
@@ -122,29 +122,7 @@ private[plan] final class BucketedTransformWithStateExec(
       newLeft: SparkPlan,
       newRight: SparkPlan
   ): TransformWithStateExec =
-    new BucketedTransformWithStateExec(
-      keyDeserializer,
-      valueDeserializer,
-      groupingAttributes,
-      dataAttributes,
-      statefulProcessor,
-      timeMode,
-      outputMode,
-      keyEncoder,
-      outputObjAttr,
-      stateInfo,
-      batchTimestampMs,
-      prevBatchTimestampMs,
-      eventTimeWatermarkForLateEvents,
-      eventTimeWatermarkForEviction,
-      newLeft,
-      isStreaming,
-      hasInitialState,
-      initialStateGroupingAttrs,
-      initialStateDataAttrs,
-      initialStateDeserializer,
-      if (hasInitialState) newRight else initialState
-    )
+    BucketedOperators.of(super.withNewChildrenInternal(newLeft, newRight))
 
   override def canEqual(other: Any): Boolean = other.isInstanceOf[BucketedTransformWithStateExec]
 
@@ -199,25 +177,7 @@ private[plan] final class BucketedTransformWithStateInPySparkExec(
       newLeft: SparkPlan,
       newRight: SparkPlan
   ): TransformWithStateInPySparkExec =
-    new BucketedTransformWithStateInPySparkExec(
-      functionExpr,
-      groupingAttributes,
-      output,
-      outputMode,
-      timeMode,
-      stateInfo,
-      batchTimestampMs,
-      prevBatchTimestampMs,
-      eventTimeWatermarkForLateEvents,
-      eventTimeWatermarkForEviction,
-      userFacingDataType,
-      newLeft,
-      isStreaming,
-      hasInitialState,
-      if (hasInitialState) newRight else initialState,
-      initialStateGroupingAttrs,
-      initialStateSchema
-    )
+    BucketedOperators.of(super.withNewChildrenInternal(newLeft, newRight))
 
   override def canEqual(other: Any): Boolean =
     other.isInstanceOf[BucketedTransformWithStateInPySparkExec]

@@ -37,7 +37,7 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
       if (from(i) >= 0 && widths(i) == Variable) {
         val row = if (from(i) < first.numFields) first else second
         val column = if (row eq first) from(i) else from(i) - first.numFields
-        if (!isNull(row, column, i)) bytes += padded(wordOf(row, column).toInt)
+        if (!isNull(row, column, i)) bytes += CompactRowCodec.paddedTo8(wordOf(row, column).toInt)
       }
       i += 1
     }
@@ -70,7 +70,7 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
           else {
             val length = word.toInt
             Platform.putLong(target, place, (end.toLong << 32) | length)
-            val size = padded(length)
+            val size = CompactRowCodec.paddedTo8(length)
             if (size > length) Platform.putLong(target, start + end + size - WordBytes, 0L)
             val source = row.getBaseOffset + (word >>> 32)
             Platform.copyMemory(row.getBaseObject, source, target, start + end, length.toLong)
@@ -110,8 +110,6 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
     val at = offset + (column >> 3) // bits are numbered from the lowest of a little-endian word
     target(at) = (target(at) | (1 << (column & 7))).toByte
   }
-
-  private def padded(n: Int): Int = (n + 7) & ~7
 }
 
 private[rows] object ColumnCopy {

@@ -255,7 +255,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
     )
 }
 
-private object CompactRowCodec {
+private[rows] object CompactRowCodec {
 
   private final val Raw: Byte = 0
   private final val Compact: Byte = 1
@@ -264,7 +264,7 @@ private object CompactRowCodec {
   private final val NoNulls = 0
   private final val SomeNulls = 1
 
-  private def paddedTo8(n: Int): Int = (n + 7) & ~7
+  def paddedTo8(n: Int): Int = (n + 7) & ~7
 
   private def zeroPadded(base: AnyRef, start: Long, length: Int, padded: Int): Boolean =
     length == padded ||

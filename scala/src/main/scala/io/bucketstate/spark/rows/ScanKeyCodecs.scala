@@ -71,6 +71,20 @@ private[rows] abstract class ScanKeyCodec(schema: StructType, bucketKey: BucketK
     target
   }
 
+  /** Makes a row out of those of its parts in the bytes of `space`, which are returned for what is to be put in. */
+  protected def restore(
+      all: ColumnCopy,
+      first: UnsafeRow,
+      second: UnsafeRow,
+      space: RowSpace
+  ): Array[Byte] = {
+    val size = all.size(first, second)
+    val target = space.bytes(size)
+    all.write(first, second, target, 0)
+    space.row.pointTo(target, size)
+    target
+  }
+
   /** Makes a row of the bytes of a part; they stay where they are. */
   protected def pointTo(row: UnsafeRow, source: Array[Byte], from: Int, end: Int): Unit =
     row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + from + VersionBytes, end - from - VersionBytes)
@@ -124,10 +138,7 @@ private[rows] final class PrefixKeyCodec(
     val middle = start + Platform.getInt(source, BYTE_ARRAY_OFFSET.toLong + from)
     pointTo(prefix, source, start, middle)
     pointTo(rest, source, middle, end)
-    val size = all.size(prefix, rest)
-    val target = space.bytes(size)
-    all.write(prefix, rest, target, 0)
-    space.row.pointTo(target, size)
+    restore(all, prefix, rest, space)
     space.row
   }
 
@@ -147,7 +158,6 @@ private[rows] final class RangeKeyCodec(
     ordering: Array[Int],
     bucketKey: BucketKey
 ) extends ScanKeyCodec(schema, bucketKey) {
-  import RangeKeyCodec._
   import ScanKeyCodec._
 
   private[this] val ordered = ordering.map(i => new OrderedColumn(schema(i).dataType))
@@ -160,7 +170,7 @@ private[rows] final class RangeKeyCodec(
 
   /** Where each ordered column lies in its part, and where the part ends. */
   private[this] val places = ordered.scanLeft(VersionBytes + bitSetBytes + 8 * ordering.length) {
-    (at, column) => at + padded(column.size)
+    (at, column) => at + CompactRowCodec.paddedTo8(column.size)
   }
   private[this] val orderedBytes = places.last
 
@@ -208,9 +218,7 @@ private[rows] final class RangeKeyCodec(
   ): UnsafeRow = {
     val start = from + LengthBytes
     pointTo(rest, source, start + orderedBytes, end)
-    val size = all.size(rest)
-    val target = space.bytes(size)
-    all.write(rest, target, 0)
+    val target = restore(all, rest, rest, space)
     var i = 0
     while (i < ordered.length) {
       val at = start + places(i)
@@ -218,7 +226,6 @@ private[rows] final class RangeKeyCodec(
       else all.putWord(target, 0, ordering(i), ordered(i).word(source, at))
       i += 1
     }
-    space.row.pointTo(target, size)
     space.row
   }
 
@@ -229,10 +236,6 @@ private[rows] final class RangeKeyCodec(
     ordered.indices.foreach(i => writeOrdered(prefix, i, prefix.isNullAt(i), bytes, LengthBytes, i))
     bytes
   }
-}
-
-private object RangeKeyCodec {
-  private def padded(n: Int): Int = (n + 7) & ~7
 }
 
 /**
@@ -274,12 +277,9 @@ private[rows] final class TimestampKeyCodec(
     val start = if (isInFront) from + TimestampBytes else from
     val stop = if (isInFront) end else end - TimestampBytes
     pointTo(rest, source, start, stop)
-    val size = all.size(rest)
-    val target = space.bytes(size)
-    all.write(rest, target, 0)
+    val target = restore(all, rest, rest, space)
     val bits = Platform.getLong(source, BYTE_ARRAY_OFFSET.toLong + (if (isInFront) from else stop))
     all.putWord(target, 0, last, java.lang.Long.reverseBytes(bits) ^ Long.MinValue)
-    space.row.pointTo(target, size)
     space.row
   }
 
