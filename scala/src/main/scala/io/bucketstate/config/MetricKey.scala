@@ -158,6 +158,18 @@ object MetricKey {
       Sum,
       "keys that operators keep for themselves, which are not counted as rows of the state"
     )
+  val ExternalFamilies: MetricKey =
+    MetricKey(
+      "bucketedExternalColumnFamilies",
+      Sum,
+      "column families of the query's own state, such as state variables, and the default one, over all partitions"
+    )
+  val InternalFamilies: MetricKey =
+    MetricKey(
+      "bucketedInternalColumnFamilies",
+      Sum,
+      "column families that operators keep for themselves, such as timers and indexes of times to live, over all partitions"
+    )
 
   /** Under the name that Spark's own providers use. */
   val ForcedSnapshots: MetricKey =
@@ -209,6 +221,8 @@ object MetricKey {
     DbMemory,
     Repairs,
     InternalKeys,
+    ExternalFamilies,
+    InternalFamilies,
     ForcedSnapshots
   )
 }

@@ -32,7 +32,9 @@ private[bucketstate] final class FigureSources(
           MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
           MetricKey.WarmUpFailures -> warmUp.drainFailures(),
           MetricKey.RetentionFailures -> maintenance.failures,
-          MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
+          MetricKey.InternalKeys -> StoreFigures.internalKeys(table),
+          MetricKey.ExternalFamilies -> StoreFigures.families(table, areInternal = false),
+          MetricKey.InternalFamilies -> StoreFigures.families(table, areInternal = true)
         )
     StoreFigures.of(table, besides, drained, snapshots.newestVersion)
   }
