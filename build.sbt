@@ -1,4 +1,5 @@
 val sparkVersion = "4.2.0"
+val hadoopVersion = "3.5.0"
 
 ThisBuild / organization := "io.bucketstate"
 ThisBuild / version := IO.read(file("VERSION")).trim
@@ -98,6 +99,35 @@ lazy val conformance = (project in file("scala/conformance"))
     }.taskValue
   )
 
+val writeClassPath = taskKey[File]("writes down what it takes to run the HDFS of the PySpark tests")
+
+// Core's test kit on a real HDFS in the test's JVM. A project of its own, because the mini cluster is one jar of 56 MB
+// with servers, YARN and test libraries, which nothing else should be able to name.
+lazy val hdfs = (project in file("scala/hdfs"))
+  .dependsOn(core % "test->test")
+  .settings(
+    name := "bucketstate-hdfs",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      spark.withConfigurations(Some("test")),
+      guava.withConfigurations(Some("test")),
+      // Of the same version as the Hadoop client that Spark brings.
+      "org.apache.hadoop" % "hadoop-client-minicluster" % hadoopVersion % Test,
+      "org.scalatest" %% "scalatest" % "3.2.20" % Test
+    ),
+    Test / scalacOptions -= "-Wvalue-discard",
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx2g", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value,
+    writeClassPath := {
+      val file = target.value / "server.classpath"
+      val classPath = (Test / fullClasspath).value.map(_.data.getPath)
+      IO.write(file, classPath.mkString(java.io.File.pathSeparator))
+      file
+    }
+  )
+
 lazy val root = (project in file("."))
-  .aggregate(core, bench, conformance)
+  .aggregate(core, bench, conformance, hdfs)
   .settings(name := "bucketstate-root", publish / skip := true)

@@ -140,12 +140,12 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
 object FileStores {
 
   /** Spark's setting that names the user's own `CheckpointFileManager`; who names one, gets it. */
-  val FileManagerSetting = "spark.sql.streaming.checkpointFileManagerClass"
+  val FileManagerSetting: String = FileManagers.Setting
 
   def forFolder(folder: Path, hadoopConf: Configuration): FileStore =
     localFolder(folder, hadoopConf) match {
       case Some(local) => new NioFileStore(local)
-      case None => new HadoopFileStore(folder, CheckpointFileManager.create(folder, hadoopConf))
+      case None        => new HadoopFileStore(folder, FileManagers.open(folder, hadoopConf))
     }
 
   /**
