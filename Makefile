@@ -29,7 +29,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -52,7 +52,7 @@ test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local
 	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
 
 test-scala: .stamps/tools ## run the Scala unit tests only
-	@scripts/sbt core/test "conformance/testOnly $(QUICK_SUITES)"
+	@scripts/sbt core/test "conformance/testOnly $(QUICK_SUITES)" "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite"
 	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)" \
 	  "conformance/testOnly *BucketedStateStoreSuite"
 
@@ -93,6 +93,10 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
 	@$(PY) python/bench/pictures.py artifacts/bench
+
+hdfs: .stamps/venv $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
+	scripts/sbt hdfs/test hdfs/writeClassPath
+	$(PY) -m pytest tests/hdfs
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
@@ -170,7 +174,7 @@ docs: .stamps/venv ## build the documentation into artifacts/site
 	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target project/target project/project
+	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target scala/hdfs/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.
