@@ -29,7 +29,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep chaos conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -93,6 +93,14 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
 	@$(PY) python/bench/pictures.py artifacts/bench
+
+KILLS ?= 300
+SEED ?= 15
+MINUTES ?= 60
+
+chaos: .stamps/venv $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
+	@mkdir -p artifacts/chaos
+	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
