@@ -24,12 +24,12 @@ class Driver(Protocol):
 
 
 KINDS = {
-    "executor": 44,
-    "worker": 14,
-    "machine": 10,
-    "driver": 14,
-    "zombie executor": 12,
-    "zombie machine": 6,
+    "executor": 48,
+    "worker": 16,
+    "machine": 12,
+    "driver": 9,
+    "zombie executor": 10,
+    "zombie machine": 5,
 }
 """Of a hundred faults. A worker's executors end when they find that it is gone; a machine loses
 both at once. A zombie is stopped, and goes on some seconds later, with whatever it was at."""

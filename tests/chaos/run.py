@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import random
 import shutil
@@ -30,11 +29,11 @@ from tests.integration.applications import environment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-AT_A_TIME = 3
+AT_A_TIME = 2
 """Queries of a round, of all that there are: so many run beside each other."""
 AHEAD = 3
 """Files that the slowest query finds waiting."""
-PATIENCE = 180
+PATIENCE = 300
 """Seconds without any answer after which the queries are taken to be stuck."""
 GIVING_UP = 3
 """Wrong answers after which there are no more rounds."""
@@ -91,7 +90,7 @@ class Round:
     Args:
         folder: for input, checkpoints and answers; removed when all was right.
         say: told of each fault.
-        until: when, by the monotonic clock, no more faults happen.
+        goes_on: whether there are to be more faults.
     """
 
     def __init__(
@@ -101,10 +100,10 @@ class Round:
         chance: random.Random,
         tally: Tally,
         say: Callable[[str], None],
-        until: float,
+        goes_on: Callable[[], bool],
     ) -> None:
         self._cluster = cluster
-        self._until = until
+        self._goes_on = goes_on
         self._root = folder
         self._chance = chance
         self._tally = tally
@@ -127,7 +126,7 @@ class Round:
             self._start_driver()
             self._await_batches(AT_A_TIME)
             for _ in range(kills):
-                if time.monotonic() < self._until:
+                if self._goes_on():
                     self._fault()
             self._finish()
         finally:
@@ -148,7 +147,7 @@ class Round:
 
     def _fault(self) -> None:
         # Mostly when a query or two have just come through, now and then while they have not.
-        through = self._chance.choices((0, 1, 2, AT_A_TIME), (15, 35, 30, 20))[0]
+        through = self._chance.choices((0, 1, AT_A_TIME), (20, 50, 30))[0]
         fault = Fault.drawn(self._chance)
         self._wait(self._chance.uniform(0, 1.5))
         began = time.monotonic()
@@ -270,8 +269,8 @@ def chaos(
     seed: int,
     say: Callable[[str], None],
     *,
-    per_round: int = 25,
-    seconds: float = math.inf,
+    per_round: int = 20,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> Tally:
     """Lets so many faults happen; what was wrong is in the result.
 
@@ -279,24 +278,23 @@ def chaos(
         folder: an empty one. What is left in it belongs to what was wrong.
         say: told of each fault as it happens.
         per_round: faults until other queries begin, from nothing.
-        seconds: after these it ends with fewer.
+        goes_on: asked before each fault; when it says no, there are no more.
     """
     tally = Tally(seed)
     chance = random.Random(seed)
     began = time.monotonic()
-    until = began + seconds
 
     def told(text: str) -> None:
         say(f"[{tally.kills:3}/{kills}] {time.monotonic() - began:5.0f} s  {text}")
 
     with Cluster(folder) as cluster:
         number = 0
-        while tally.kills < kills and len(tally.wrong) < GIVING_UP and time.monotonic() < until:
+        while tally.kills < kills and len(tally.wrong) < GIVING_UP and goes_on():
             number += 1
             root = folder / f"round-{number}"
             try:
                 of_it = min(per_round, kills - tally.kills)
-                Round(cluster, root, chance, tally, told, until).run(of_it)
+                Round(cluster, root, chance, tally, told, goes_on).run(of_it)
             except WrongAnswerError as error:
                 tally.wrong.append(str(error))
                 say(f"WRONG: {error}")

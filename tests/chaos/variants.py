@@ -52,10 +52,10 @@ class Variant:
             found |= {
                 allocation + "enabled": "true",
                 allocation + "shuffleTracking.enabled": "true",
-                allocation + "minExecutors": "1",
+                allocation + "minExecutors": "2",
                 allocation + "maxExecutors": "4",
-                allocation + "executorIdleTimeout": "3s",
-                allocation + "shuffleTracking.timeout": "6s",
+                allocation + "executorIdleTimeout": "8s",
+                allocation + "shuffleTracking.timeout": "12s",
             }
         return found
 

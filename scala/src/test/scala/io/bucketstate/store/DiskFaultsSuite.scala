@@ -2,7 +2,7 @@ package io.bucketstate.store
 
 import java.nio.file.Path
 
-import scala.util.{Failure, Random, Success, Try}
+import scala.util.{Failure, Random, Try}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
@@ -10,19 +10,24 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
   FileContextBasedCheckpointFileManager,
   FileSystemBasedCheckpointFileManager
 }
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{FileStore, FileStores, NioFileStore}
 import io.bucketstate.config.{ConfigKey, Engine}
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{MemoryFileStore, Refusal, SmallDisk, StoreHarness, TempFolder}
+import io.bucketstate.testkit._
 
 /**
  * Disks that are full or turn read-only, for real: a task fails with the file and what to do about it, nothing that was
  * committed is lost, and the same task goes through when there is room again.
  */
-class DiskFaultsSuite extends AnyFunSuite {
+class DiskFaultsSuite extends AnyFunSuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(20, Millis))
 
   private type Make = Path => FileStore
 
@@ -80,6 +85,7 @@ class DiskFaultsSuite extends AnyFunSuite {
     val harness = new StoreHarness(files, local, retained = 2)
     try body(new Batches(() => harness.open(withIds = false, settings: _*)))
     finally harness.close()
+    val _ = assert(LeftOvers.openFiles(local).isEmpty)
   }
 
   private def requireNoWriteIsLeft(files: FileStore): Unit = {
@@ -105,7 +111,7 @@ class DiskFaultsSuite extends AnyFunSuite {
             assert(Path.of(first.file.stripPrefix("file:")).startsWith(disk.folder), first.file)
             assert(first.getMessage.contains("No space left on device"), first)
             assert(first.getMessage.contains("checkpoint's file system is reachable, writable"))
-            requireNoWriteIsLeft(files)
+            eventually(requireNoWriteIsLeft(files)) // snapshots beside the batches fail, too
             batches.requireRight()
             val second = batches.failure(atMost = 3)
             assert(second.getMessage.contains("No space left on device"), second)
@@ -118,6 +124,8 @@ class DiskFaultsSuite extends AnyFunSuite {
             batches.restart()
             batches.requireRight()
           }
+          // Hadoop's streams with checksums leave their file to the collector when they cannot be closed.
+          if (name == "nio") assert(LeftOvers.openFiles(disk.folder).isEmpty)
         }
       }
     }
@@ -149,53 +157,35 @@ class DiskFaultsSuite extends AnyFunSuite {
             batches.requireRight()
             requireNoWriteIsLeft(files)
           }
+          // Hadoop's streams with checksums leave their file to the collector when they cannot be closed.
+          if (name == "nio") assert(LeftOvers.openFiles(disk.folder).isEmpty)
         }
       }
     }
 
-  for (engine <- engines)
-    test(s"the local disk is full where a restart copies data files to, and read-only: $engine") {
+  private val breakages = Seq[(String, String, SmallDisk => Unit, SmallDisk => Unit)](
+    ("full", "No space left on device", _.fill(), _.empty()),
+    ("read-only", "Read-only file system", _.readOnly(), _.writable())
+  )
+
+  for (engine <- engines; (name, words, breaks, mends) <- breakages)
+    test(s"the local disk is $name when a query restarts: $engine") {
       assume(SmallDisk.isAvailable)
       SmallDisk.use("16m") { disk =>
         val settings =
           Seq("engine" -> engine, "snapshot.mode" -> "sync", "snapshot.maxVersions" -> "3")
-        // Not a local one: its files are copied.
+        // Not a local checkpoint: its files are copied.
         withBatches(new MemoryFileStore, disk.folder, settings: _*) { batches =>
           (1 to 7).foreach(_ => batches.next())
-          val filler = disk.folder.resolve("of others")
-          Seq[(String, () => Unit, () => Unit)](
-            (
-              "No space left on device",
-              () => fill(filler),
-              () => java.nio.file.Files.delete(filler)
-            )
-          ).foreach { case (words, breaks, mends) =>
-            batches.restart()
-            breaks()
-            val told = told_(batches)
-            assert(told.forall(_.getMessage.contains(words)), told)
-            assert(told.forall(_.getMessage.contains(ConfigKey.LocalDir.key)), told)
-            mends()
-            batches.next()
-            batches.requireRight()
-          }
+          batches.restart()
+          breaks(disk)
+          val told = batches.failure(atMost = 1)
+          assert(told.getMessage.contains(words), told)
+          assert(told.getMessage.contains(ConfigKey.LocalDir.key), told)
+          mends(disk)
+          (1 to 5).foreach(_ => batches.next())
+          batches.requireRight()
         }
       }
-    }
-
-  private def fill(file: Path): Unit = {
-    val out = new java.io.FileOutputStream(file.toFile)
-    try while (true) out.write(new Array[Byte](4096))
-    catch { case _: java.io.IOException => () }
-    finally out.close()
-  }
-
-  /** Whether local disks are needed at all is up to the engine: what fails is told in these words. */
-  private def told_(batches: Batches): Seq[UnavailableException] =
-    Try(batches.next()) match {
-      case Failure(Refusal.CannotLoad(e: UnavailableException)) => Seq(e)
-      case Failure(e: UnavailableException)                     => Seq(e)
-      case Failure(other)                                       => fail(other)
-      case Success(_)                                           => Nil
     }
 }
