@@ -72,7 +72,9 @@ class ClockJumpsSuite extends AnyFunSuite {
       }
     }
 
-  test("an executor whose clock is ahead deletes a snapshot's files while another makes it: nothing is lost") {
+  test(
+    "an executor whose clock is ahead deletes a snapshot's files while another makes it: nothing is lost"
+  ) {
     TempFolder.use { folder =>
       val (storage, ahead) = (new SetClock(start), new SetClock(start.plus(Duration.ofDays(1))))
       val files = new MemoryFileStore(storage)
@@ -88,16 +90,17 @@ class ClockJumpsSuite extends AnyFunSuite {
         batch(store, 0)("a" -> Some("0"))
         batch(store, 1)("b" -> Some("1"))
         var seen = Option.empty[Try[(Int, Int)]]
-        between = () => seen = Some(Try {
-          // A store that still reads from files deletes none.
-          val other = others.open(withIds = false, inCommit :+ ("restore.mode" -> "eager"): _*)
-          val session = write(other, 2)
-          val before = files.list("runs").size
-          other.maintain()
-          session.abort()
-          session.end()
-          before -> files.list("runs").size
-        })
+        between = () =>
+          seen = Some(Try {
+            // A store that still reads from files deletes none.
+            val other = others.open(withIds = false, inCommit :+ ("restore.mode" -> "eager"): _*)
+            val session = write(other, 2)
+            val before = files.list("runs").size
+            other.maintain()
+            session.abort()
+            session.end()
+            before -> files.list("runs").size
+          })
         batch(store, 2)("c" -> Some("2"))
         assert(seen.contains(Success((1, 0))), "it is deleted before it is named")
         var model = Map("a" -> "0", "b" -> "1", "c" -> "2")
@@ -124,7 +127,9 @@ class ClockJumpsSuite extends AnyFunSuite {
     }
   }
 
-  test("by processing time, what is written while a clock is behind its own past does not expire at once") {
+  test(
+    "by processing time, what is written while a clock is behind its own past does not expire at once"
+  ) {
     TempFolder.use { folder =>
       val clock = new SetClock(start)
       val expiry = Expiry(10L, Some(100L), byProcessingTime = true)

@@ -67,10 +67,10 @@ class DiskFaultsSuite extends AnyFunSuite with Eventually {
     /** The first failure of at most so many batches, in the project's own words. */
     def failure(atMost: Int = 200): UnavailableException =
       Iterator.continually(Try(next())).take(atMost).collectFirst { case Failure(e) => e } match {
-        case Some(e: UnavailableException)                    => e
+        case Some(e: UnavailableException)                     => e
         case Some(Refusal.CannotLoad(e: UnavailableException)) => e
-        case Some(other)                                      => fail(other)
-        case None                                             => fail("no failure")
+        case Some(other)                                       => fail(other)
+        case None                                              => fail("no failure")
       }
 
     def requireRight(): Unit =
@@ -131,7 +131,10 @@ class DiskFaultsSuite extends AnyFunSuite with Eventually {
     }
   }
 
-  for ((name, make) <- stores; engine <- engines)
+  for {
+    (name, make) <- stores
+    engine <- engines
+  }
     test(s"a checkpoint's folder turns read-only: $name, $engine") {
       assume(SmallDisk.isAvailable)
       TempFolder.use { local =>
@@ -168,7 +171,10 @@ class DiskFaultsSuite extends AnyFunSuite with Eventually {
     ("read-only", "Read-only file system", _.readOnly(), _.writable())
   )
 
-  for (engine <- engines; (name, words, breaks, mends) <- breakages)
+  for {
+    engine <- engines
+    (name, words, breaks, mends) <- breakages
+  }
     test(s"the local disk is $name when a query restarts: $engine") {
       assume(SmallDisk.isAvailable)
       SmallDisk.use("16m") { disk =>
