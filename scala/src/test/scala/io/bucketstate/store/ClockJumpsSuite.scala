@@ -87,23 +87,26 @@ class ClockJumpsSuite extends AnyFunSuite {
       val harness = new StoreHarness(watched, folder, clock = storage, retained = retained)
       try {
         val store = harness.open(withIds = false, inCommit: _*)
-        batch(store, 0)("a" -> Some("0"))
-        batch(store, 1)("b" -> Some("1"))
+        var committed = 0
+        var model = Map.empty[String, String]
         var seen = Option.empty[Try[(Int, Int)]]
         between = () =>
           seen = Some(Try {
             // A store that still reads from files deletes none.
             val other = others.open(withIds = false, inCommit :+ ("restore.mode" -> "eager"): _*)
-            val session = write(other, 2)
+            val session = write(other, committed.toLong)
             val before = files.list("runs").size
             other.maintain()
             session.abort()
             session.end()
             before -> files.list("runs").size
           })
-        batch(store, 2)("c" -> Some("2"))
-        assert(seen.contains(Success((1, 0))), "it is deleted before it is named")
-        var model = Map("a" -> "0", "b" -> "1", "c" -> "2")
+        while (seen.isEmpty && committed < 10) {
+          batch(store, committed.toLong)(s"k$committed" -> Some("x"))
+          model += s"k$committed" -> "x"
+          committed += 1
+        }
+        assert(seen.contains(Success((1, 0))), "its one file is deleted before it is named")
         def goOn(in: OpenStore, from: Int, until: Int): Unit =
           for (version <- from until until) {
             batch(in, version.toLong)(s"k$version" -> Some("x"))
@@ -114,10 +117,10 @@ class ClockJumpsSuite extends AnyFunSuite {
             assert(read(restarted, version + 1L) == model, s"after a restart at ${version + 1}")
             restarted.close()
           }
-        goOn(store, 3, 12)
+        goOn(store, committed, committed + 9)
         store.close()
         val restarted = harness.open(withIds = false, inCommit: _*)
-        goOn(restarted, 12, 24)
+        goOn(restarted, committed + 9, committed + 21)
         assert(changelogs(files) <= retained + 3, "snapshots are whole again")
         restarted.close()
       } finally {
