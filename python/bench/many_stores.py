@@ -84,6 +84,7 @@ def run(provider: str, partitions: int, heap: str, checkpoint: Path, batches: in
         .config("spark.driver.memory", heap)
         .config("spark.sql.shuffle.partitions", str(partitions))
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.jars", str(bucketstate.jar_path()))
     )
     for key, value in PROVIDERS[provider].items():

@@ -149,6 +149,7 @@ def main() -> int:
     settings = {
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.streaming.stateStore.minDeltasForSnapshot": "5",
@@ -158,7 +159,8 @@ def main() -> int:
     for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    # A batch that a restart cuts off is no error, but Spark logs every part of it as one.
+    spark.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory(prefix="bucketstate-soak-") as folder:
         samples = soak(spark, Path(folder), options.minutes, options.every, options.life)
         spark.stop()

@@ -25,6 +25,9 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
   private val batches = 4
   private val nativeBytes = 64L << 20
 
+  /** Of its two write buffers, a tenth of whose size is a filter that is there from the start. */
+  private val ofEachDatabase = 4L << 20
+
   /** Of this process, those of native code included. */
   private def threads: Int =
     Using.resource(Files.list(Path.of("/proc/self/task")))(_.count.toInt)
@@ -69,7 +72,7 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
           if (engine == Engine.RocksDb.name) eventually {
             assert(ExecutorNative.stores - before == stores)
           }
-          assert(ExecutorNative.usedBytes <= nativeBytes)
+          assert(ExecutorNative.usedBytes <= nativeBytes + stores * ofEachDatabase)
           assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
           all.foreach(_.maintain())
           all.foreach(_.close())
