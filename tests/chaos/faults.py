@@ -57,6 +57,8 @@ class Fault:
             driver.kill()
             return True
         executors = cluster.executors(self.host)
+        if self.kind.endswith("executor") and not executors:
+            executors = cluster.executors()  # allocation is dynamic: all may be elsewhere
         worker = cluster.worker(self.host)
         if self.kind == "worker":
             hit = [worker]
