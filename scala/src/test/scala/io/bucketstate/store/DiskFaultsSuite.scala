@@ -70,7 +70,7 @@ class DiskFaultsSuite extends AnyFunSuite with Eventually {
         case Some(e: UnavailableException)                     => e
         case Some(Refusal.CannotLoad(e: UnavailableException)) => e
         case Some(other) => fail(s"not in our words: $other", other)
-        case None                                              => fail("no failure")
+        case None        => fail("no failure")
       }
 
     def requireRight(): Unit =
