@@ -29,7 +29,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean bench-many soak chaos
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -92,11 +92,30 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
+	@$(MAKE) bench-many
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 hdfs: .stamps/venv $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
 	scripts/sbt hdfs/test hdfs/writeClassPath
 	$(PY) -m pytest tests/hdfs
+
+KILLS ?= 300
+SEED ?= 15
+MINUTES ?= 60
+
+chaos: .stamps/venv $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
+	@mkdir -p artifacts/chaos
+	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
+
+soak: .stamps/venv $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
+	@mkdir -p artifacts/bench
+	@status=0; $(PY) python/bench/soak.py --minutes $(MINUTES) --json artifacts/bench/soak.json || status=$$?; \
+	$(PY) python/bench/soak.py --minutes $(MINUTES) --engine rocksdb --json artifacts/bench/soak-rocksdb.json || status=$$?; \
+	$(PY) python/bench/pictures.py artifacts/bench; exit $$status
+
+bench-many: .stamps/venv $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \

@@ -310,7 +310,7 @@ private[bucketstate] final class OpenStore(
       // The same for the same store, so that a restart on this machine finds its copies.
       val own = UUID.nameUUIDFromBytes(files.location.getBytes(UTF_8)).toString
       WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
-    case None => WorkFolder(host.newFolder(), temporary = true)
+    case None => WorkFolder.ofItsOwn(host.newFolder())
   }
 
   /**

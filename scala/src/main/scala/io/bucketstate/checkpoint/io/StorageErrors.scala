@@ -3,6 +3,8 @@ package io.bucketstate.checkpoint.io
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.NoSuchFileException
 
+import org.apache.hadoop.fs.FSError
+
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 
@@ -51,6 +53,9 @@ private[checkpoint] object StorageErrors {
     try body
     catch {
       case e: IOException => throw new UnavailableException(path, s"$problem: $e", remedy, e)
+      // What a disk refuses is no exception of Hadoop's local file system, but an error.
+      case e: FSError =>
+        throw new UnavailableException(path, s"$problem: ${e.getCause}", remedy, e)
     }
 
   private def isMissing(cause: Throwable): Boolean = cause match {
