@@ -42,16 +42,11 @@ final class ObjectFileSystem extends FileSystem {
   }
 
   override def listStatus(path: Path): Array[FileStatus] = called("list", path) {
-    local.listStatus(onDisk(path)).map { found =>
-      found.setPath(new Path(path, found.getPath.getName))
-      found
-    }
+    local.listStatus(onDisk(path)).map(found => at(new Path(path, found.getPath.getName), found))
   }
 
   override def getFileStatus(path: Path): FileStatus = called("exists", path) {
-    val found = local.getFileStatus(onDisk(path))
-    found.setPath(path)
-    found
+    at(path, local.getFileStatus(onDisk(path)))
   }
 
   override def delete(path: Path, recursive: Boolean): Boolean = called("delete", path) {
@@ -81,6 +76,16 @@ final class ObjectFileSystem extends FileSystem {
 
   private def unexpected(what: String) = new UnsupportedOperationException(
     s"$what in an object store"
+  )
+
+  /** Without what only a local file has. */
+  private def at(path: Path, found: FileStatus): FileStatus = new FileStatus(
+    found.getLen,
+    found.isDirectory,
+    1,
+    found.getBlockSize,
+    found.getModificationTime,
+    path
   )
 
   private def onDisk(path: Path): Path = new Path("file", null, path.toUri.getPath)
