@@ -29,11 +29,11 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean bench-many soak chaos
+.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean bench-many soak chaos bench-s3
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
@@ -51,8 +51,8 @@ test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local
 	echo "pytest: $$(scripts/closing-line pytest artifacts/test/pytest.log)"; \
 	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
 
-test-scala: .stamps/tools ## run the Scala unit tests only
-	@scripts/sbt core/test "conformance/testOnly $(QUICK_SUITES)" "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite"
+test-scala: .stamps/venv ## run the Scala unit tests only
+	@scripts/sbt core/test s3/test "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite" "conformance/testOnly $(QUICK_SUITES)"
 	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)" \
 	  "conformance/testOnly *BucketedStateStoreSuite"
 
@@ -93,6 +93,7 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
 	@$(MAKE) bench-many
+	@$(MAKE) bench-s3
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 hdfs: .stamps/venv $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
@@ -170,6 +171,10 @@ bench-tws: .stamps/venv $(JAR) ## measure transformWithState, in Scala and in Py
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
+bench-s3: .stamps/venv ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
+	@mkdir -p artifacts/bench
+	scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
+
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
@@ -193,7 +198,7 @@ docs: .stamps/venv ## build the documentation into artifacts/site
 	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target scala/hdfs/target project/target project/project
+	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.

@@ -128,6 +128,35 @@ lazy val hdfs = (project in file("scala/hdfs"))
     }
   )
 
+// S3A as Spark's distribution would have it: the Hadoop of Spark's build, and of Amazon's SDK the modules that S3A uses.
+// Spark's own netty is newer than the SDK's and wins.
+val awsVersion = "2.35.4"
+
+// The provider on S3A, against an emulator: tests, and a benchmark that counts requests.
+lazy val s3 = (project in file("scala/s3"))
+  .dependsOn(core % "test->test")
+  .settings(
+    name := "bucketstate-s3",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      spark.withConfigurations(Some("test")),
+      guava.withConfigurations(Some("test")),
+      "org.apache.hadoop" % "hadoop-aws" % hadoopVersion % Test intransitive (),
+      "software.amazon.awssdk" % "s3" % awsVersion % Test,
+      "software.amazon.awssdk" % "s3-transfer-manager" % awsVersion % Test,
+      "software.amazon.awssdk" % "sts" % awsVersion % Test,
+      // Not used, but S3A's classes name it.
+      "software.amazon.s3.analyticsaccelerator" % "analyticsaccelerator-s3" % "1.3.1" % Test intransitive ()
+    ),
+    Test / scalacOptions -= "-Wvalue-discard",
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx2g", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value,
+    Test / run / fork := true,
+    Test / run / outputStrategy := Some(StdoutOutput)
+  )
+
 lazy val root = (project in file("."))
-  .aggregate(core, bench, conformance, hdfs)
+  .aggregate(core, bench, conformance, hdfs, s3)
   .settings(name := "bucketstate-root", publish / skip := true)

@@ -146,6 +146,32 @@ object MetricKey {
       Size,
       "native memory of local databases: block cache, write buffers, indexes and filters"
     )
+  val ObjectPuts: MetricKey =
+    MetricKey("bucketedObjectPuts", Sum, "files written to an object store since the last report")
+  val ObjectGets: MetricKey =
+    MetricKey(
+      "bucketedObjectGets",
+      Sum,
+      "reads of files in an object store since the last report, each a request"
+    )
+  val ObjectHeads: MetricKey =
+    MetricKey(
+      "bucketedObjectHeads",
+      Sum,
+      "times that an object store was asked for a file's length since the last report"
+    )
+  val ObjectLists: MetricKey =
+    MetricKey(
+      "bucketedObjectLists",
+      Sum,
+      "folders listed in an object store since the last report"
+    )
+  val ObjectDeletes: MetricKey =
+    MetricKey(
+      "bucketedObjectDeletes",
+      Sum,
+      "requests that deleted files from an object store since the last report, many files each"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -219,6 +245,11 @@ object MetricKey {
     DbFiles,
     DbUnflushedBytes,
     DbMemory,
+    ObjectPuts,
+    ObjectGets,
+    ObjectHeads,
+    ObjectLists,
+    ObjectDeletes,
     Repairs,
     InternalKeys,
     ExternalFamilies,

@@ -20,6 +20,7 @@ import io.bucketstate.error._
  * @param keepsReplaced   whether who opened a file can go on reading it when it was replaced
  * @param replacesAtOnce  whether a file that is being replaced is there all the time
  * @param failsWhileReplaced whether reading a file that is just being replaced may be told to be impossible
+ * @param refusesToReplace whether a file that is to be new is not written where there is one
  * @param tellsCauses     whether an error repeats what the storage said
  */
 final case class StoreKind(
@@ -29,6 +30,7 @@ final case class StoreKind(
     keepsReplaced: Boolean = true,
     replacesAtOnce: Boolean = true,
     failsWhileReplaced: Boolean = false,
+    refusesToReplace: Boolean = false,
     tellsCauses: Boolean = true
 )
 
@@ -82,6 +84,13 @@ trait FileStoreContract extends AnyFunSuite {
         assert(reader.exists(s"$size.changelog"))
         assert(reader.read(s"$size.changelog").sameElements(content))
         assert(reader.readPrefix(s"$size.changelog", 512).sameElements(content.take(512)))
+        assert(reader.read(s"$size.changelog", Some(size.toLong)).sameElements(content))
+        Using.resource(reader.open(s"$size.changelog", Some(size.toLong), inOrder = true)) { file =>
+          val parts = (0 until size by 100_000).map { from =>
+            file.read(from.toLong, math.min(100_000, size - from))
+          }
+          assert(parts.flatten.toArray.sameElements(content))
+        }
         Using.resource(reader.open(s"$size.changelog")) { file =>
           assert(file.length == size)
           assert(file.read(0, size).sameElements(content))
@@ -136,10 +145,43 @@ trait FileStoreContract extends AnyFunSuite {
       assertThrows[MissingException](reader.open("1.changelog"))
       assertThrows[MissingException](reader.read("1.changelog"))
       assertThrows[MissingException](reader.readPrefix("runs/x", 10))
+      assertThrows[MissingException](reader.read("1.changelog", Some(10L)))
+      assertThrows[MissingException] {
+        Using.resource(reader.open("1.changelog", Some(10L)))(_.read(0L, 10))
+      }
       assert(!reader.exists("1.changelog"))
       assert(reader.list("runs").isEmpty)
       reader.delete("1.changelog")
       reader.delete("runs/x")
+      assert(reader.deleteAll(Seq("1.changelog", "runs/x")).isEmpty)
+    }
+
+    pairTest("a file that is longer than it is said to be is read whole") { (writer, reader) =>
+      for ((size, said) <- Seq(1000 -> 999L, 1000 -> 1L, 300_000 -> 0L, 1_500_000 -> 70_000L)) {
+        writer.write("1.changelog")(_.write(bytes(size, size)))
+        assert(reader.read("1.changelog", Some(said)).sameElements(bytes(size, size)))
+      }
+    }
+
+    pairTest("a new file is written, and what it would replace is left where that is refused") {
+      (writer, reader) =>
+        assert(writer.writeNew("1.changelog")(_.write(bytes(1000, 1))))
+        assert(reader.read("1.changelog").sameElements(bytes(1000, 1)))
+        val isReplaced = writer.writeNew("1.changelog")(_.write(bytes(900, 2)))
+        assert(isReplaced == !writes.refusesToReplace)
+        val left = if (isReplaced) bytes(900, 2) else bytes(1000, 1)
+        assert(reader.read("1.changelog").sameElements(left))
+        assertThrows[UnavailableException] {
+          writer.writeNew("2.changelog")(_ => throw new IOException("disk on fire"))
+        }
+        assert(!reader.exists("2.changelog"))
+    }
+
+    pairTest("many files are deleted together") { (writer, reader) =>
+      val names = Seq("1.changelog", "2.changelog", "runs/x", "runs/y")
+      names.foreach(writer.write(_)(_.write(1)))
+      assert(reader.deleteAll(names.take(3)).isEmpty)
+      assert((reader.list() ++ reader.list("runs")).map(_.name) == Seq("runs/y"))
     }
 
     pairTest("the local path, if there is one, is where the file lies") { (writer, reader) =>
@@ -158,6 +200,8 @@ trait FileStoreContract extends AnyFunSuite {
       assert(run.name == "runs/x" && run.length == 10)
       assert(reader.read(run.name).sameElements(bytes(10)))
       assert(reader.list("runs").size == 1)
+      writer.write("other/x")(_.write(1))
+      assert(reader.listAll().map(_.name).toSet == Set("2.manifest", "runs/x"))
       reader.delete(run.name)
       assert(writer.list("runs").isEmpty)
     }

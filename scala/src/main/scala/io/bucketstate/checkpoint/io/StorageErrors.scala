@@ -10,6 +10,9 @@ import io.bucketstate.error.{CorruptException, MissingException, UnavailableExce
 
 /** What the storage reports, told in the project's own terms, the same for every `FileStore`. */
 private[checkpoint] object StorageErrors {
+  private val Reachable =
+    "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
+      "it is tried again."
 
   /** Runs `body`, which reads; what is not about storage passes unchanged. */
   def translate[A](path: String, problem: String)(body: => A): A =
@@ -33,12 +36,11 @@ private[checkpoint] object StorageErrors {
 
   /** The same for what creates, writes or deletes: there it is no answer that something is missing. */
   def changing[A](path: String, problem: String)(body: => A): A =
-    telling(
-      path,
-      problem,
-      "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
-        "it is tried again."
-    )(body)
+    telling(path, problem, Reachable)(body)
+
+  /** What could not be done, for the storage's reason. */
+  def unavailable(path: String, problem: String, cause: IOException): UnavailableException =
+    new UnavailableException(path, s"$problem: $cause", Reachable, cause)
 
   /** The same for a store's working files. */
   def working[A](path: String, problem: String)(body: => A): A =

@@ -17,6 +17,7 @@ import io.bucketstate.testkit.{
   FaultyFileStore,
   FileStoreContract,
   MemoryFileStore,
+  ObjectFileSystem,
   StoreKind,
   TempFolder
 }
@@ -48,16 +49,27 @@ class FileStoreSuite extends FileStoreContract {
     replacesAtOnce = false,
     failsWhileReplaced = true
   )
+  private val objects = {
+    def make(folder: Path) = {
+      val conf = new Configuration
+      ObjectFileSystem.configure(conf)
+      val path = new HadoopPath(ObjectFileSystem.Scheme, null, folder.toString)
+      FileStores.forFolder(path, conf, Set(ObjectFileSystem.Scheme))
+    }
+    StoreKind("objects", make, refusesToReplace = true)
+  }
   private val memory = {
     val stores = scala.collection.concurrent.TrieMap.empty[Path, FileStore]
     val make = (folder: Path) => stores.getOrElseUpdate(folder, new MemoryFileStore)
     StoreKind("memory", make, tellsCauses = false)
   }
 
-  private val onDisk = Seq(nio, hadoop, hadoopWithCrc)
+  private val onDisk = Seq(nio, hadoop, hadoopWithCrc, objects)
   for {
     writes <- onDisk
     reads <- onDisk
+    // Nobody reaches an object store by way of checksums beside its files.
+    if Set(writes, reads) != Set(objects, hadoopWithCrc)
   } contract(writes, reads)
   contract(memory, memory)
   onDisk.foreach(neverHalf)
@@ -72,6 +84,38 @@ class FileStoreSuite extends FileStoreContract {
     assert(made("file:/a/b") == classOf[NioFileStore])
     conf.set(FileStores.FileManagerSetting, classOf[FileContextBasedCheckpointFileManager].getName)
     assert(made("file:/a/b") == classOf[HadoopFileStore])
+  }
+
+  test(
+    "an object store is reached directly if its client can abort, unless a file manager is named"
+  ) {
+    val conf = new Configuration
+    ObjectFileSystem.configure(conf)
+    def made(schemes: Set[String]) = {
+      val folder = new HadoopPath(s"${ObjectFileSystem.Scheme}:/a/b")
+      Using.resource(FileStores.forFolder(folder, conf, schemes))(_.getClass)
+    }
+    val named = Set("s3a", ObjectFileSystem.Scheme)
+    assert(made(named) == classOf[ObjectFileStore])
+    assert(made(Set("s3a")) == classOf[HadoopFileStore])
+    conf.setBoolean(ObjectFileSystem.CannotAbort, true)
+    assert(made(named) == classOf[HadoopFileStore])
+    conf.unset(ObjectFileSystem.CannotAbort)
+    conf.set(FileStores.FileManagerSetting, classOf[FileSystemBasedCheckpointFileManager].getName)
+    assert(made(named) == classOf[HadoopFileStore])
+  }
+
+  test("where the client makes no conditional creates, a file that is to be new replaces") {
+    TempFolder.use { folder =>
+      val conf = new Configuration
+      ObjectFileSystem.configure(conf)
+      conf.setBoolean(ObjectFileSystem.CannotRefuse, true)
+      val path = new HadoopPath(ObjectFileSystem.Scheme, null, folder.toString)
+      Using.resource(FileStores.forFolder(path, conf, Set(ObjectFileSystem.Scheme))) { store =>
+        for (n <- 1 to 2) assert(store.writeNew("1.changelog")(_.write(n)))
+        assert(store.read("1.changelog").sameElements(Array(2.toByte)))
+      }
+    }
   }
 
   test("nio removes the checksum that Hadoop left beside a file it replaces or deletes") {
