@@ -36,13 +36,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tws_queries
+from process_figures import followed, process_of, status
 
 from counted_input import Answers, write_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 PREFIX = "org.apache.spark.sql.execution.streaming.state."
 PROVIDERS = {
@@ -161,17 +162,6 @@ class Case:
         return [*found, "--check"] if self.check else found
 
 
-def resident_most(spark: SparkSession) -> int:
-    """The most bytes of Spark's JVM that were in memory until now."""
-    jvm = spark._jvm
-    assert jvm is not None  # there is one but for Spark Connect
-    pid = jvm.java.lang.ProcessHandle.current().pid()
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/{pid}/status has no VmHWM")
-
-
 def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> Run:
     """Runs the query for so many batches in this process."""
     from pyspark.sql import SparkSession
@@ -214,27 +204,22 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
     writer = rows.writeStream.outputMode(query.mode).format("noop")
     started = writer.option("checkpointLocation", str(checkpoint)).start()
     found: dict[int, Batch] = {}
-    while len(found) < batches:
-        started.awaitTermination(1)
-        if started.exception() is not None:
-            raise RuntimeError(f"{provider}: {started.exception()}")
-        for progress in started.recentProgress:
-            if progress.numInputRows > 0:
-                commits = sum(operator.commitTimeMs for operator in progress.stateOperators)
-                answers = None
-                if case.check:
-                    state_rows = progress.stateOperators[0].numRowsTotal
-                    state_keys = state_rows if query.counts_keys else None
-                    seen = progress.observedMetrics["answers"].asDict()
-                    answers = Answers(state_keys=state_keys, **seen)
-                waited = 0.0
-                if query.tells_waiting:
-                    waited = progress.observedMetrics["waiting"]["ns"] / 1e6
-                found[progress.batchId] = Batch(progress.batchDuration, commits, waited, answers)
+    for progress in followed(started, provider, batches):
+        commits = sum(operator.commitTimeMs for operator in progress.stateOperators)
+        answers = None
+        if case.check:
+            state_rows = progress.stateOperators[0].numRowsTotal
+            state_keys = state_rows if query.counts_keys else None
+            seen = progress.observedMetrics["answers"].asDict()
+            answers = Answers(state_keys=state_keys, **seen)
+        waited = 0.0
+        if query.tells_waiting:
+            waited = progress.observedMetrics["waiting"]["ns"] / 1e6
+        found[progress.batchId] = Batch(progress.batchDuration, commits, waited, answers)
     # In processing time there is always a batch that is cut off, of which Spark logs every part.
     spark.sparkContext.setLogLevel("OFF")
     started.stop()
-    resident = resident_most(spark)
+    resident = status(process_of(spark), "VmHWM")
     spark.stop()
     return Run([found[batch] for batch in sorted(found)], resident)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from end_to_end import PROVIDERS, STATE_STORE
-from process_figures import jvm_of, process_of, status
+from process_figures import followed, jvm_of, process_of, status
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,14 +95,9 @@ def run(provider: str, partitions: int, heap: str, checkpoint: Path, batches: in
     started = writer.option("checkpointLocation", str(checkpoint)).start()
     found: dict[int, int] = {}
     state_rows: list[int] = []
-    while len(found) < batches:
-        started.awaitTermination(1)
-        if started.exception() is not None:
-            raise RuntimeError(f"{provider}: {started.exception()}")
-        for progress in started.recentProgress:
-            if progress.numInputRows > 0:
-                found[progress.batchId] = progress.batchDuration
-                state_rows = [operator.numRowsTotal for operator in progress.stateOperators]
+    for progress in followed(started, provider, batches):
+        found[progress.batchId] = progress.batchDuration
+        state_rows = [operator.numRowsTotal for operator in progress.stateOperators]
     process = process_of(spark)
     jvm_of(spark).java.lang.System.gc()
     made = Run(

@@ -1,4 +1,4 @@
-"""What Linux says of a process: threads, open files and memory."""
+"""What Linux says of a process (threads, open files, memory), and Spark of a query's batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def jvm_of(spark: SparkSession) -> Any:
@@ -32,3 +36,19 @@ def status(process: int, field: str) -> int:
 
 def open_files(process: int) -> int:
     return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+
+
+def followed(query: StreamingQuery, name: str, batches: int) -> Iterator[StreamingQueryProgress]:
+    """The progress of so many batches that had rows, in the order in which they are reported.
+
+    Raises RuntimeError, with the name, if the query fails before.
+    """
+    seen: set[int] = set()
+    while len(seen) < batches:
+        query.awaitTermination(1)
+        if query.exception() is not None:
+            raise RuntimeError(f"{name}: {query.exception()}")
+        for progress in query.recentProgress:
+            if progress.numInputRows > 0 and progress.batchId not in seen:
+                seen.add(progress.batchId)
+                yield progress

@@ -29,10 +29,13 @@ class Cluster:
 
     Args:
         folder: for logs and the workers' folders, by which executors are known; no symbolic link.
+        cores: of each worker.
+        memory: of each worker, for its executors.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cores: int = CORES, memory: str = "2g") -> None:
         self._folder = folder
+        self._limits = ["--cores", str(cores), "--memory", memory]
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -74,7 +77,7 @@ class Cluster:
         if host in self._daemons:
             self._daemons[host].kill()
             self._daemons[host].wait(30)
-        limits = ["--cores", str(CORES), "--memory", "2g", "--webui-port", "0"]
+        limits = [*self._limits, "--webui-port", "0"]
         work = ["--work-dir", str(self._folder / "work" / host)]
         worker = "org.apache.spark.deploy.worker.Worker"
         self._start(host, worker, "--host", host, *limits, *work, self.master)

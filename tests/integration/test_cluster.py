@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import sys
-import time
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import pyspark
 import pytest
 
-from tests.integration.applications import APPS, answer_of, environment
+from tests.chaos.cluster import Cluster
+from tests.integration.applications import APPS, answer_of
 from tests.integration.apps.clustered import BATCHES, ROWS, SLOW_BATCH, SLOW_SECONDS
 from tests.kit.engine import VARIABLE, Engine, engine
 
@@ -33,55 +29,14 @@ def clustered(
     return answer
 
 
-@contextmanager
-def daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
-    """A master or worker of Spark's standalone cluster; gives its log."""
-    script = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    log = folder / f"{name}.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [str(script), *arguments],
-            env=environment() | {"SPARK_DAEMON_MEMORY": "256m"},
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            yield log
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def await_line(log: Path, text: str) -> None:
-    for _ in range(600):
-        if text in log.read_text(errors="replace"):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"no '{text}' in a minute:\n{log.read_text(errors='replace')}")
-
-
 @pytest.fixture
 def two_hosts(tmp_path: Path) -> Iterator[str]:
     """A standalone cluster of two workers that Spark takes for two machines.
 
     On one machine, as with `local-cluster`, it never starts a speculative attempt.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    master = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    with ExitStack() as stack:
-        leader = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-        started = daemon(tmp_path, "master", f"{deploy}.master.Master", *leader)
-        await_line(stack.enter_context(started), "I have been elected leader")
-        for host in ("127.0.0.1", "127.0.0.2"):
-            work = str(tmp_path / host)
-            follower = ["--host", host, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-            worker = f"{deploy}.worker.Worker"
-            started = daemon(tmp_path, host, worker, *follower, "--work-dir", work, master)
-            await_line(stack.enter_context(started), "Successfully registered with master")
-        yield master
+    with Cluster(tmp_path, cores=1, memory="1g") as cluster:
+        yield cluster.master
 
 
 @pytest.mark.parametrize("query", ["aggregation", "transformWithState"])
