@@ -49,7 +49,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -104,6 +104,18 @@ package: $(VENV_STAMP) $(EVERY_JAR) ## build the jars, and the Python wheel that
 	@rm -f dist/*.whl
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
+
+release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums
+	@rm -rf dist && mkdir -p dist
+	@for spark in $(SPARKS); do \
+	  SPARK=$$spark scripts/sbt core/packageBin core/packageSrc core/packageDoc core/makePom; \
+	  cp scala/target/spark-$$spark/scala-2.13/bucketstate-spark-$${spark}_2.13-$(VERSION)*.{jar,pom} dist/; \
+	done
+	@$(PY) -m build --outdir dist python
+	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there
+	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of; done
 
 bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench

@@ -32,6 +32,7 @@ lazy val core = (project in file("scala"))
   .settings(perSpark, spark.libraries(Provided))
   .settings(
     name := "bucketstate",
+    description := "A state store for Spark Structured Streaming whose batches cost what they change, not what they keep",
     moduleName := s"bucketstate-spark-${spark.minor}",
     Compile / unmanagedSourceDirectories ++= spark.sources((Compile / sourceDirectory).value),
     Test / unmanagedSourceDirectories ++= spark.sources((Test / sourceDirectory).value),
@@ -41,6 +42,8 @@ lazy val core = (project in file("scala"))
     ),
     // Functions as classes: at a restart each is read from the jar in less time than the JVM needs to make one.
     Compile / scalacOptions += "-Ydelambdafy:inline",
+    // What it warns of are links into Spark's own documentation.
+    Compile / doc / scalacOptions -= "-Werror",
     // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,

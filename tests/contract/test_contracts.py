@@ -52,6 +52,11 @@ def test_the_preset_for_spark_submit_is_the_default_conf() -> None:
     }
 
 
+def test_the_package_has_the_licence() -> None:
+    licence = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert (ROOT / "python" / "LICENSE").read_text(encoding="utf-8") == licence
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dynamic"] == ["version"]

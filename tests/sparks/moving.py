@@ -1,4 +1,4 @@
-"""An application that reads on from where its checkpoint stands, on the Spark that it is started with."""
+"""An application that reads on from where its checkpoint stands, on whatever Spark runs it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from bucketstate import configure
 from tests.integration.apps.counting import builder_options
@@ -28,8 +28,9 @@ class Visits(StatefulProcessor):
         self.ids = handle.getListState("ids", "id bigint")
         self.others = handle.getMapState("others", "other bigint", "n bigint")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
-        n = self.count.get()[0] if self.count.exists() else 0
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+        kept = self.count.get()
+        n = kept[0] if kept else 0
         for row in rows:
             n += 1
             self.ids.appendValue((row.id,))
@@ -47,18 +48,19 @@ class Visits(StatefulProcessor):
 def queries(events: DataFrame) -> dict[str, DataFrame]:
     """By name; `events` is a stream."""
     right = events.select(F.col("other").alias("met"), F.col("at").alias("then"))
+    right = right.withWatermark("then", "10 days")
     timed = events.withWatermark("at", "10 days")
     visits = "key bigint, n bigint, ids bigint, others bigint"
     return {
         "counts": events.groupBy("key").count(),
         "windows": timed.groupBy(F.window("at", "1 hour").alias("w"), "key").count(),
-        "joined": timed.join(right.withWatermark("then", "10 days"), F.expr("id = met")).select("id"),
+        "joined": timed.join(right, F.expr("id = met")).select("id"),
         "seen": events.dropDuplicates(["id"]).select("id"),
         "visits": events.groupBy("key").transformWithState(Visits(), visits, "Update", "None"),
     }
 
 
-def read_on(spark: SparkSession, folder: Path, name: str, query: DataFrame) -> list[list[Any]]:
+def read_on(folder: Path, name: str, query: DataFrame) -> list[list[Any]]:
     """What the query says of the files that it had not read."""
     said: list[list[Any]] = []
 
@@ -85,7 +87,7 @@ def main(folder: Path) -> None:
     try:
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         events = reader.json(str(folder / "events"))
-        said = {n: read_on(spark, folder, n, query) for n, query in queries(events).items()}
+        said = {n: read_on(folder, n, query) for n, query in queries(events).items()}
         state = spark.read.format("statestore").load(str(folder / "counts"))
         stored = [list(row) for row in state.select("key.key", "value.count").collect()]
         print("ANSWER", json.dumps({"spark": spark.version, "said": said, "stored": stored}))

@@ -102,7 +102,9 @@ def test_a_checkpoint_moves_from_each_spark_to_the_next_and_back(tmp_path: Path)
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("jar", "runs"), [("4.2", "4.3"), ("4.2", "4.1"), ("4.1", "4.3"), ("4.3", "4.1")])
+@pytest.mark.parametrize(
+    ("jar", "runs"), [("4.2", "4.3"), ("4.2", "4.1"), ("4.1", "4.3"), ("4.3", "4.1")]
+)
 def test_a_jar_for_another_spark_says_so(jar: str, runs: str, tmp_path: Path) -> None:
     python = python_of(runs)
     answer = answer_of(

@@ -64,7 +64,7 @@ def test_a_misuse_is_exit_code_2(arguments: list[str]) -> None:
 
 
 def test_a_missing_jar_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(JarNotFoundError, match="there are no jars at all.*make jar SPARK="):
+    with pytest.raises(JarNotFoundError, match=r"there are no jars at all.*make jar SPARK="):
         jar_path(folder=tmp_path)
 
 
@@ -77,7 +77,12 @@ def jars(folder: Path, *minors: str, version: str = "0.1.0") -> dict[str, Path]:
 
 def test_the_jar_is_that_of_the_spark_that_is_asked_for(tmp_path: Path) -> None:
     there = jars(tmp_path, "4.2", "4.10", "4.1")
-    for version, minor in {"4.1": "4.1", "4.1.4": "4.1", "4.10.0": "4.10", "4.2.0-x1": "4.2"}.items():
+    for version, minor in {
+        "4.1": "4.1",
+        "4.1.4": "4.1",
+        "4.10.0": "4.10",
+        "4.2.0-x1": "4.2",
+    }.items():
         assert jar_path(version, folder=tmp_path) == there[minor]
 
 
@@ -103,7 +108,7 @@ def test_the_command_line_picks_by_an_argument(capsys: pytest.CaptureFixture[str
 def test_two_jars_are_one_too_many(tmp_path: Path) -> None:
     for version in ("0.1.0", "0.2.0"):
         jars(tmp_path, "4.2", version=version)
-    with pytest.raises(JarNotFoundError, match="holds 2 jars for Spark 4.2"):
+    with pytest.raises(JarNotFoundError, match=r"holds 2 jars for Spark 4\.2"):
         jar_path("4.2", folder=tmp_path)
 
 
