@@ -2,7 +2,6 @@ package io.bucketstate
 
 import java.nio.file.Files
 
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.col
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
@@ -26,7 +25,7 @@ class MaintenanceSuite extends AnyFunSuite with Queries with Eventually {
       )
       withSession(settings: _*) { (spark, folder) =>
         import spark.implicits._
-        val input = MemoryStream[Int](spark)
+        val input = memoryStream[Int](spark)
         val counts = input.toDS().groupBy((col("value") % 5).as("digit")).count()
         val query = start(counts, "counted", folder)
         for (batch <- 0 until 12) addAndWait(input, query, batch * 10 until batch * 10 + 10)

@@ -22,7 +22,7 @@ final class ForeignExec(from: TransformWithStateExec)
       from.child,
       from.isStreaming,
       from.hasInitialState,
-    from.isRealTimeMode,
+      from.isRealTimeMode,
       from.initialStateGroupingAttrs,
       from.initialStateDataAttrs,
       from.initialStateDeserializer,

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType
 import io.bucketstate.spark.StoreLifecycle._
 
 /** What every opened store does: reads at one version, and a life that ends once. */
-private[spark] abstract class StoreView(
+private[bucketstate] abstract class StoreView(
     override val id: StateStoreId,
     override val version: Long,
     protected val families: FamilyViews,
