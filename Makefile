@@ -19,6 +19,8 @@ PYSPARK_4.2 := 4.2.1
 PYSPARK_4.3 := 4.3.0
 # Maven Central has the test jars of no newer one.
 CONFORMANCE_SPARK := $(if $(filter 4.3,$(SPARK)),4.2,$(SPARK))
+# Stores on object stores and on HDFS ask nothing of Spark: they are tried with one Hadoop client.
+STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite")
 
 VERSION := $(shell cat VERSION)
 venv_of = $(if $(filter $(1),$(NEWEST)),.venv,.venvs/$(1))
@@ -49,11 +51,11 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
@@ -71,10 +73,10 @@ test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests, then pytest on real loca
 	echo "pytest: $$(scripts/closing-line pytest artifacts/test/pytest.log)"; \
 	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
 
-test-scala: .stamps/tools ## run the Scala unit tests only
+test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 	@scripts/sbt core/test
 	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
-	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(QUICK_SUITES)" $(STORAGE_SUITES)
 	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly *BucketedStateStoreSuite"
 
 test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
@@ -134,7 +136,31 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
+	@$(MAKE) bench-many
+	@$(MAKE) bench-s3
 	@$(PY) python/bench/pictures.py artifacts/bench
+
+hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
+	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
+	$(PY) -m pytest tests/hdfs
+
+KILLS ?= 300
+SEED ?= 15
+MINUTES ?= 60
+
+chaos: $(VENV_STAMP) $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
+	@mkdir -p artifacts/chaos
+	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
+
+soak: $(VENV_STAMP) $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
+	@mkdir -p artifacts/bench
+	@status=0; $(PY) python/bench/soak.py --minutes $(MINUTES) --json artifacts/bench/soak.json || status=$$?; \
+	$(PY) python/bench/soak.py --minutes $(MINUTES) --engine rocksdb --json artifacts/bench/soak-rocksdb.json || status=$$?; \
+	$(PY) python/bench/pictures.py artifacts/bench; exit $$status
+
+bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
 
 sweep: .stamps/tools ## let every file call of a scripted history go wrong in every way, and run many random histories (a quarter of an hour; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
@@ -189,6 +215,10 @@ bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in P
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
+bench-s3: $(VENV_STAMP) ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
+	@mkdir -p artifacts/bench
+	SPARK=4.2 scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
+
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
 	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
@@ -212,7 +242,7 @@ docs: $(VENV_STAMP) ## build the documentation into artifacts/site
 	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target project/target project/project
+	rm -rf artifacts dist .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.

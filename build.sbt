@@ -102,6 +102,62 @@ lazy val conformance = (project in file("scala/conformance"))
     }.taskValue
   )
 
+val writeClassPath = taskKey[File]("writes down what it takes to run the HDFS of the PySpark tests")
+
+// Core's test kit on a real HDFS in the test's JVM. A project of its own, because the mini cluster is one jar of 56 MB
+// with servers, YARN and test libraries, which nothing else should be able to name.
+lazy val hdfs = (project in file("scala/hdfs"))
+  .dependsOn(core % "test->test")
+  .settings(perSpark, spark.libraries(Test))
+  .settings(
+    name := "bucketstate-hdfs",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      // Of the same version as the Hadoop client that Spark brings.
+      "org.apache.hadoop" % "hadoop-client-minicluster" % spark.hadoop % Test,
+      "org.scalatest" %% "scalatest" % "3.2.20" % Test
+    ),
+    Test / scalacOptions -= "-Wvalue-discard",
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx2g", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value,
+    writeClassPath := {
+      val file = target.value / "server.classpath"
+      val classPath = (Test / fullClasspath).value.map(_.data.getPath)
+      IO.write(file, classPath.mkString(java.io.File.pathSeparator))
+      file
+    }
+  )
+
+// S3A as Spark's distribution would have it: the Hadoop of Spark's build, and of Amazon's SDK the modules that S3A uses.
+// Spark's own netty is newer than the SDK's and wins.
+val awsVersion = "2.35.4"
+
+// The provider on S3A, against an emulator: tests, and a benchmark that counts requests.
+lazy val s3 = (project in file("scala/s3"))
+  .dependsOn(core % "test->test")
+  .settings(perSpark, spark.libraries(Test))
+  .settings(
+    name := "bucketstate-s3",
+    publish / skip := true,
+    libraryDependencies ++= Seq(
+      "org.apache.hadoop" % "hadoop-aws" % spark.hadoop % Test intransitive (),
+      "software.amazon.awssdk" % "s3" % awsVersion % Test,
+      "software.amazon.awssdk" % "s3-transfer-manager" % awsVersion % Test,
+      "software.amazon.awssdk" % "sts" % awsVersion % Test,
+      // Not used, but S3A's classes name it.
+      "software.amazon.s3.analyticsaccelerator" % "analyticsaccelerator-s3" % "1.3.1" % Test intransitive ()
+    ),
+    Test / scalacOptions -= "-Wvalue-discard",
+    Test / fork := true,
+    Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx2g", "-XX:+UseParallelGC"),
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
+    Test / baseDirectory := (ThisBuild / baseDirectory).value,
+    Test / run / fork := true,
+    Test / run / outputStrategy := Some(StdoutOutput)
+  )
+
 lazy val root = (project in file("."))
-  .aggregate(core, bench, conformance)
+  .aggregate(core, bench, conformance, hdfs, s3)
   .settings(name := "bucketstate-root", publish / skip := true)

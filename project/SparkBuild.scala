@@ -9,6 +9,7 @@ import sbt.Keys.*
  *                     call what is not in it
  * @param semanticdb   the newest of scalafix's compiler plug-in that there is for this Scala
  * @param guava        as Spark's distribution brings it to every executor; its poms name an older one
+ * @param hadoop       of Spark's Hadoop client
  * @param since        the minor versions, this one included, whose `spark-<minor>+` folders fit
  * @param jars         the folder of pyspark's jars, for a Spark that Maven Central does not have
  */
@@ -17,6 +18,7 @@ final case class SparkBuild(
     scalaVersion: String,
     semanticdb: String,
     guava: String,
+    hadoop: String,
     since: Seq[String],
     jars: Option[File]
 ) {
@@ -51,8 +53,8 @@ object SparkBuild {
    * @param root where the virtual environments are that hold pyspark
    */
   def of(minor: String, root: File): SparkBuild = minor match {
-    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", Seq("4.1"), None)
-    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", Seq("4.1", "4.2"), None)
+    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", "3.4.2", Seq("4.1"), None)
+    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", "3.5.0", Seq("4.1", "4.2"), None)
     case "4.3" =>
       val version = "4.3.0"
       SparkBuild(
@@ -60,6 +62,7 @@ object SparkBuild {
         "2.13.18",
         "4.14.2",
         "33.6.0-jre",
+        "3.5.0",
         Seq("4.1", "4.2", "4.3"),
         Some(pysparkJars(version, root))
       )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,24 @@ def transform_with_state(results: list[dict[str, Any]], axes: Axes) -> None:
     axes.set_ylabel("milliseconds")
 
 
+def soak(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Each figure as a share of its median, over time."""
+    seconds = [sample["seconds"] / 60 for sample in results]
+    for field in ("threads", "handles", "heap", "resident", "files"):
+        values = [sample[field] for sample in results]
+        middle = max(1, statistics.median(values))
+        label = f"{field}, median {_in_units(field, middle)}"
+        axes.plot(seconds, [value / middle for value in values], label=label, linewidth=0.9)
+    axes.set_ylim(0, 2)
+    axes.set_title(f"Soak: {results[-1]['batches']:,} batches, {results[-1]['restarts']} restarts")
+    axes.set_xlabel("minutes")
+    axes.set_ylabel("share of the median")
+
+
+def _in_units(field: str, value: float) -> str:
+    return f"{value / 2**20:.0f} MiB" if field in ("heap", "resident") else f"{value:.0f}"
+
+
 PICTURES = {
     "long-run": long_run,
     "restart": restart,
@@ -112,6 +131,8 @@ PICTURES = {
     "engines": memory,
     "native-restart": restart,
     "tws": transform_with_state,
+    "soak": soak,
+    "soak-rocksdb": soak,
 }
 
 

@@ -107,6 +107,12 @@ class Settings:
     or a folder on each machine, where what a restart there can begin with stays: copies of a remote
     checkpoint's runs, and with engine=rocksdb the database of the last snapshot."""
 
+    object_store_schemes: str = "s3a,gs,abfs,abfss"
+    """Schemes of checkpoints in object stores, where a file appears whole when it is closed: it is
+    written with one request and never renamed, if the client can abort a write; else, and if
+    spark.sql.streaming.checkpointFileManagerClass is set, Spark's file manager is used. 'none' for
+    none."""
+
     rocksdb_preset: Literal[
         "default", "spinning-disk", "spinning-disk-high-memory", "flash-ssd", "small-memory"
     ] = "default"

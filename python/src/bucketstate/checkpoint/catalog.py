@@ -7,6 +7,7 @@ from functools import cached_property
 
 from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.parallel import Once
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.query import DEFAULT_STORE, OperatorInfo, Query, StoreInfo
 from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY, FamilySchema
@@ -19,7 +20,7 @@ from bucketstate.errors import NoSuchStateError
 class Catalog:
     """The stores and versions of a query's checkpoint, looked up; no state is read here.
 
-    Opens each store once and keeps it. Not thread-safe.
+    Opens each store once and keeps it. Thread-safe; what it opens is not, unless it says so.
 
     Raises what `Query` raises, and NoSuchStateError for an operator, store, partition, version or
     column family that is not there.
@@ -27,8 +28,8 @@ class Catalog:
 
     def __init__(self, folder: Folder) -> None:
         self.query = Query(folder)
-        self._stores: dict[tuple[int, int, str], Store] = {}
-        self._schemas: dict[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = {}
+        self._stores: Once[tuple[int, int, str], Store] = Once()
+        self._schemas: Once[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = Once()
 
     @property
     def location(self) -> str:
@@ -69,11 +70,10 @@ class Catalog:
                 f"Operator {operator} has no partition {partition}: it has 0 to "
                 f"{info.partitions - 1}."
             )
-        key = (operator, partition, store)
-        if key not in self._stores:
-            folder = self.query.store_folder(operator, partition, store)
-            self._stores[key] = Store(operator, partition, store, folder)
-        return self._stores[key]
+        folder = self.query.store_folder(operator, partition, store)
+        return self._stores.get(
+            (operator, partition, store), lambda: Store(operator, partition, store, folder)
+        )
 
     def plan(
         self,
@@ -208,9 +208,7 @@ class Catalog:
 
     def _schemas_of(self, operator: OperatorInfo, store: StoreInfo) -> dict[str, FamilySchema]:
         key = (operator.id, store.name, store.schema_files)
-        if key not in self._schemas:
-            self._schemas[key] = self.query.schemas(operator.id, store)
-        return self._schemas[key]
+        return self._schemas.get(key, lambda: self.query.schemas(operator.id, store))
 
     def store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
         """What Spark recorded of one of the operator's stores."""

@@ -68,7 +68,7 @@ class Changelog:
         start = min(b.offset for b in wanted)
         end = max(b.offset + b.stored_length for b in wanted)
         with self.folder.opened(str(self.name)) as file:
-            data = bytes(file.read_at(end - start, start))
+            data = file.read_at(end - start, start)
         for block in wanted:
             at = block.offset - start
             yield block, self._inflated(block, data[at : at + block.stored_length])
@@ -90,7 +90,7 @@ def read_header(folder: Folder, name: ChangelogName) -> Header:
     """The header alone, verified, with one small read."""
     path = folder.path_of(str(name))
     with folder.opened(str(name)) as file:
-        start = bytes(file.read_at(min(_MAX_HEADER, int(file.size())), 0))
+        start = file.read_at(min(_MAX_HEADER, file.size), 0)
     return _header(start, path, name.attempt)[0]
 
 
@@ -98,18 +98,19 @@ def read_changelog(folder: Folder, name: ChangelogName) -> Changelog:
     """The index of a changelog: header, footer and trailer, verified against each other."""
     path = folder.path_of(str(name))
     with folder.opened(str(name)) as file:
-        size = int(file.size())
-        start = bytes(file.read_at(min(_MAX_HEADER, size), 0))
-        header, length, header_crc = _header(start, path, name.attempt)
+        size = file.size
+        # A short file comes as a whole: file calls are what costs on an object store.
+        start = file.read_at(size if size <= _TAIL else _MAX_HEADER, 0)
+        header, length, header_crc = _header(start[:_MAX_HEADER], path, name.attempt)
         if size < length + _TRAILER:
             raise damaged(path, f"expected more than {length + _TRAILER} bytes, found {size}")
         tail_at = max(length, size - _TAIL)
-        tail = bytes(file.read_at(size - tail_at, tail_at))
+        tail = start[tail_at:] if size <= _TAIL else file.read_at(size - tail_at, tail_at)
         footer_at, footer_length, footer_crc = _trailer(tail[-_TRAILER:], size, header_crc, path)
         if footer_at < length:
             raise damaged(path, f"expected a footer from byte {length}, found one at {footer_at}")
         if footer_at < tail_at:
-            footer = bytes(file.read_at(footer_length, footer_at))
+            footer = file.read_at(footer_length, footer_at)
         else:
             footer = tail[footer_at - tail_at :][:footer_length]
     found = crc32c(footer)

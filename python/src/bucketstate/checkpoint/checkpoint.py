@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from bucketstate.checkpoint.bucket_residency import residency_per_bucket
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Part, Reading
 from bucketstate.checkpoint.report import Report
@@ -19,23 +21,25 @@ from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY
 from bucketstate.checkpoint.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.state import MEMORY
 from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.verify import Progress, verify
-from bucketstate.errors import NoSuchStateError
+from bucketstate.errors import CheckpointError, NoSuchStateError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyarrow import fs
 
 
 class Checkpoint(Catalog):
     """The checkpoint of a stateful query on bucketstate, read only.
 
-    It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe.
+    It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe;
+    it reads many files at a time by itself.
 
     Args:
         path: what the query was given as `checkpointLocation`: a local path, or a URI of a file
-            system that pyarrow knows (`hdfs:`, `s3a:`, `gs:`, `abfs:`).
-        filesystem: a pyarrow file system, on which `path` is a path of its own.
+            system that pyarrow knows (`s3:`, which `s3a:` is as well, `gs:`, `abfs:`, `hdfs:`), or
+            that fsspec knows, where that is installed.
+        filesystem: a file system of pyarrow or of fsspec, on which `path` is a path of its own.
         memory: bytes of keys and values held at a time while state is read, unless a single bucket
             has more.
 
@@ -46,7 +50,7 @@ class Checkpoint(Catalog):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        filesystem: fs.FileSystem | None = None,
+        filesystem: Any | None = None,
         *,
         memory: int = MEMORY,
     ) -> None:
@@ -365,4 +369,13 @@ class Checkpoint(Catalog):
         info = self.store_info(self.operator(operator), store)
         numbers = range(info.partitions) if partition is None else [partition]
         stores = [self.store(operator, number, store) for number in numbers]
-        return [Part(s, self.attempt(s, target), self.attempt(s, since)) for s in stores]
+        _ = self.query.committed
+        return list(in_order(lambda s: self._part(s, target, since), stores))
+
+    def _part(self, store: Store, target: int, since: int) -> Part:
+        """With the indexes of its files read already, which is for many partitions at a time."""
+        part = Part(store, self.attempt(store, target), self.attempt(store, since))
+        # A partition that cannot be read fails when its turn has come.
+        with suppress(CheckpointError):
+            store.plan(part.target)
+        return part

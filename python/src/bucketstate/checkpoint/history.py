@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.names import ChangelogName, ManifestName
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.store import Store
 
 SCHEMA = pa.schema(
@@ -32,12 +33,18 @@ def history(catalog: Catalog) -> pa.Table:
 
     Reads the index of every file. Raises what makes one unreadable.
     """
+    versions = catalog.versions
+    stores = [
+        catalog.store(operator.id, partition, info.name)
+        for operator in catalog.operators
+        for info in operator.stores
+        for partition in range(info.partitions)
+    ]
     rows: list[dict[str, Any]] = []
-    for operator in catalog.operators:
-        for info in operator.stores:
-            for partition in range(info.partitions):
-                store = catalog.store(operator.id, partition, info.name)
-                rows += [_version(catalog, store, version) for version in catalog.versions]
+    for found in in_order(
+        lambda s: [_version(catalog, s, version) for version in versions], stores
+    ):
+        rows += found
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.expiry import Expiry
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.query import OperatorInfo
 from bucketstate.checkpoint.residency import Residency
 from bucketstate.checkpoint.store import Store
@@ -109,16 +111,22 @@ class Overview:
 
 
 def overview(catalog: Catalog, version: int | None = None) -> Overview:
-    """Reads the indexes of the files that the version is made of, and lists the folders."""
+    """Reads the indexes of the files that the version is made of, and lists the folders.
+
+    Many stores at a time: what takes time on an object store is each request by itself.
+    """
     wanted = catalog.restart_version if version is None else version
+    versions = tuple(catalog.versions)
     operators = []
     for newest in catalog.operators:
         operator = catalog.operator_at(newest.id, wanted)
-        stores = tuple(
-            _store(catalog, catalog.store(operator.id, partition, info.name), wanted, operator)
+        found = [
+            catalog.store(operator.id, partition, info.name)
             for info in operator.stores
             for partition in range(info.partitions)
-        )
+        ]
+        describe = partial(_store, catalog, wanted, operator)
+        stores = tuple(in_order(describe, found))
         transform = operator.transform
         operators.append(
             OperatorOverview(
@@ -136,7 +144,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         catalog.last_batch,
         planned[-1] if planned else None,
         wanted,
-        tuple(catalog.versions),
+        versions,
         tuple(operators),
     )
 
@@ -171,7 +179,7 @@ def _keys(stores: Sequence[StoreOverview], family: str) -> int:
     return sum(f.keys for s in stores for f in s.families if f.name == family)
 
 
-def _store(catalog: Catalog, store: Store, version: int, operator: OperatorInfo) -> StoreOverview:
+def _store(catalog: Catalog, version: int, operator: OperatorInfo, store: Store) -> StoreOverview:
     plan, problem = None, None
     try:
         plan = store.plan(catalog.attempt(store, version))

@@ -10,6 +10,7 @@ from typing import Any
 
 from bucketstate.checkpoint.damage import damaged, decoding, format_of
 from bucketstate.checkpoint.names import parse
+from bucketstate.checkpoint.parallel import Once
 from bucketstate.checkpoint.schema_files import FamilySchema, evolved, read_schemas
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.variables import (
@@ -74,10 +75,16 @@ class OperatorInfo:
 
 
 class Query:
-    """The folder of one streaming query's checkpoint. Reads on demand, keeps what it read."""
+    """The folder of one streaming query's checkpoint. Reads on demand, keeps what it read.
+
+    Thread-safe.
+    """
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        self._commits: Once[int, Commit] = Once()
+        self._operators: Once[tuple[int, str], OperatorInfo] = Once()
+        self._recorded: Once[int, list[int]] = Once()
         if not folder.exists():
             raise NotACheckpointError(
                 f"{folder.location} does not exist. Give a query's checkpoint."
@@ -116,6 +123,9 @@ class Query:
             return dict(json.loads(lines[0]).get("conf", {})) if lines and lines[0].strip() else {}
 
     def commit(self, batch: int) -> Commit:
+        return self._commits.get(batch, lambda: self._commit(batch))
+
+    def _commit(self, batch: int) -> Commit:
         folder = self.folder / "commits"
         _, lines = _versioned(folder, str(batch), "a commit log", _COMMITS_FORMAT)
         with decoding(folder.path_of(str(batch)), "commit log"):
@@ -131,9 +141,13 @@ class Query:
         """
         folder = self.folder / "state" / str(number)
         metadata = folder / "_metadata"
-        if known := _numbers(f.name for f in (metadata / "v2").files()):
+        known = self._recorded.get(
+            number, lambda: _numbers(f.name for f in (metadata / "v2").files())
+        )
+        if known:
             then = [n for n in known if batch is None or n <= batch] or known[:1]
-            return _operator(metadata / "v2", str(then[-1]))
+            name = str(then[-1])
+            return self._operators.get((number, name), lambda: _operator(metadata / "v2", name))
         if metadata.exists("metadata"):
             return _operator(metadata, "metadata")
         partitions = _numbers(folder.folders())

@@ -81,3 +81,12 @@ class Findings:
         finding = Finding(severity, path, what)
         if finding not in self.findings:
             self.findings.append(finding)
+
+    def include(self, of_store: Findings) -> None:
+        """Takes over what was found in a store."""
+        for finding in of_store.findings:
+            self.add(finding.severity, finding.path, finding.what)
+        self.restarts += of_store.restarts
+        self.files += of_store.files
+        self.bytes += of_store.bytes
+        self.versions += of_store.versions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +16,7 @@ from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, Rea
 from bucketstate.checkpoint.compression import crc32c_extend
 from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.manifest import RunFile, TimeSpan
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Positions, Slices, gather
 from bucketstate.checkpoint.storage import Folder
@@ -25,6 +27,8 @@ _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
 _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _COPY_BYTES = 4 * 1024 * 1024
+_COPIES = 8
+"""As many files are copied at a time."""
 _ROWS = 8192
 """Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
 
@@ -40,6 +44,7 @@ class Runs:
         self._folder = folder
         self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
         self._open: dict[str, Rdict] = {}
+        self._fetched: dict[str, Path] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +63,14 @@ class Runs:
     def path_of(self, file: RunFile) -> str:
         """A file's name as people find it."""
         return self._folder.path_of(file.name)
+
+    def fetch(self, files: Sequence[RunFile]) -> None:
+        """Copies what will be read, many files at a time; raises as reading them does."""
+        missing = {f.name: f for f in files if f.name not in self._open | self._fetched}
+        for name, copy in zip(
+            missing, in_order(self._fetch, missing.values(), _COPIES), strict=True
+        ):
+            self._fetched[name] = copy
 
     def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
         """What the file has of these buckets of a family, in the order of their keys."""
@@ -119,8 +132,7 @@ class Runs:
     def _opened(self, file: RunFile) -> Rdict:
         if file.name not in self._open:
             number = len(self._open)
-            fetched = Path(self._local.name) / f"{number}.sst"
-            self._fetch(file, fetched)
+            fetched = self._fetched.pop(file.name, None) or self._fetch(file)
             options = Options(raw_mode=True)
             options.create_if_missing(True)
             try:
@@ -138,14 +150,17 @@ class Runs:
                 raise damaged(path, f"RocksDB cannot open it ({error})") from error
         return self._open[file.name]
 
-    def _fetch(self, file: RunFile, to: Path) -> None:
+    def _fetch(self, file: RunFile) -> Path:
+        """Where its verified copy is, under a name that no other has."""
+        to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
         path = self.path_of(file)
-        crc = size = 0
+        crc = 0
         try:
             with self._folder.opened(file.name) as source, to.open("wb") as target:
-                while chunk := bytes(source.read(_COPY_BYTES)):
+                size = source.size
+                for position in range(0, size, _COPY_BYTES):
+                    chunk = source.read_at(min(_COPY_BYTES, size - position), position)
                     crc = crc32c_extend(crc, chunk)
-                    size += len(chunk)
                     target.write(chunk)
         except MissingFileError as error:
             raise MissingFileError(
@@ -156,6 +171,7 @@ class Runs:
             raise damaged(path, f"expected {file.size} bytes, found {size}")
         if crc != file.checksum:
             raise damaged(path, f"expected checksum {file.checksum:08x}, found {crc:08x}")
+        return to
 
 
 def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:

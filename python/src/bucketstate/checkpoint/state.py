@@ -14,6 +14,7 @@ from bucketstate.checkpoint.changelog_footer import Block
 from bucketstate.checkpoint.damage import damaged, decoding
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.manifest import Run
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
 from bucketstate.checkpoint.runs import Runs
@@ -22,6 +23,9 @@ from bucketstate.checkpoint.store import Store
 
 MEMORY = 256 * 1024 * 1024
 """Bytes of keys and values held at a time, unless a single bucket has more."""
+
+_CHANGELOGS = 8
+"""As many are read at a time."""
 
 _INFLATED = 3
 """How many times its length a run's file is guessed to take when it is inflated."""
@@ -46,6 +50,9 @@ def read_family(
 ) -> Iterator[Records]:
     """The same from files that stay open afterwards."""
     count = 0
+    if plan.base is not None:
+        buckets = plan.num_buckets - 1
+        runs.fetch([f for f in plan.base.files if f.holds(family.id, 0, buckets)])
     for first, last in spans([(plan, family)], memory):
         parts = _span(plan, family, runs, first, last)
         for records in [Records.concat(list(parts))] if whole else parts:
@@ -162,11 +169,12 @@ def codes_of(parts: Sequence[Slices]) -> npt.NDArray[np.int32]:
 def _changes(plan: Plan, family: Family, first: int, last: int) -> Records:
     """Those of all changelogs, the newest first."""
     parts = []
+    wanted = []
     for changelog in reversed(plan.changelogs):
         blocks = [b for b in changelog.blocks if b.family == family.id and b.overlaps(first, last)]
-        if not blocks:
-            continue
-        read = list(changelog.read(blocks))
+        if blocks:
+            wanted.append((changelog, blocks))
+    for changelog, read in in_order(lambda w: (w[0], list(w[0].read(w[1]))), wanted, _CHANGELOGS):
         whole = [(b, raw) for b, raw in read if b.within(first, last)]
         edges = [(b, raw) for b, raw in read if not b.within(first, last)]
         parts.append(_parsed(changelog, family, whole))

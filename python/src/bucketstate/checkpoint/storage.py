@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyarrow import ArrowException, ArrowInvalid, fs
+from pyarrow import ArrowInvalid, fs
 
+from bucketstate.checkpoint.filesystems import first_line, hint, opened
 from bucketstate.errors import MissingFileError, StorageError
 
 
@@ -22,6 +22,32 @@ class Listed:
     size: int
 
 
+class OpenFile:
+    """A file for random access. Not thread-safe."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file = file
+        self._path = path
+        self.size = int(file.size())
+        """In bytes, when it was opened."""
+
+    def read_at(self, count: int, position: int) -> bytes:
+        """All these bytes, which have to be within the file; StorageError if they do not come.
+
+        A connection that is cut may give fewer: then what is missing is asked for.
+        """
+        data = bytes(self._file.read_at(count, position))
+        while len(data) < count:
+            more = bytes(self._file.read_at(count - len(data), position + len(data)))
+            if not more:
+                raise StorageError(
+                    f"{self._path} cannot be read: it has {self.size} bytes, but of {count} "
+                    f"from byte {position} on only {len(data)} came. Try again."
+                )
+            data += more
+        return data
+
+
 class Folder:
     """One folder, read only. Thread-safe as far as its pyarrow file system is.
 
@@ -29,36 +55,23 @@ class Folder:
     StorageError; both name the file.
     """
 
-    def __init__(self, filesystem: fs.FileSystem, path: str, shown: str | None = None) -> None:
+    def __init__(
+        self, filesystem: fs.FileSystem, path: str, shown: str | None = None, remedy: str = hint("")
+    ) -> None:
         self._fs = filesystem
         self._path = path.rstrip("/") or "/"
-        self.location = (shown or path).rstrip("/") or "/"
+        self._remedy = remedy
+        # Options of a URI are not part of the names in it.
+        self.location = (shown or path).partition("?")[0].rstrip("/") or "/"
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str], filesystem: fs.FileSystem | None = None) -> Folder:
-        """A path as Spark takes it: local, or with the scheme of a file system (`hdfs:`, `s3a:`).
-
-        With `filesystem`, the path is one of that file system's own.
-        """
-        text = os.fspath(path)
-        if filesystem is not None:
-            return cls(filesystem, text)
-        if local := re.fullmatch(r"file:(?://)?(/.*)", text):
-            text = local[1]
-        if not re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:/", text):
-            return cls(fs.LocalFileSystem(), os.path.abspath(text), text)  # noqa: PTH100
-        try:
-            # Hadoop's name for S3, and Arrow's.
-            opened, inside = fs.FileSystem.from_uri(re.sub(r"^s3[an]:", "s3:", text))
-        except (ArrowException, OSError, ValueError) as error:
-            raise StorageError(
-                f"{text} cannot be opened: {error}. Give a local path, or a URI of a file system "
-                "that pyarrow knows (hdfs, s3, gs, abfs), or pass `filesystem`."
-            ) from error
-        return cls(opened, inside, text)
+    def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Folder:
+        """A path as Spark takes it, or with `filesystem` one of its own: see `opened`."""
+        found, inside, scheme = opened(path, filesystem)
+        return cls(found, inside, os.fspath(path), hint(scheme))
 
     def __truediv__(self, name: str) -> Folder:
-        return Folder(self._fs, f"{self._path}/{name}", f"{self.location}/{name}")
+        return Folder(self._fs, f"{self._path}/{name}", f"{self.location}/{name}", self._remedy)
 
     def path_of(self, name: str) -> str:
         """A file's name as people find it."""
@@ -73,24 +86,31 @@ class Folder:
         """Its files, by name; none if there is no such folder."""
         return [Listed(i.base_name, i.size) for i in self._entries(fs.FileType.File)]
 
+    def all_files(self) -> list[Listed]:
+        """Its files and those of its folders, by their name relative to it: one request to S3."""
+        found = self._entries(fs.FileType.File, recursive=True)
+        own = self._path.strip("/")
+        return [Listed(i.path.strip("/").removeprefix(own).lstrip("/"), i.size) for i in found]
+
     def folders(self) -> list[str]:
         """Names of the folders in it; none if there is no such folder."""
         return [i.base_name for i in self._entries(fs.FileType.Directory)]
 
     def read(self, name: str) -> bytes:
         with self.opened(name) as file:
-            return bytes(file.read())
+            return file.read_at(file.size, 0)
 
     @contextmanager
-    def opened(self, name: str) -> Iterator[Any]:
-        """The file for random access (`size`, `read`, `read_at`); closed afterwards."""
+    def opened(self, name: str) -> Iterator[OpenFile]:
+        """The file for random access; closed afterwards."""
         with self._failures(name), self._fs.open_input_file(self._inside(name)) as file:
-            yield file
+            yield OpenFile(file, self.path_of(name))
 
-    def _entries(self, kind: fs.FileType) -> list[fs.FileInfo]:
+    def _entries(self, kind: fs.FileType, *, recursive: bool = False) -> list[fs.FileInfo]:
+        selector = fs.FileSelector(self._path, allow_not_found=True, recursive=recursive)
         with self._failures(""):
-            found = self._fs.get_file_info(fs.FileSelector(self._path, allow_not_found=True))
-        return sorted((i for i in found if i.type == kind), key=lambda i: str(i.base_name))
+            found = self._fs.get_file_info(selector)
+        return sorted((i for i in found if i.type == kind), key=lambda i: str(i.path))
 
     def _inside(self, name: str) -> str:
         return f"{self._path}/{name}" if name else self._path
@@ -106,5 +126,5 @@ class Folder:
             raise MissingFileError(f"{path} is not there. Was it moved, or deleted?") from error
         except (OSError, ArrowInvalid) as error:
             raise StorageError(
-                f"{path} cannot be read: {error}. Check the file system and your rights on it."
+                f"{path} cannot be read: {first_line(error)}. {self._remedy}"
             ) from error

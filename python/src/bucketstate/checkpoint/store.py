@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 from bucketstate.checkpoint.changelog import Changelog, Header, read_changelog, read_header
 from bucketstate.checkpoint.damage import REMEDY
@@ -41,20 +40,28 @@ class Store:
         self.partition = partition
         self.name = name
         self.folder = folder
+        self._listed: dict[str, Listed] | None = None
+        self._files: dict[StoreFile, int] | None = None
         self._changelogs: dict[ChangelogName, Changelog] = {}
         self._manifests: dict[ManifestName, Manifest] = {}
 
-    @cached_property
+    # Not cached properties: until Python 3.12 those of all stores wait for each other.
+
+    @property
     def listed(self) -> dict[str, Listed]:
         """All files, by their name relative to the folder."""
-        runs = {f"{RUN_FOLDER}/{f.name}": f for f in (self.folder / RUN_FOLDER).files()}
-        return {f.name: f for f in self.folder.files()} | runs
+        if self._listed is None:
+            found = self.folder.all_files()
+            self._listed = {f.name: f for f in found if _is_of_store(f.name)}
+        return self._listed
 
-    @cached_property
+    @property
     def files(self) -> dict[StoreFile, int]:
         """Those files that are ours, with their length in bytes."""
-        parsed = ((parse(name), file.size) for name, file in self.listed.items())
-        return {file: size for file, size in parsed if file is not None}
+        if self._files is None:
+            parsed = ((parse(name), file.size) for name, file in self.listed.items())
+            self._files = {file: size for file, size in parsed if file is not None}
+        return self._files
 
     @property
     def manifests(self) -> list[ManifestName]:
@@ -184,6 +191,12 @@ class Store:
                 raise DamagedFileError(problem)
             raise MissingFileError(problem)
         return self.changelog(name)
+
+
+def _is_of_store(name: str) -> bool:
+    """Whether it lies where a store's files do; Spark has a folder of its own beside them."""
+    folder, _, _ = name.rpartition("/")
+    return folder in ("", RUN_FOLDER)
 
 
 def _check_hash(path: str, name: str) -> None:

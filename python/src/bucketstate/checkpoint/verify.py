@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from threading import Lock
 
 import numpy as np
 
@@ -21,18 +22,22 @@ from bucketstate.checkpoint.names import (
     TemporaryName,
 )
 from bucketstate.checkpoint.names import parse as parse_name
+from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.records import parse
+from bucketstate.checkpoint.records import Records, parse
 from bucketstate.checkpoint.report import Findings, Report, Restart, Severity
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.schema_files import FamilySchema
-from bucketstate.checkpoint.state import read_state
+from bucketstate.checkpoint.state import MEMORY, read_state
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variable_checks import Indexes, check_schemas
 from bucketstate.errors import CheckpointError, NoSuchStateError
 
 Progress = Callable[[int, int], None]
-"""Is told how many files of how many are done."""
+"""Is told how many files of how many are done, in one thread at a time."""
+
+_STORES = 8
+"""As many are read at a time: they share the memory for keys and values."""
 
 
 def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
@@ -50,10 +55,10 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
             for partition in range(info.partitions):
                 stores.append(catalog.store(operator.id, partition, info.name))
     _logs(catalog, found)
-    logs = len(catalog.query.planned) + len(catalog.query.committed)
-    total = logs + sum(len(s.files) for s in stores)
-    for store in stores:
-        _Verifier(catalog, store, found, progress, total).run()
+    total = found.files + sum(in_order(lambda store: len(store.files), stores))
+    count = _Count(found.files, total, progress)
+    for of_store in in_order(lambda s: _Verifier(catalog, s, count).run(), stores, _STORES):
+        found.include(of_store)
     return Report(
         catalog.location,
         tuple(found.findings),
@@ -83,30 +88,39 @@ def _logs(catalog: Catalog, found: Findings) -> None:
         found.add("error", path, f"{path} is not there, though later batches were committed.")
 
 
+class _Count:
+    """How many files are done, by all threads. Thread-safe."""
+
+    def __init__(self, done: int, total: int, progress: Progress | None) -> None:
+        self._done = done
+        self._total = total
+        self._progress = progress
+        self._lock = Lock()
+
+    def next(self) -> None:
+        with self._lock:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._total)
+
+
 class _Verifier:
     """One store of one partition."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        store: Store,
-        found: Findings,
-        progress: Progress | None,
-        total: int,
-    ) -> None:
+    def __init__(self, catalog: Catalog, store: Store, count: _Count) -> None:
         self._catalog = catalog
         self._store = store
-        self._found = found
-        self._progress = progress
-        self._total = total
+        self._count = count
+        self._found = Findings()
         self._bad: dict[StoreFile, str] = {}
 
-    def run(self) -> None:
+    def run(self) -> Findings:
         self._files()
         needed = self._versions()
         self._restart()
         self._judge(needed)
         self._leftovers()
+        return self._found
 
     def _files(self) -> None:
         """Each file by itself: what is wrong with it is judged when it is known who needs it."""
@@ -119,8 +133,7 @@ class _Verifier:
                     self._file(name, named, runs)
                 except CheckpointError as error:
                     self._bad[name] = str(error)
-                if self._progress is not None:
-                    self._progress(self._found.files, self._total)
+                self._count.next()
 
     def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
         match name:
@@ -231,11 +244,11 @@ class _Verifier:
             schema = self._schema(plan, family)
             if schema is None:
                 # Its bytes have no columns, but they can be counted.
-                yield sum(len(part) for part in read_state(self._store, plan, family))
+                yield sum(len(part) for part in self._records(plan, family))
                 continue
             decoder = RecordDecoder(family, schema, self._store.folder.location)
             by_start: Counter[int] = Counter()
-            for part in chunked(read_state(self._store, plan, family)):
+            for part in chunked(self._records(plan, family)):
                 indexes.add(family.name, decoder.keys(part.keys), decoder.values(part.values))
                 if family.times is not None:
                     found = np.unique(family.times.starts(part.values), return_counts=True)
@@ -246,6 +259,9 @@ class _Verifier:
         if not plan.replaced:
             for what in indexes.contradictions():
                 self._found.add("error", plan.described_by, f"{plan.described_by}: {what}")
+
+    def _records(self, plan: Plan, family: Family) -> Iterator[Records]:
+        return read_state(self._store, plan, family, MEMORY // _STORES)
 
     def _schema(self, plan: Plan, family: Family) -> FamilySchema | None:
         """Spark's schema of a family; it may have none of one in which nothing was ever kept."""

@@ -2,9 +2,11 @@ package io.bucketstate
 
 import scala.util.{Random, Try}
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.table.{Expiry, TimedValue}
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
@@ -12,6 +14,7 @@ import io.bucketstate.testkit.{
   CallFault,
   ExpiryModel,
   FaultyFileManager,
+  ObjectFileSystem,
   ProviderHarness,
   ShortMemory
 }
@@ -24,8 +27,22 @@ import io.bucketstate.testkit.{
  *
  * `make test` runs a sample; `make sweep` every call.
  */
-class FaultSweepSuite extends AnyFunSuite {
-  import FaultSweepSuite._
+class FaultSweepSuite extends FaultSweep("file", FaultyFileManager.configure, Nil)
+
+/** The same in an object store. */
+class ObjectFaultSweepSuite
+    extends FaultSweep(
+      ObjectFileSystem.Scheme,
+      ObjectFileSystem.configure,
+      Seq(ConfigKey.ObjectStoreSchemes.key -> ObjectFileSystem.Scheme)
+    )
+
+abstract class FaultSweep(
+    scheme: String,
+    hadoop: Configuration => Unit,
+    always: Seq[(String, String)]
+) extends AnyFunSuite {
+  import FaultSweep._
 
   private type Model = ExpiryModel[(Long, String), (Long, String)]
 
@@ -94,7 +111,9 @@ class FaultSweepSuite extends AnyFunSuite {
       FaultyFileManager.script(folder) { script =>
         val harness = new ProviderHarness(
           folder,
-          hadoop = FaultyFileManager.configure,
+          hadoop = hadoop,
+          always = always,
+          root = s"$scheme:",
           valueSchema = if (kind.expires) TimedValueSchema else ValueSchema
         )
         fault.foreach { case (n, call) => script.failAt(n, call) }
@@ -223,7 +242,7 @@ class FaultSweepSuite extends AnyFunSuite {
   }
 }
 
-private object FaultSweepSuite {
+private object FaultSweep {
 
   /** What is run: with checkpoint ids, short of memory, with state that expires, merged by spans of buckets. */
   final case class Kind(

@@ -78,6 +78,31 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
         )
       }
     }
+
+  test("the metrics count the families of state variables and those of timers") {
+    withSession() { (spark, folder) =>
+      import spark.implicits._
+      val input = MemoryStream[Event](spark)
+      val query = following(spark, input).writeStream
+        .outputMode("update")
+        .option("checkpointLocation", folder.resolve("checkpoint").toString)
+        .format("noop")
+        .start()
+      try {
+        addAndWait(input, query, Seq(event("a", "x", 0), event("b", "x", 5)))
+        val operator = query.lastProgress.stateOperators.head
+        val perPartition = Seq("External", "Internal").map { kind =>
+          operator.customMetrics.get(
+            s"bucketed${kind}ColumnFamilies"
+          ) / operator.numShufflePartitions
+        }
+        // Three variables and the default family; timers in two orders, and the lengths of lists.
+        assert(perPartition == Seq(4, 3))
+        assert(operator.customMetrics.get("bucketedInternalKeys") == 6)
+        assert(operator.numRowsTotal == 6)
+      } finally query.stop()
+    }
+  }
 }
 
 object TransformWithStateSuite {

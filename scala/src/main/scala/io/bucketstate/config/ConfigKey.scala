@@ -277,6 +277,15 @@ object ConfigKey {
       "with engine=rocksdb the database of the last snapshot."
   )
 
+  val ObjectStoreSchemes: ConfigKey = ConfigKey(
+    "objectStore.schemes",
+    ConfigType.Text,
+    "s3a,gs,abfs,abfss",
+    "Schemes of checkpoints in object stores, where a file appears whole when it is closed: it is written with one request " +
+      "and never renamed, if the client can abort a write; else, and if spark.sql.streaming.checkpointFileManagerClass is " +
+      "set, Spark's file manager is used. 'none' for none."
+  )
+
   val RocksDbPreset: ConfigKey = ConfigKey(
     "rocksdb.preset",
     ConfigType.OneOf(RocksDbConfig.Presets),
@@ -349,6 +358,7 @@ object ConfigKey {
     TimeBucketColumn,
     TimeBucketSpan,
     LocalDir,
+    ObjectStoreSchemes,
     RocksDbPreset,
     RocksDbOptions,
     RocksDbOptionsFactory,

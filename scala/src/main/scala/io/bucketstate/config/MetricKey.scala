@@ -146,6 +146,32 @@ object MetricKey {
       Size,
       "native memory of local databases: block cache, write buffers, indexes and filters"
     )
+  val ObjectPuts: MetricKey =
+    MetricKey("bucketedObjectPuts", Sum, "files written to an object store since the last report")
+  val ObjectGets: MetricKey =
+    MetricKey(
+      "bucketedObjectGets",
+      Sum,
+      "reads of files in an object store since the last report, each a request"
+    )
+  val ObjectHeads: MetricKey =
+    MetricKey(
+      "bucketedObjectHeads",
+      Sum,
+      "times that an object store was asked for a file's length since the last report"
+    )
+  val ObjectLists: MetricKey =
+    MetricKey(
+      "bucketedObjectLists",
+      Sum,
+      "folders listed in an object store since the last report"
+    )
+  val ObjectDeletes: MetricKey =
+    MetricKey(
+      "bucketedObjectDeletes",
+      Sum,
+      "requests that deleted files from an object store since the last report, many files each"
+    )
   val Repairs: MetricKey =
     MetricKey(
       "bucketedRepairs",
@@ -157,6 +183,18 @@ object MetricKey {
       "bucketedInternalKeys",
       Sum,
       "keys that operators keep for themselves, which are not counted as rows of the state"
+    )
+  val ExternalFamilies: MetricKey =
+    MetricKey(
+      "bucketedExternalColumnFamilies",
+      Sum,
+      "column families of the query's own state, such as state variables, and the default one, over all partitions"
+    )
+  val InternalFamilies: MetricKey =
+    MetricKey(
+      "bucketedInternalColumnFamilies",
+      Sum,
+      "column families that operators keep for themselves, such as timers and indexes of times to live, over all partitions"
     )
 
   /** Under the name that Spark's own providers use. */
@@ -207,8 +245,15 @@ object MetricKey {
     DbFiles,
     DbUnflushedBytes,
     DbMemory,
+    ObjectPuts,
+    ObjectGets,
+    ObjectHeads,
+    ObjectLists,
+    ObjectDeletes,
     Repairs,
     InternalKeys,
+    ExternalFamilies,
+    InternalFamilies,
     ForcedSnapshots
   )
 }

@@ -28,6 +28,7 @@ import io.bucketstate.error.InvalidException
  * @param localDir             where working files go, None for Spark's local folders
  * @param rocksDb              of the engine of that name; there whichever engine it is
  * @param rocksDbMemory        what its stores may take
+ * @param objectStores         schemes under which a file appears whole when it is closed
  * @param spark                Spark's own settings, honoured as they are
  */
 final case class StoreConfig(
@@ -52,6 +53,7 @@ final case class StoreConfig(
     localDir: Option[String],
     rocksDb: RocksDbConfig,
     rocksDbMemory: RocksDbMemory,
+    objectStores: Set[String],
     spark: SparkHonoured
 )
 
@@ -147,6 +149,7 @@ object StoreConfig {
       preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),
       exactKeyCount = word(settings, ConfigKey.ExactKeyCount) == "true",
       timeBuckets = timeBuckets(settings),
+      objectStores = schemes(settings, ConfigKey.ObjectStoreSchemes),
       localDir = Some(text(settings, ConfigKey.LocalDir)).filter(_ != ConfigKey.LocalDir.default),
       rocksDb = RocksDbConfig(
         preset = word(settings, ConfigKey.RocksDbPreset),
@@ -257,6 +260,19 @@ object StoreConfig {
     limit.getOrElse(throw bad(key, value))
   }
 
+  private def schemes(settings: Map[String, String], key: ConfigKey): Set[String] = {
+    val value = text(settings, key)
+    val names = if (value == "none") Nil else value.split(',').toSeq.map(_.trim)
+    names.filterNot(name => Scheme.matches(name) && name != "file").foreach { wrong =>
+      throw new InvalidException(
+        s"${key.key} is '$value' but must be schemes with commas between them, found '$wrong'",
+        s"Name the schemes of object stores as they begin a checkpoint's location, such as ${key.default}; the local " +
+          "disk (file) is none."
+      )
+    }
+    names.toSet
+  }
+
   private def timeBuckets(settings: Map[String, String]): Option[TimeBucketConfig] = {
     val column = Some(text(settings, ConfigKey.TimeBucketColumn))
       .filter(_ != ConfigKey.TimeBucketColumn.default)
@@ -313,6 +329,8 @@ object StoreConfig {
   private final val MostSeconds = 0xffffffffL
   private val SpansToExpiry = 16L to 64L
   private final val SpanOfWindows = 60L
+
+  private val Scheme = "[a-z][a-z0-9+.-]*".r
 
   private val Percent = "([0-9]+) ?%".r
   private final val MostPercent = 90

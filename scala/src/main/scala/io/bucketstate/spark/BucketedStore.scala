@@ -33,7 +33,7 @@ private[bucketstate] final class BucketedStore(
   private[this] val validator =
     new RowValidator(id, definition.keySchema, definition.valueSchema, conf)
   private[this] val store = new OpenStore(
-    FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf),
+    FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf, config.objectStores),
     new KnownFamilies(
       registry.default.descriptor(0),
       definition.useColumnFamilies,

@@ -4,6 +4,7 @@ import java.util.UUID
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
+import io.bucketstate.error.ConflictException
 import io.bucketstate.table.StateTable
 
 /** Who hears of a commit, in this order. */
@@ -58,7 +59,14 @@ private[bucketstate] final class Commits(
   ): Map[MetricKey, Long] = {
     val commitId = newId()
     val changes = table.openChanges
-    val figures = committer.commit(changes, ids, commitId, base)
+    val figures =
+      try committer.commit(changes, ids, commitId, base, keeper.mayBeWritten(changes.version))
+      catch {
+        // The next attempt looks anew at what is there.
+        case e: ConflictException =>
+          keeper.forget()
+          throw e
+      }
     keeper.committed(table, commitId, ids.own)
     database.foreach { db =>
       val attempt = Attempt(table.newest, ids.own)

@@ -3,9 +3,15 @@ package io.bucketstate.store
 import java.util.UUID
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
+import io.bucketstate.checkpoint.changelog.{
+  ChangelogHeader,
+  ChangelogReader,
+  ChangelogWriter,
+  RecentChangelogs
+}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.config.MetricKey
+import io.bucketstate.error.ConflictException
 import io.bucketstate.table.ChangeSet
 
 /**
@@ -14,6 +20,7 @@ import io.bucketstate.table.ChangeSet
  */
 private[bucketstate] final class Committer(
     store: FileStore,
+    recent: RecentChangelogs,
     assigner: BucketAssigner,
     codec: BlockCodec,
     ticker: Ticker
@@ -21,16 +28,20 @@ private[bucketstate] final class Committer(
   private[this] val writer = new ChangelogWriter()
 
   /**
-   * Returns the figures of the commit. When it throws, nothing was published.
+   * Returns the figures of the commit. When it throws, nothing was published, unless an answer got lost.
    *
-   * @param changes of the version
-   * @param base    what the table's newest version is known as
+   * @param changes     of the version
+   * @param base        what the table's newest version is known as
+   * @param mayReplace  whether the version may have a file already, of an attempt that came to nothing. Where
+   *                    it may not, one that is there all the same is of an attempt that was faster, and where
+   *                    the storage refuses to replace it, this throws `ConflictException`.
    */
   def commit(
       changes: ChangeSet,
       ids: CheckpointIds,
       commitId: UUID,
-      base: Option[UUID]
+      base: Option[UUID],
+      mayReplace: Boolean
   ): Map[MetricKey, Long] = {
     val start = ticker.nanos
     val header = new ChangelogHeader(
@@ -44,7 +55,11 @@ private[bucketstate] final class Committer(
     )
     val bytes = writer.encode(header, changes)
     val encoded = ticker.nanos
-    store.write(Attempt(changes.version, ids.own).changelog)(bytes.writeTo)
+    val file = Attempt(changes.version, ids.own)
+    // No other attempt writes a name with an id.
+    if (mayReplace || ids.own.isDefined) store.write(file.changelog)(bytes.writeTo)
+    else if (!store.writeNew(file.changelog)(bytes.writeTo)) requireOwn(file, commitId)
+    recent.committed(file, bytes)
     Map(
       MetricKey.ChangelogBytes -> bytes.length,
       MetricKey.ChangedKeys -> bytes.records,
@@ -54,4 +69,16 @@ private[bucketstate] final class Committer(
   }
 
   override def close(): Unit = writer.close()
+
+  /** A file was refused because there is one: it is this one if its answer got lost. */
+  private def requireOwn(file: Attempt, commitId: UUID): Unit = {
+    val found = ChangelogReader.readHeader(store, file).commitId
+    if (found != commitId) {
+      throw new ConflictException(
+        s"${store.location}/${file.changelog} was written by another attempt at version ${file.version}, " +
+          s"commit $found, since this one began",
+        "This attempt fails, and its changes are dropped. If it is tried again, it replaces that file."
+      )
+    }
+  }
 }

@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import io.bucketstate.checkpoint.io.Requests
 import io.bucketstate.config.MetricKey
 import io.bucketstate.table.{ExpiryFigures, StateTable}
 
@@ -9,7 +10,8 @@ private[bucketstate] final class FigureSources(
     snapshots: StoreSnapshots,
     warmUp: WarmUp,
     maintenance: StoreMaintenance,
-    memory: StoreMemory
+    memory: StoreMemory,
+    requests: Requests
 ) {
 
   /** Of a table as it is now. */
@@ -25,17 +27,34 @@ private[bucketstate] final class FigureSources(
     val expiry = table.families.iterator.map(_.expiry).foldLeft(ExpiryFigures.None)(_ + _)
     val drained =
       writer ++ database.fold(Map.empty[MetricKey, Long])(_.drainFigures(table.newest)) ++
-        snapshots.drainFigures(table.newest) ++ memory.drainFigures(table) ++ Map(
+        snapshots.drainFigures(table.newest) ++ memory.drainFigures(
+          table
+        ) ++ drainRequests() ++ Map(
           MetricKey.ExpiredKeys -> expiry.expired,
           MetricKey.LateWrites -> expiry.late,
           MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
           MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
           MetricKey.WarmUpFailures -> warmUp.drainFailures(),
           MetricKey.RetentionFailures -> maintenance.failures,
-          MetricKey.InternalKeys -> StoreFigures.internalKeys(table)
+          MetricKey.InternalKeys -> StoreFigures.internalKeys(table),
+          MetricKey.ExternalFamilies -> StoreFigures.families(table, areInternal = false),
+          MetricKey.InternalFamilies -> StoreFigures.families(table, areInternal = true)
         )
     StoreFigures.of(table, besides, drained, snapshots.newestVersion)
   }
 
+  private def drainRequests(): Map[MetricKey, Long] =
+    requests.drain().map { case (kind, n) => FigureSources.keyOf(kind) -> n }
+
   private def besides: Long = snapshots.heapBytes + database.fold(0L)(_.nativeBytes)
+}
+
+private object FigureSources {
+  private def keyOf(kind: Requests.Kind): MetricKey = kind match {
+    case Requests.Kind.Put    => MetricKey.ObjectPuts
+    case Requests.Kind.Get    => MetricKey.ObjectGets
+    case Requests.Kind.Head   => MetricKey.ObjectHeads
+    case Requests.Kind.List   => MetricKey.ObjectLists
+    case Requests.Kind.Delete => MetricKey.ObjectDeletes
+  }
 }

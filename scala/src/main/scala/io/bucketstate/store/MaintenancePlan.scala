@@ -31,6 +31,8 @@ private[bucketstate] final case class MaintenancePlan(
     if (isUnloaded) minVersionsToDelete <= 0 || latest % minVersionsToDelete == 0
     else
       last.forall { case (at, version) =>
-        latest - version >= minVersionsToDelete || !now.isBefore(at.plus(interval))
+        // Before the last one: the clock was set back, perhaps by years.
+        latest - version >= minVersionsToDelete || now.isBefore(at) ||
+        !now.isBefore(at.plus(interval))
       }
 }

@@ -123,7 +123,7 @@ private[bucketstate] final class OpenStore(
     new StoreMemory(keeper, runs, () => snapshots.flush(), config, host, ticker)
   private[this] val lock =
     new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess)
-  private[this] val committer = new Committer(files, assigner, codec, ticker)
+  private[this] val committer = new Committer(files, checkpoint.recent, assigner, codec, ticker)
   private[this] val commits =
     new Commits(
       keeper,
@@ -142,7 +142,8 @@ private[bucketstate] final class OpenStore(
     () => snapshots.inUse,
     clock
   )
-  private[this] val figures = new FigureSources(database, snapshots, warmUp, maintenance, memory)
+  private[this] val figures =
+    new FigureSources(database, snapshots, warmUp, maintenance, memory, files.requests)
 
   @volatile private[this] var newestBuiltOn = Attempt(0L)
 
@@ -291,6 +292,7 @@ private[bucketstate] final class OpenStore(
     val opened = loading(open)
     opened match {
       case Opened.Reloaded(recovered, true) =>
+        checkpoint.recent.forget()
         snapshots.restored(recovered)
         database.foreach(_.restored(recovered))
       case _ => ()
@@ -310,7 +312,7 @@ private[bucketstate] final class OpenStore(
       // The same for the same store, so that a restart on this machine finds its copies.
       val own = UUID.nameUUIDFromBytes(files.location.getBytes(UTF_8)).toString
       WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
-    case None => WorkFolder(host.newFolder(), temporary = true)
+    case None => WorkFolder.ofItsOwn(host.newFolder())
   }
 
   /**

@@ -1,7 +1,7 @@
 package io.bucketstate.store
 
 import io.bucketstate.config.MetricKey
-import io.bucketstate.table.StateTable
+import io.bucketstate.table.{FamilyState, StateTable}
 
 /**
  * The figures of one store. Immutable.
@@ -41,9 +41,12 @@ private[bucketstate] object StoreFigures {
   /** Those that `keys` leaves out. */
   def internalKeys(table: StateTable): Long = keyCount(table, areInternal = true)
 
+  def families(table: StateTable, areInternal: Boolean): Long =
+    familiesOf(table, areInternal).size.toLong
+
   private def keyCount(table: StateTable, areInternal: Boolean): Long =
-    table.families.iterator
-      .filter(_.spec.descriptor.isInternal == areInternal)
-      .map(_.keyCount)
-      .sum
+    familiesOf(table, areInternal).map(_.keyCount).sum
+
+  private def familiesOf(table: StateTable, areInternal: Boolean): Iterator[FamilyState] =
+    table.families.iterator.filter(_.spec.descriptor.isInternal == areInternal)
 }

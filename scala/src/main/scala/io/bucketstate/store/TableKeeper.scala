@@ -51,6 +51,7 @@ private[bucketstate] final class TableKeeper(
   private[this] val origins =
     mutable.HashMap.empty[Long, Origin] // also of some older than memory's
   private[this] var floor = -1L // the highest version the table was told of
+  private[this] var writtenUpTo = 0L // no later version has a changelog, as far as it is known here
   private[this] var dropped =
     List.empty[WeakReference[StateTable]] // that somebody may still read
 
@@ -102,10 +103,14 @@ private[bucketstate] final class TableKeeper(
   /** Which commit a version in memory is of; None for the empty store. */
   def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
 
+  /** Whether a version may have a changelog: of an attempt that came to nothing, which the next one replaces. */
+  def mayBeWritten(version: Long): Boolean = synchronized(version <= writtenUpTo)
+
   /** The open version of `in` is durable. */
   def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
     synchronized {
       in.commit()
+      writtenUpTo = Math.max(writtenUpTo, in.newest)
       if (in eq table) {
         origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
         // What is counted of a version is told long after it, and of use where the number is an estimate.
@@ -211,6 +216,7 @@ private[bucketstate] final class TableKeeper(
     forget()
     val recovered = load(version, checkpointId)
     table = recovered.table
+    writtenUpTo = recovered.writtenUpTo
     origins(version) = Origin(recovered.commitId, checkpointId, keysOf(table))
     Opened.Reloaded(recovered, isKept = true)
   }

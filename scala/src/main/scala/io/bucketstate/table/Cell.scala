@@ -12,8 +12,9 @@ package io.bucketstate.table
 private[table] final class Cell(first: AnyRef) extends Comparable[Cell] {
   @volatile var content: AnyRef = first
 
-  /** Where its index keeps it; each says who may ask. */
+  /** Where its index keeps it, and with which others; each says who may ask. */
   var place: Int = 0
+  var group: AnyRef = _
 
   override def compareTo(other: Cell): Int =
     Record.compareKeys(Slots.recordOf(content), Slots.recordOf(other.content))

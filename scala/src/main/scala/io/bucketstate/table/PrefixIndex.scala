@@ -19,16 +19,14 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
   override def add(cell: Cell): Unit = {
     val prefix = prefixOf(cell)
     val known = prefixes.putIfAbsent(prefix, prefix)
-    if (known != null) known.add(cell)
+    if (known != null) known.add(cell) else cell.group = prefix
   }
 
   override def remove(cell: Cell): Unit = {
-    val known = prefixes.get(prefixOf(cell))
-    if (known != null) {
-      // A prefix is found by the bytes of a cell it leads to, so it leaves the map before the last one.
-      if (known.leadsOnlyTo(cell)) prefixes.remove(known)
-      else known.remove(cell)
-    }
+    val known = cell.group.asInstanceOf[Prefix]
+    // A prefix is found by the bytes of a cell it leads to, so it leaves the map before the last one.
+    if (known.leadsOnlyTo(cell)) prefixes.remove(known)
+    else known.remove(cell)
     ()
   }
 
@@ -69,49 +67,28 @@ private[table] final class PrefixIndex(bucketKey: BucketKey, assigner: BucketAss
 
 private object PrefixIndex {
   private final val CellHeap = 24L
-  private final val PrefixHeap = 64L // of the map, with its key
-  private final val GroupedHeap = 16L // of an array, and a share of its group
+  private final val PrefixHeap = 80L // of the map, with its key
+  private final val GroupedHeap = 8L // of an array
 
   /**
-   * A prefix, and the keys that have it. Its bytes are not copied: they are those of a key that is there
-   * now, never of one that is gone, which would be kept in memory as long as the prefix is.
+   * A prefix, and the keys that have it; each knows it and, where there are several, its place. Its bytes are not
+   * copied: they are those of a key that is there now, never of one that is gone, which would be kept in memory as
+   * long as the prefix is. It is never empty.
    */
-  private final class Prefix(override val hashCode: Int, first: Cell, bucketKey: BucketKey) {
-    @volatile private[this] var content: AnyRef =
-      first // a cell, or a group where there are several
+  private final class Prefix(override val hashCode: Int, one: Cell, bucketKey: BucketKey) {
+    @volatile private[this] var first = one // of those that are there
+
+    // Null while there was but one. Readers go on with the array they found.
+    @volatile private[this] var places: AtomicReferenceArray[Cell] = _
+    private[this] var used = 1 // places, freed ones included
+    private[this] var live = 1
 
     override def equals(other: Any): Boolean = other match {
       case that: Prefix => hashCode == that.hashCode && sameBytes(record, that.record)
       case _            => false
     }
 
-    def add(cell: Cell): Unit = content match {
-      case group: Group => group.add(cell)
-      case single       =>
-        val group = new Group(single.asInstanceOf[Cell])
-        group.add(cell)
-        content = group
-    }
-
-    def remove(cell: Cell): Unit = content match {
-      case group: Group => group.remove(cell)
-      case _            => ()
-    }
-
-    def leadsOnlyTo(cell: Cell): Boolean = content match {
-      case group: Group => group.holdsOnly(cell)
-      case single       => single eq cell
-    }
-
-    def cells: JIterator[Cell] = content match {
-      case group: Group => group.cells
-      case single       => Collections.singleton(single.asInstanceOf[Cell]).iterator()
-    }
-
-    private def record: Array[Byte] = content match {
-      case group: Group => Slots.recordOf(group.first.content)
-      case single       => Slots.recordOf(single.asInstanceOf[Cell].content)
-    }
+    private def record: Array[Byte] = Slots.recordOf(first.content)
 
     private def sameBytes(a: Array[Byte], b: Array[Byte]): Boolean = {
       val (aStart, bStart) = (Record.keyStart(a), Record.keyStart(b))
@@ -119,35 +96,26 @@ private object PrefixIndex {
       val bEnd = bucketKey.end(b, bStart, Record.keyEnd(b))
       Arrays.equals(a, aStart, aEnd, b, bStart, bEnd)
     }
-  }
 
-  /** Cells of one prefix; each knows its place. Readers go on with the array they found. */
-  private final class Group(one: Cell) {
-    @volatile private[this] var places = new AtomicReferenceArray[Cell](2)
-    private[this] var used = 0 // places, freed ones included
-    private[this] var live = 0
-
-    /** The first cell that is there. A group is never empty. */
-    @volatile var first: Cell = one
-
-    add(one)
-
-    def holdsOnly(cell: Cell): Boolean = live == 1 && (first eq cell)
+    def leadsOnlyTo(cell: Cell): Boolean = live == 1 && (first eq cell)
 
     def add(cell: Cell): Unit = {
-      if (used == places.length) rebuild()
+      if (places == null) {
+        first.place = 0
+        places = roomFor(first)
+      } else if (used == places.length) rebuild()
+      cell.group = this
       cell.place = used
       places.setRelease(used, cell)
       used += 1
       live += 1
     }
 
-    def remove(cell: Cell): Unit =
-      if (cell.place < used && (places.getPlain(cell.place) eq cell)) {
-        if (first eq cell) first = after(cell.place)
-        places.setRelease(cell.place, null)
-        live -= 1
-      }
+    def remove(cell: Cell): Unit = {
+      if (first eq cell) first = after(cell.place)
+      places.setRelease(cell.place, null)
+      live -= 1
+    }
 
     /** Goes over each freed place once: those before the first cell stay free. */
     private def after(place: Int): Cell = {
@@ -156,44 +124,57 @@ private object PrefixIndex {
       places.getPlain(i)
     }
 
+    private def roomFor(cell: Cell): AtomicReferenceArray[Cell] = {
+      val room = new AtomicReferenceArray[Cell](2)
+      room.setPlain(0, cell)
+      room
+    }
+
     /** Grows when full of cells, or only clears out freed places. */
     private def rebuild(): Unit = {
       val old = places
-      val fresh = new AtomicReferenceArray[Cell](Math.max(2, live * 2))
+      val fresh = new AtomicReferenceArray[Cell](live * 2)
       used = 0
-      (0 until old.length).foreach { i =>
+      var i = 0
+      while (i < old.length) {
         val cell = old.getPlain(i)
         if (cell != null) {
           cell.place = used
           fresh.setPlain(used, cell)
           used += 1
         }
+        i += 1
       }
       places = fresh
     }
 
-    def cells: JIterator[Cell] = new JIterator[Cell] {
-      private[this] val all = places
-      private[this] var following = 0
-      private[this] var ahead = find()
+    def cells: JIterator[Cell] = {
+      val single = first
+      val all = places
+      if (all == null) Collections.singleton(single).iterator() else new Cells(all)
+    }
+  }
 
-      override def hasNext: Boolean = ahead != null
+  private final class Cells(all: AtomicReferenceArray[Cell]) extends JIterator[Cell] {
+    private[this] var following = 0
+    private[this] var ahead = find()
 
-      override def next(): Cell = {
-        if (ahead == null) throw new NoSuchElementException("end of the prefix")
-        val cell = ahead
-        ahead = find()
-        cell
+    override def hasNext: Boolean = ahead != null
+
+    override def next(): Cell = {
+      if (ahead == null) throw new NoSuchElementException("end of the prefix")
+      val cell = ahead
+      ahead = find()
+      cell
+    }
+
+    private def find(): Cell = {
+      var cell: Cell = null
+      while (cell == null && following < all.length) {
+        cell = all.getAcquire(following)
+        following += 1
       }
-
-      private def find(): Cell = {
-        var cell: Cell = null
-        while (cell == null && following < all.length) {
-          cell = all.getAcquire(following)
-          following += 1
-        }
-        cell
-      }
+      cell
     }
   }
 }

@@ -86,6 +86,10 @@ object Record {
   def compareKeys(a: Array[Byte], b: Array[Byte]): Int =
     Arrays.compareUnsigned(a, keyStart(a), keyEnd(a), b, keyStart(b), keyEnd(b))
 
+  /** Likewise, of a record's key and one for itself. */
+  def compareKey(record: Array[Byte], key: Array[Byte]): Int =
+    Arrays.compareUnsigned(record, keyStart(record), keyEnd(record), key, 0, key.length)
+
   /** A record from a key and a value; a tombstone's record has an empty value. */
   def of(key: Array[Byte], value: Array[Byte]): Array[Byte] = {
     val start = varintSize(key.length)

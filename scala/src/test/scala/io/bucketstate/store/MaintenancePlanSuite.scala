@@ -22,6 +22,10 @@ class MaintenancePlanSuite extends AnyFunSuite {
     assert(plan.isDue(101, start.plus(hour), last))
   }
 
+  test("a clock that was set back does not put the next one off until it is where it was") {
+    assert(plan.isDue(101, start.minus(Duration.ofDays(400)), Some(start -> 100L)))
+  }
+
   test("a store that lives for one batch is cleaned up with every so-manieth version alone") {
     val unloaded = plan.copy(isUnloaded = true)
     assert((0L to 90L).filter(unloaded.isDue(_, start, None)) == Seq(0L, 30L, 60L, 90L))

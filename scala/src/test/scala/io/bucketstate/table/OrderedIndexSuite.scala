@@ -13,23 +13,43 @@ import org.scalatest.funsuite.AnyFunSuite
 class OrderedIndexSuite extends AnyFunSuite {
 
   private def key(n: Int): Array[Byte] = ByteBuffer.allocate(4).putInt(n).array
-  private def cell(n: Int): Cell = new Cell(Record.of(key(n), Array[Byte](1)))
+  private def cell(n: Int, key: Int => Array[Byte] = key): Cell =
+    new Cell(Record.of(key(n), ByteBuffer.allocate(4).putInt(n).array))
   private def number(cell: Cell): Int = {
     val record = Slots.recordOf(cell.content)
-    ByteBuffer.wrap(record, Record.keyStart(record), 4).getInt
+    ByteBuffer.wrap(record, Record.keyEnd(record), 4).getInt
   }
-  private def scanned(index: OrderedIndex, from: Option[Int], until: Option[Int]): Seq[Int] =
+  private def scanned(
+      index: OrderedIndex,
+      from: Option[Int],
+      until: Option[Int],
+      key: Int => Array[Byte] = key
+  ): Seq[Int] =
     index
       .ranged(new KeyRange(from.map(key).orNull, until.map(key).orNull))
       .asScala
       .map(number)
       .toSeq
 
-  for (seed <- 1 to 20)
+  private val shapes = Seq[(String, Int => Array[Byte])](
+    "of few bytes" -> key,
+    "behind many that all have" -> (n => Array.fill(80)(3.toByte) ++ key(n)),
+    "at the end of the bytes that are compared" -> (n => Array.fill(62)(3.toByte) ++ key(n)),
+    "that begin one another" -> (n => key(n << 4).reverse.dropWhile(_ == 0).reverse),
+    "with the highest bits" -> (n => key(n).updated(0, -1.toByte))
+  )
+
+  for {
+    (shape, key) <- shapes
+    seed <- 1 to 20
+  }
     test(
-      s"scans are those of a sorted map, whatever came, went and was scanned before, seed $seed"
+      s"scans of keys $shape are those of a sorted map, whatever came, went and was scanned before, seed $seed"
     ) {
       val random = new Random(seed)
+      def cell(n: Int) = this.cell(n, key)
+      def scanned(index: OrderedIndex, from: Option[Int], until: Option[Int]) =
+        this.scanned(index, from, until, key)
       val keys = 1 + random.nextInt(200)
       val scans = 1 + random.nextInt(20) // how seldom
       // Now and then everything is scanned, in some histories.

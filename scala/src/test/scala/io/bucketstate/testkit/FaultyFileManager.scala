@@ -196,6 +196,14 @@ object FaultyFileManager {
       .getOrElse(throw new IllegalStateException(s"no script for $path"))
   }
 
+  /** A call of another door to a folder, which follows its script, if it has one. */
+  private[testkit] def calling[A](path: Path, what: String)(body: => A): A = {
+    val here = path.toUri.getPath
+    scripts.asScala
+      .collectFirst { case (folder, script) if here.startsWith(folder) => script }
+      .fold(body)(_.call(what)(body))
+  }
+
   /** Names of all files below a folder. */
   def filesUnder(folder: java.nio.file.Path): Seq[java.nio.file.Path] =
     Using

@@ -58,13 +58,14 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
   override def moveIn(name: String, from: Path): Boolean =
     call(s"moveIn $name")(inner.moveIn(name, from))
 
-  def read(name: String): Array[Byte] = call(s"read $name")(inner.read(name))
+  def read(name: String, length: Option[Long]): Array[Byte] =
+    call(s"read $name")(inner.read(name, length))
 
   def readPrefix(name: String, atMost: Int): Array[Byte] =
     call(s"readPrefix $name")(inner.readPrefix(name, atMost))
 
-  def open(name: String): ReadableFile = {
-    val file = call(s"open $name")(inner.open(name))
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
+    val file = call(s"open $name")(inner.open(name, length, inOrder))
     new ReadableFile {
       def length: Long = file.length
       def read(position: Long, count: Int): Array[Byte] =

@@ -25,11 +25,11 @@ final class MemoryFileStore(clock: Clock = Clock.systemUTC()) extends FileStore 
 
   def put(name: String, bytes: Array[Byte]): Unit = write(name)(_.write(bytes))
 
-  def read(name: String): Array[Byte] = bytesOf(name).clone()
+  def read(name: String, length: Option[Long]): Array[Byte] = bytesOf(name).clone()
 
   def readPrefix(name: String, atMost: Int): Array[Byte] = bytesOf(name).take(atMost)
 
-  def open(name: String): ReadableFile = {
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
     val bytes = bytesOf(name)
     new ReadableFile {
       def length: Long = bytes.length.toLong

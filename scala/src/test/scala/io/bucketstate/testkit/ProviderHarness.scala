@@ -24,6 +24,7 @@ import io.bucketstate.table.Expiry
  * (long, binary). One harness is one checkpoint folder; `provider()` is one executor's provider for it.
  *
  * @param always settings of every provider
+ * @param root   what is in front of the folder in its location, such as `hdfs://host:port`
  */
 final class ProviderHarness(
     val folder: Path,
@@ -31,11 +32,12 @@ final class ProviderHarness(
     hadoop: Configuration => Unit = _ => (),
     families: Boolean = false,
     valueSchema: StructType = ProviderHarness.ValueSchema,
-    always: Seq[(String, String)] = Nil
+    always: Seq[(String, String)] = Nil,
+    root: String = "file:"
 ) {
   import ProviderHarness._
 
-  val storeId: StateStoreId = StateStoreId(s"file:$folder", 0, 0)
+  val storeId: StateStoreId = StateStoreId(s"$root$folder", 0, 0)
 
   /** Where the store's files are. */
   val storeFolder: Path = folder.resolve("0").resolve("0")

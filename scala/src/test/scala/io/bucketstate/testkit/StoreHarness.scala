@@ -32,13 +32,15 @@ object Refusal {
  * A store without Spark: opens stores on one folder of files, as the executors of a query would, and
  * writes down what they tell their host. Keys and values are strings.
  *
- * @param expiry how records age, where they do
+ * @param expiry   how records age, where they do
+ * @param retained how many of the newest versions maintenance leaves
  */
 final class StoreHarness(
     val files: FileStore,
     folder: Path,
     expiry: Option[Expiry] = None,
-    clock: Clock = Clock.systemUTC()
+    clock: Clock = Clock.systemUTC(),
+    retained: Int = 100
 ) extends StoreHost {
 
   /** What the stores told, such as `committed 2`, in order. */
@@ -53,7 +55,7 @@ final class StoreHarness(
 
   /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
   def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
-    val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
+    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
     val all =
       Map(
         "numBuckets" -> "4",

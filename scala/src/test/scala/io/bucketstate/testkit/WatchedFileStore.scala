@@ -20,11 +20,12 @@ final class WatchedFileStore(
     after(name)
   }
 
-  def read(name: String): Array[Byte] = inner.read(name)
+  def read(name: String, length: Option[Long]): Array[Byte] = inner.read(name, length)
 
   def readPrefix(name: String, atMost: Int): Array[Byte] = inner.readPrefix(name, atMost)
 
-  def open(name: String): ReadableFile = inner.open(name)
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile =
+    inner.open(name, length, inOrder)
 
   def exists(name: String): Boolean = inner.exists(name)
 

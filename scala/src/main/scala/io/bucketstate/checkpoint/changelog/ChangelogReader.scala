@@ -117,9 +117,13 @@ object ChangelogReader {
     headerOf(new ByteSlice(start, 0, start.length), file, damageOf(store, file)).header
   }
 
-  /** For reading some blocks: the file is read in parts as they are asked for. Close it. */
-  def open(store: FileStore, file: Attempt): ChangelogReader = {
-    val opened = store.open(file.changelog)
+  /**
+   * For reading some blocks: the file is read in parts as they are asked for. Close it.
+   *
+   * @param length in bytes, where it is known
+   */
+  def open(store: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader = {
+    val opened = store.open(file.changelog, length)
     try
       if (opened.length > SmallFile) make(new ChangelogSource.Parts(opened), store, file)
       else {
@@ -136,8 +140,16 @@ object ChangelogReader {
   }
 
   /** For reading all of it: the file is read into memory in one call, unless it is too long for that. */
-  def readWhole(store: FileStore, file: Attempt): ChangelogReader =
-    make(new ChangelogSource.Whole(store.read(file.changelog)), store, file)
+  def readWhole(store: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader =
+    make(new ChangelogSource.Whole(store.read(file.changelog, length)), store, file)
+
+  /** Of a changelog whose bytes are in memory. */
+  private[changelog] def of(
+      store: FileStore,
+      file: Attempt,
+      content: Array[Byte]
+  ): ChangelogReader =
+    make(new ChangelogSource.Whole(content), store, file)
 
   private def make(source: ChangelogSource, store: FileStore, file: Attempt): ChangelogReader = {
     val damage = damageOf(store, file)

@@ -65,7 +65,8 @@ private[checkpoint] final class TailChangelog(
   }
 
   private def reading[A](use: ChangelogReader => A): A =
-    if (isHeld) use(opened) else Using.resource(ChangelogReader.open(store, file))(use)
+    if (isHeld) use(opened)
+    else Using.resource(ChangelogReader.open(store, file, Some(opened.length)))(use)
 
   /** A block and, while buckets of it were not loaded, its records. */
   private final class Share(val block: ChangelogBlock) {

@@ -3,6 +3,8 @@ package io.bucketstate.checkpoint.io
 import java.io.OutputStream
 import java.nio.file.Path
 
+import io.bucketstate.error.UnavailableException
+
 /** A file opened for positioned reading. Safe for several threads. */
 trait ReadableFile extends AutoCloseable {
 
@@ -60,11 +62,26 @@ trait FileStore extends AutoCloseable {
 
   def write(name: String)(body: OutputStream => Unit): Unit
 
+  /**
+   * Writes a file that is to be new. False if the storage refused it because there is a file of that name:
+   * then that one is as it was. It may be this very one all the same, where an answer of the storage got
+   * lost and the request was made again. A storage that cannot refuse writes as `write` does.
+   */
+  def writeNew(name: String)(body: OutputStream => Unit): Boolean = {
+    write(name)(body)
+    true
+  }
+
   /** Makes a whole local file the file of this name, if that needs no copy; false if it does. */
   def moveIn(name: String, from: Path): Boolean = false
 
-  /** The whole file. */
-  def read(name: String): Array[Byte]
+  /**
+   * The whole file.
+   *
+   * @param length in bytes, where the caller knows it, which saves an object store a request; a file that
+   *               has another is read all the same
+   */
+  def read(name: String, length: Option[Long] = None): Array[Byte]
 
   /**
    * The first `atMost` bytes, or all of a shorter file. Costs one open and one small read, where
@@ -72,7 +89,13 @@ trait FileStore extends AutoCloseable {
    */
   def readPrefix(name: String, atMost: Int): Array[Byte]
 
-  def open(name: String): ReadableFile
+  /**
+   * @param length  in bytes, where the caller knows it, which saves an object store a request. Then a file
+   *                that is missing may be found out by the first read, and one that is shorter by a read
+   *                past its end.
+   * @param inOrder whether it is read from its beginning to its end: one request instead of one for each read
+   */
+  def open(name: String, length: Option[Long] = None, inOrder: Boolean = false): ReadableFile
 
   def exists(name: String): Boolean
 
@@ -80,9 +103,26 @@ trait FileStore extends AutoCloseable {
 
   def delete(name: String): Unit
 
+  /** Deletes all of these, with few requests where that can be; what could not be deleted, and why. */
+  def deleteAll(names: Seq[String]): Seq[(String, UnavailableException)] = names.flatMap { name =>
+    try {
+      delete(name)
+      None
+    } catch { case e: UnavailableException => Some(name -> e) }
+  }
+
   /** Where the file lies on this machine's disk, whether it exists or not. */
   def localPath(name: String): Option[Path]
 
   /** Makes the store's folder if it is not there yet. */
   def createFolder(): Unit
+
+  /** The files of all of a store's folders. */
+  def listAll(): Seq[ListedFile] = CheckpointFiles.Folders.flatMap(list)
+
+  /** Whether each call is a request, which takes its time and is paid for. */
+  def isObjectStore: Boolean = false
+
+  /** What this store has asked of an object store; nothing where it is none. */
+  def requests: Requests = Requests.None
 }

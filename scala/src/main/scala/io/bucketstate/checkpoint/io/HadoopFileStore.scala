@@ -1,14 +1,11 @@
 package io.bucketstate.checkpoint.io
 
-import java.io.{EOFException, FileNotFoundException, InputStream, OutputStream}
-import java.nio.file.{InvalidPathException, Paths}
-import java.util.Arrays
+import java.io.{FileNotFoundException, OutputStream}
 
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FSDataInputStream, FileSystem, Path}
+import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 /**
@@ -39,17 +36,19 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
   }
 
   /** Reads to the end: asking for the length first would cost an object store another call. */
-  def read(name: String): Array[Byte] = reading(name)(readUpTo(_, Int.MaxValue))
+  def read(name: String, length: Option[Long]): Array[Byte] =
+    reading(name)(HadoopReads.upTo(_, Int.MaxValue))
 
-  def readPrefix(name: String, atMost: Int): Array[Byte] = reading(name)(readUpTo(_, atMost))
+  def readPrefix(name: String, atMost: Int): Array[Byte] =
+    reading(name)(HadoopReads.upTo(_, atMost))
 
-  def open(name: String): ReadableFile = {
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be opened") {
-      val length = manager.list(path).headOption.filter(_.isFile).map(_.getLen).getOrElse {
+      val found = manager.list(path).headOption.filter(_.isFile).map(_.getLen).getOrElse {
         throw new FileNotFoundException(s"$path is not a file")
       }
-      new HadoopFile(path.toString, length, manager.open(path))
+      new HadoopFile(path.toString, found, manager.open(path))
     }
   }
 
@@ -63,13 +62,8 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
     StorageErrors.translate(path.toString, "could not be listed") {
       val found =
         try manager.list(path)
-        catch { case _: FileNotFoundException => Array.empty[org.apache.hadoop.fs.FileStatus] }
-      found.toIndexedSeq.filter(s => s.isFile && s.getPath != path).collect {
-        case s if !NioFileStore.isChecksum(s.getPath.getName) =>
-          val name = s.getPath.getName
-          val full = if (inside.isEmpty) name else s"$inside/$name"
-          ListedFile(full, s.getLen, s.getModificationTime)
-      }
+        catch { case _: FileNotFoundException => Array.empty[FileStatus] }
+      found.toIndexedSeq.flatMap(HadoopReads.listed(inside, path, _))
     }
   }
 
@@ -104,61 +98,6 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be read") {
       Using.resource(manager.open(path))(body)
-    }
-  }
-
-  private def readUpTo(in: InputStream, atMost: Int): Array[Byte] = {
-    var bytes = new Array[Byte](math.min(atMost, 64 * 1024))
-    var used = 0
-    var ended = false
-    while (!ended && used < atMost) {
-      if (used == bytes.length) {
-        bytes = Arrays.copyOf(bytes, math.min(atMost.toLong, used.toLong * 2).toInt)
-      }
-      val n = in.read(bytes, used, bytes.length - used)
-      if (n < 0) ended = true else used += n
-    }
-    if (used == bytes.length) bytes else Arrays.copyOf(bytes, used)
-  }
-
-  private final class HadoopFile(path: String, val length: Long, in: FSDataInputStream)
-      extends ReadableFile {
-
-    def read(position: Long, count: Int): Array[Byte] =
-      StorageErrors.translate(path, "could not be read") {
-        val bytes = new Array[Byte](count)
-        try in.readFully(position, bytes, 0, count)
-        catch { case e: EOFException => throw StorageErrors.tooShort(path, position, count, e) }
-        bytes
-      }
-
-    def close(): Unit = in.close()
-  }
-}
-
-/** Chooses how a checkpoint folder is reached. */
-object FileStores {
-
-  /** Spark's setting that names the user's own `CheckpointFileManager`; who names one, gets it. */
-  val FileManagerSetting = "spark.sql.streaming.checkpointFileManagerClass"
-
-  def forFolder(folder: Path, hadoopConf: Configuration): FileStore =
-    localFolder(folder, hadoopConf) match {
-      case Some(local) => new NioFileStore(local)
-      case None => new HadoopFileStore(folder, CheckpointFileManager.create(folder, hadoopConf))
-    }
-
-  /**
-   * The folder on this machine's disk, if that is where it is. `getPath` gives the name as it is on
-   * the disk, with the URI's escapes undone; where the JVM's own encoding has no form for it, Hadoop
-   * may still find one.
-   */
-  private def localFolder(folder: Path, conf: Configuration): Option[java.nio.file.Path] = {
-    val scheme = Option(folder.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)
-    if (scheme != "file" || conf.get(FileManagerSetting) != null) None
-    else {
-      try Some(Paths.get(folder.toUri.getPath).toAbsolutePath)
-      catch { case _: InvalidPathException => None }
     }
   }
 }

@@ -74,15 +74,17 @@ final class NioFileStore(folder: Path, newId: () => UUID = () => UUID.randomUUID
     }
   }
 
-  def read(name: String): Array[Byte] = {
+  def read(name: String, length: Option[Long]): Array[Byte] = {
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be read")(Files.readAllBytes(path))
   }
 
   def readPrefix(name: String, atMost: Int): Array[Byte] =
-    Using.resource(open(name))(f => f.read(0L, math.min(atMost.toLong, f.length).toInt))
+    Using.resource(open(name, None, inOrder = false))(f =>
+      f.read(0L, math.min(atMost.toLong, f.length).toInt)
+    )
 
-  def open(name: String): ReadableFile = {
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be opened") {
       val file =

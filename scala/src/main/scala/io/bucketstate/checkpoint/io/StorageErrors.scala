@@ -3,15 +3,25 @@ package io.bucketstate.checkpoint.io
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.NoSuchFileException
 
+import org.apache.hadoop.fs.FSError
+
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 
 /** What the storage reports, told in the project's own terms, the same for every `FileStore`. */
 private[checkpoint] object StorageErrors {
+  private val Reachable =
+    "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
+      "it is tried again."
 
   /** Runs `body`, which reads; what is not about storage passes unchanged. */
   def translate[A](path: String, problem: String)(body: => A): A =
-    try changing(path, problem)(body)
+    try
+      changing(path, problem) {
+        // Where a file is replaced while it is read, HDFS's client may trip over its own arithmetic.
+        try body
+        catch { case e: IllegalStateException => throw new IOException(e.toString, e) }
+      }
     catch {
       case e: UnavailableException if isMissing(e.getCause) =>
         throw new MissingException(
@@ -26,12 +36,11 @@ private[checkpoint] object StorageErrors {
 
   /** The same for what creates, writes or deletes: there it is no answer that something is missing. */
   def changing[A](path: String, problem: String)(body: => A): A =
-    telling(
-      path,
-      problem,
-      "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
-        "it is tried again."
-    )(body)
+    telling(path, problem, Reachable)(body)
+
+  /** What could not be done, for the storage's reason. */
+  def unavailable(path: String, problem: String, cause: IOException): UnavailableException =
+    new UnavailableException(path, s"$problem: $cause", Reachable, cause)
 
   /** The same for a store's working files. */
   def working[A](path: String, problem: String)(body: => A): A =
@@ -46,6 +55,9 @@ private[checkpoint] object StorageErrors {
     try body
     catch {
       case e: IOException => throw new UnavailableException(path, s"$problem: $e", remedy, e)
+      // What a disk refuses is no exception of Hadoop's local file system, but an error.
+      case e: FSError =>
+        throw new UnavailableException(path, s"$problem: ${e.getCause}", remedy, e)
     }
 
   private def isMissing(cause: Throwable): Boolean = cause match {

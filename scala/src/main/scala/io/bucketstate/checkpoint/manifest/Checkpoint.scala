@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint.manifest
 
 import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.changelog.RecentChangelogs
 import io.bucketstate.checkpoint.io.FileStore
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.run.RunAccess
@@ -19,4 +20,8 @@ final class Checkpoint(
     val assigner: BucketAssigner,
     val families: KnownFamilies,
     val runs: RunAccess
-)
+) {
+
+  /** What was committed last. */
+  val recent: RecentChangelogs = new RecentChangelogs(store)
+}

@@ -11,11 +11,15 @@ final class Manifests(store: FileStore) {
     store.write(manifest.file.name)(_.write(bytes))
   }
 
-  /** Throws `MissingException`, `CorruptException`, or `UnavailableException`. */
-  def read(file: ManifestName): Manifest = {
+  /**
+   * Throws `MissingException`, `CorruptException`, or `UnavailableException`.
+   *
+   * @param length in bytes, where it is known
+   */
+  def read(file: ManifestName, length: Option[Long] = None): Manifest = {
     val damage =
       new Damage(s"${store.location}/${file.name}", s"manifest of version ${file.version}")
-    val manifest = ManifestFormat.decode(store.read(file.name), damage)
+    val manifest = ManifestFormat.decode(store.read(file.name, length), damage)
     if (manifest.file != file) {
       throw damage(
         s"expected the content of ${file.name}, found that of ${manifest.file.name}: the file was " +

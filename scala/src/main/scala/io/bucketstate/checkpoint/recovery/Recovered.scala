@@ -15,6 +15,7 @@ import io.bucketstate.table.StateTable
  * @param repaired       manifests that were passed over because they were damaged
  * @param passed         manifests that were tried and passed over this time, the newest first
  * @param replaced       versions whose changelog another attempt has replaced after the next one was built
+ * @param writtenUpTo    the highest version that may have a changelog: later ones had none when this was loaded
  */
 final case class Recovered(
     table: StateTable,
@@ -23,7 +24,8 @@ final case class Recovered(
     tail: Seq[ReplayedVersion] = Nil,
     repaired: Int = 0,
     passed: Seq[PassedOver] = Nil,
-    replaced: Seq[Long] = Nil
+    replaced: Seq[Long] = Nil,
+    writtenUpTo: Long = 0L
 )
 
 /**

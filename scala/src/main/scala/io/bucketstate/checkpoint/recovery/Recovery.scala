@@ -92,7 +92,9 @@ final class Recovery(
           families.initial,
           host = host,
           countsExactly = families.countsExactly
-        )
+        ),
+        // Nothing was listed: the first batch may have been tried before.
+        writtenUpTo = 1L
       )
     } else {
       val there = Listed(store)
@@ -125,7 +127,11 @@ final class Recovery(
     case Some(base) =>
       from(base, target, there) match {
         case Some(Right(recovered)) =>
-          recovered.copy(repaired = plan.repairs(base, passed), passed = passed)
+          recovered.copy(
+            repaired = plan.repairs(base, passed),
+            passed = passed,
+            writtenUpTo = there.changelogs.maxOption.getOrElse(0L)
+          )
         case Some(Left(one)) => follow(plan, target, there, Some(base), passed :+ one)
         case None            => follow(plan, target, there, Some(base), passed)
       }
@@ -178,7 +184,7 @@ final class Recovery(
       Left(PassedOver(file, reason, cause))
     try {
       val manifest =
-        try manifests.read(file)
+        try manifests.read(file, there.lengths.get(file.name))
         catch {
           case e: CorruptException if !e.isNewer =>
             onDamage(e)

@@ -85,8 +85,9 @@ private[checkpoint] final class VersionFiles(
   private def tailOf(lineage: Lineage, lengths: Map[String, Long]): ChangelogTail = {
     var held = 0L
     new ChangelogTail(lineage.inOrder.toIndexedSeq.map { case (file, base) =>
-      val short = lengths.get(file.changelog).exists(_ <= math.min(HeldFileBytes, heldBytes - held))
-      val changelog = openChangelog(file, base, hold = short)
+      val length = lengths.get(file.changelog)
+      val short = length.exists(_ <= math.min(HeldFileBytes, heldBytes - held))
+      val changelog = openChangelog(file, base, length, hold = short)
       if (changelog.isVerified) held += changelog.opened.length
       changelog
     })
@@ -125,9 +126,15 @@ private[checkpoint] final class VersionFiles(
   }
 
   /** @param hold whether the file stays in memory until all buckets are loaded */
-  private def openChangelog(file: Attempt, base: Attempt, hold: Boolean): TailChangelog = {
+  private def openChangelog(
+      file: Attempt,
+      base: Attempt,
+      length: Option[Long],
+      hold: Boolean
+  ): TailChangelog = {
     val opened = new MissingIds(store).explained(file) {
-      if (hold) ChangelogReader.readWhole(store, file) else ChangelogReader.open(store, file)
+      if (hold) ChangelogReader.readWhole(store, file, length)
+      else ChangelogReader.open(store, file, length)
     }
     // What is in memory is verified at once; of the rest each block when it is read, and all before the
     // first commit.

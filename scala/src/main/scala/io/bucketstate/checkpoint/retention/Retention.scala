@@ -43,15 +43,13 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
       inFlight: Set[String] = Set.empty,
       winners: WinningIds = WinningIds.WithoutIds
   ): RetentionReport = {
-    val files = CheckpointFiles.Folders.flatMap(store.list)
+    val files = store.listAll()
     val unreadable = ArrayBuffer.empty[(ManifestName, BucketstateException)]
     val known = read(files, latest, winners, unreadable)
     val plan = RetentionPlan(files, known, latest, rules, clock.instant(), inFlight, winners)
+    val failures = store.deleteAll(plan.map(_.name)).toMap
     val (failed, deleted) = plan.partitionMap { deletion =>
-      try {
-        store.delete(deletion.name)
-        Right(deletion)
-      } catch { case e: BucketstateException => Left(deletion -> e) }
+      failures.get(deletion.name).map(deletion -> _).toLeft(deletion)
     }
     val gone = deleted.iterator.map(_.name).toSet
     val left = files.iterator.map(_.name).filterNot(gone).flatMap(CheckpointFiles.parse)
@@ -68,9 +66,10 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
     val known = ArrayBuffer.empty[KnownManifest]
     val oldest = rules.oldest(latest)
     var base = 0L
+    val lengths = files.iterator.map(listed => listed.name -> listed.length).toMap
     RetentionPlan.manifestsOf(files).foreach { file =>
       val manifest =
-        try Some(manifests.read(file))
+        try Some(manifests.read(file, lengths.get(file.name)))
         catch {
           case e: BucketstateException =>
             unreadable += file -> e

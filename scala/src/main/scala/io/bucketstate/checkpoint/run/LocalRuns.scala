@@ -190,7 +190,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     val work = workFile(file.name)
     try {
       val crc = new CRC32C
-      Using.resource(store.open(file.name)) { source =>
+      Using.resource(store.open(file.name, Some(file.bytes), inOrder = true)) { source =>
         verifyLength(file, source.length, damage)
         WorkFolder.writing(work)(Using.resource(create(work))(copyAll(source, _, crc)))
       }

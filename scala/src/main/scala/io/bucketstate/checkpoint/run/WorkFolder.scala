@@ -23,6 +23,12 @@ final case class WorkFolder(
 object WorkFolder {
   val NewFile: Path => OutputStream = path => new FileOutputStream(path.toFile)
 
+  /** A folder of its own, which `make` makes; where it cannot, that is an `UnavailableException`. */
+  private[bucketstate] def ofItsOwn(make: => Path): WorkFolder = {
+    val folder = StorageErrors.working("A local working folder", "could not be created")(make)
+    WorkFolder(folder, temporary = true)
+  }
+
   /** Runs `body`, which writes there; what the disk refuses is an `UnavailableException` that says what to do. */
   private[checkpoint] def writing[A](file: Path)(body: => A): A =
     StorageErrors.working(file.toString, "could not be written")(body)

@@ -77,7 +77,7 @@ final class Snapshotter(
     maxRuns: Int,
     maxMergeBytes: Long
 ) {
-  import checkpoint.{assigner, families, runs, store}
+  import checkpoint.{assigner, families, recent, runs, store}
 
   private[this] val manifests = new Manifests(store)
   private[this] val bases = new SnapshotBases(store, manifests)
@@ -139,7 +139,7 @@ final class Snapshotter(
       used = base.fold(Set.empty[String])(_.fileNames)
       val opened = ArrayBuffer.empty[ChangelogReader]
       try {
-        lineage.changelogs.foreach(file => opened += ChangelogReader.open(store, file))
+        lineage.changelogs.foreach(file => opened += recent.open(file))
         requireMeant(target, opened.toSeq)
         val planned = planFor(target, base, opened.toSeq, full, compactsBeside)
         // While it is held nothing settles, which costs memory: most snapshots do without it.

@@ -1,9 +1,6 @@
 package io.bucketstate.checkpoint.io
 
-import java.io.{IOException, OutputStream}
 import java.nio.file.{Files, Path}
-import java.util.Random
-import java.util.concurrent.{Callable, Executors, TimeUnit}
 
 import scala.util.Using
 
@@ -13,193 +10,69 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
   FileContextBasedCheckpointFileManager,
   FileSystemBasedCheckpointFileManager
 }
-import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error._
-import io.bucketstate.testkit.{Fault, FaultyFileStore, MemoryFileStore, TempFolder}
+import io.bucketstate.testkit.{
+  Fault,
+  FaultyFileStore,
+  FileStoreContract,
+  MemoryFileStore,
+  ObjectFileSystem,
+  StoreKind,
+  TempFolder
+}
 
 /** The guarantees of [[FileStore]], of every implementation, each reading what the others wrote. */
-class FileStoreSuite extends AnyFunSuite {
-  private type Make = Path => FileStore
-
-  private def managed(manager: Class[_]): Make = folder => {
+class FileStoreSuite extends FileStoreContract {
+  private def managed(manager: Class[_])(folder: Path): FileStore = {
     val conf = new Configuration
     conf.set(FileStores.FileManagerSetting, manager.getName)
     FileStores.forFolder(new HadoopPath(folder.toUri), conf)
   }
 
-  private val nio: Make = f => FileStores.forFolder(new HadoopPath(f.toUri), new Configuration)
-  private val hadoop = managed(classOf[FileContextBasedCheckpointFileManager])
-  // The one of Hadoop's two ways to local files that makes `.crc` companions.
-  private val hadoopWithCrc = managed(classOf[FileSystemBasedCheckpointFileManager])
-  private val onDisk = Seq("nio" -> nio, "hadoop" -> hadoop, "hadoop+crc" -> hadoopWithCrc)
-  private val memory: Make = {
+  private val nio = StoreKind(
+    "nio",
+    f => FileStores.forFolder(new HadoopPath(f.toUri), new Configuration),
+    isLocal = true
+  )
+  // Hadoop's local file systems delete a file before they rename another to its name.
+  private val hadoop = StoreKind(
+    "hadoop",
+    managed(classOf[FileContextBasedCheckpointFileManager]),
+    replacesAtOnce = false
+  )
+  // The one of the two that makes `.crc` companions, apart from their files, and opens a file anew for each read.
+  private val hadoopWithCrc = StoreKind(
+    "hadoop+crc",
+    managed(classOf[FileSystemBasedCheckpointFileManager]),
+    keepsReplaced = false,
+    replacesAtOnce = false,
+    failsWhileReplaced = true
+  )
+  private val objects = {
+    def make(folder: Path) = {
+      val conf = new Configuration
+      ObjectFileSystem.configure(conf)
+      val path = new HadoopPath(ObjectFileSystem.Scheme, null, folder.toString)
+      FileStores.forFolder(path, conf, Set(ObjectFileSystem.Scheme))
+    }
+    StoreKind("objects", make, refusesToReplace = true)
+  }
+  private val memory = {
     val stores = scala.collection.concurrent.TrieMap.empty[Path, FileStore]
-    folder => stores.getOrElseUpdate(folder, new MemoryFileStore)
+    val make = (folder: Path) => stores.getOrElseUpdate(folder, new MemoryFileStore)
+    StoreKind("memory", make, tellsCauses = false)
   }
 
-  private def bytes(size: Int, seed: Int = 0): Array[Byte] = {
-    val b = new Array[Byte](size)
-    new Random(seed.toLong).nextBytes(b)
-    b
-  }
-
-  private val pairs = (for {
-    w <- onDisk
-    r <- onDisk
-  } yield (w, r)) :+
-    (("memory" -> memory, "memory" -> memory))
-
-  for (((writerName, makeWriter), (readerName, makeReader)) <- pairs) {
-    def pairTest(what: String)(body: (FileStore, FileStore) => Any): Unit =
-      test(s"$writerName writes, $readerName reads: $what") {
-        TempFolder.use { f =>
-          val folder = f.resolve("a b%20c% ü–コ")
-          Using.resources(makeWriter(folder), makeReader(folder)) { (writer, reader) =>
-            writer.createFolder()
-            body(writer, reader)
-          }
-        }
-        ()
-      }
-
-    pairTest("a local file is moved in whole, in place of what was there, or left where it is") {
-      (writer, reader) =>
-        TempFolder.use { folder =>
-          for ((name, size) <- Seq("runs/a.sst" -> 70_000, "b.sst" -> 0, "runs/a.sst" -> 10)) {
-            val content = bytes(size, size)
-            val work = Files.write(folder.resolve("work"), content)
-            val before = reader.exists(name)
-            if (writer.moveIn(name, work)) {
-              assert(!Files.exists(work))
-              assert(reader.read(name).sameElements(content))
-              writer.write(name)(_.write(content))
-              assert(reader.read(name).sameElements(content))
-            } else {
-              assert(Files.readAllBytes(work).sameElements(content))
-              assert(reader.exists(name) == before)
-            }
-          }
-        }
-    }
-
-    pairTest("what was written is read, whole and in parts") { (writer, reader) =>
-      for (size <- Seq(0, 1, 511, 512, 513, 70_000, 300_000)) {
-        val content = bytes(size, size)
-        writer.write(s"$size.changelog")(_.write(content))
-        assert(reader.exists(s"$size.changelog"))
-        assert(reader.read(s"$size.changelog").sameElements(content))
-        assert(reader.readPrefix(s"$size.changelog", 512).sameElements(content.take(512)))
-        Using.resource(reader.open(s"$size.changelog")) { file =>
-          assert(file.length == size)
-          assert(file.read(0, size).sameElements(content))
-          assert(
-            file
-              .read((size / 2).toLong, size / 3)
-              .sameElements(content.slice(size / 2, size / 2 + size / 3))
-          )
-          assertThrows[CorruptException](file.read(0, size + 1))
-          assertThrows[CorruptException](file.read(size.toLong + 10, 1))
-        }
-      }
-    }
-
-    pairTest("the last writer wins, in both orders, and readers of the old file go on") {
-      (writer, reader) =>
-        writer.write("1.changelog")(_.write(bytes(1000, 1)))
-        Using.resource(reader.open("1.changelog")) { old =>
-          reader.write("1.changelog")(_.write(bytes(900, 2)))
-          assert(writer.read("1.changelog").sameElements(bytes(900, 2)))
-          // Hadoop's checksummed local file system opens the file anew for each read.
-          if (readerName != "hadoop+crc") {
-            assert(old.read(0, 1000).sameElements(bytes(1000, 1)))
-          }
-        }
-        writer.write("1.changelog")(_.write(bytes(800, 3)))
-        assert(reader.read("1.changelog").sameElements(bytes(800, 3)))
-        assert(writer.list().map(f => f.name -> f.length) == Seq("1.changelog" -> 800L))
-    }
-
-    pairTest("a failed write leaves the name as it was") { (writer, reader) =>
-      val fail = (out: OutputStream) => {
-        out.write(bytes(100_000))
-        throw new IOException("disk on fire")
-      }
-      val e = intercept[UnavailableException](writer.write("1.changelog")(fail))
-      assert(writerName == "memory" || e.getMessage.contains("disk on fire"))
-      assert(!reader.exists("1.changelog"))
-      writer.write("1.changelog")(_.write(bytes(10)))
-      assertThrows[UnavailableException](writer.write("1.changelog")(fail))
-      assertThrows[IllegalStateException] {
-        writer.write("1.changelog")(_ => throw new IllegalStateException("the caller's own"))
-      }
-      assert(reader.read("1.changelog").sameElements(bytes(10)))
-      val others = reader.list().map(_.name).filter(_ != "1.changelog")
-      assert(
-        others.forall(n => CheckpointFiles.parse(n).exists(_.isInstanceOf[TemporaryName]))
-      )
-    }
-
-    pairTest("what is missing is an error of its own, and deleting it is none") { (_, reader) =>
-      assertThrows[MissingException](reader.open("1.changelog"))
-      assertThrows[MissingException](reader.read("1.changelog"))
-      assertThrows[MissingException](reader.readPrefix("runs/x", 10))
-      assert(!reader.exists("1.changelog"))
-      assert(reader.list("runs").isEmpty)
-      reader.delete("1.changelog")
-      reader.delete("runs/x")
-    }
-
-    pairTest("the local path, if there is one, is where the file lies") { (writer, reader) =>
-      assert(reader.localPath("runs/x").isDefined == (readerName == "nio"))
-      writer.write("runs/x")(_.write(bytes(1000)))
-      reader
-        .localPath("runs/x")
-        .foreach(p => assert(Files.readAllBytes(p).sameElements(bytes(1000))))
-    }
-
-    pairTest("folders appear when needed and are listed apart") { (writer, reader) =>
-      writer.write("runs/x")(_.write(bytes(10)))
-      writer.write("2.manifest")(_.write(bytes(20)))
-      assert(reader.list().map(_.name) == Seq("2.manifest"))
-      val run = reader.list("runs").head
-      assert(run.name == "runs/x" && run.length == 10)
-      assert(reader.read(run.name).sameElements(bytes(10)))
-      assert(reader.list("runs").size == 1)
-      reader.delete(run.name)
-      assert(writer.list("runs").isEmpty)
-    }
-  }
-
-  for ((name, make) <- onDisk)
-    test(s"$name: readers never see half a file while others replace it") {
-      TempFolder.use { folder =>
-        Using.resource(make(folder)) { store =>
-          def content(fill: Int) = Array.fill(200_000)(fill.toByte)
-          store.write("1.changelog")(_.write(content(0)))
-          val pool = Executors.newFixedThreadPool(2)
-          // Hadoop's local file system deletes before it renames, and keeps checksums apart.
-          val tolerant = name != "nio"
-          val writing: Callable[Unit] = () =>
-            for (i <- 1 to 100) store.write("1.changelog") { out =>
-              content(i).grouped(7000).foreach(out.write)
-            }
-          try {
-            val all = Seq.fill(if (tolerant) 1 else 2)(pool.submit(writing))
-            while (!all.forall(_.isDone))
-              try {
-                val read = store.read("1.changelog")
-                assert(read.length == 200_000 && read.forall(_ == read(0)))
-              } catch {
-                case _: MissingException if tolerant                 => ()
-                case _: UnavailableException if name == "hadoop+crc" => ()
-              }
-            all.foreach(_.get(1, TimeUnit.MINUTES))
-          } finally pool.shutdown()
-          assert(store.read("1.changelog").sameElements(content(100)))
-        }
-      }
-    }
+  private val onDisk = Seq(nio, hadoop, hadoopWithCrc, objects)
+  for {
+    writes <- onDisk
+    reads <- onDisk
+    // Nobody reaches an object store by way of checksums beside its files.
+    if Set(writes, reads) != Set(objects, hadoopWithCrc)
+  } contract(writes, reads)
+  contract(memory, memory)
+  onDisk.foreach(neverHalf)
 
   test("the store is chosen by scheme, default file system, and the user's own file manager") {
     val conf = new Configuration
@@ -213,9 +86,41 @@ class FileStoreSuite extends AnyFunSuite {
     assert(made("file:/a/b") == classOf[HadoopFileStore])
   }
 
+  test(
+    "an object store is reached directly if its client can abort, unless a file manager is named"
+  ) {
+    val conf = new Configuration
+    ObjectFileSystem.configure(conf)
+    def made(schemes: Set[String]) = {
+      val folder = new HadoopPath(s"${ObjectFileSystem.Scheme}:/a/b")
+      Using.resource(FileStores.forFolder(folder, conf, schemes))(_.getClass)
+    }
+    val named = Set("s3a", ObjectFileSystem.Scheme)
+    assert(made(named) == classOf[ObjectFileStore])
+    assert(made(Set("s3a")) == classOf[HadoopFileStore])
+    conf.setBoolean(ObjectFileSystem.CannotAbort, true)
+    assert(made(named) == classOf[HadoopFileStore])
+    conf.unset(ObjectFileSystem.CannotAbort)
+    conf.set(FileStores.FileManagerSetting, classOf[FileSystemBasedCheckpointFileManager].getName)
+    assert(made(named) == classOf[HadoopFileStore])
+  }
+
+  test("where the client makes no conditional creates, a file that is to be new replaces") {
+    TempFolder.use { folder =>
+      val conf = new Configuration
+      ObjectFileSystem.configure(conf)
+      conf.setBoolean(ObjectFileSystem.CannotRefuse, true)
+      val path = new HadoopPath(ObjectFileSystem.Scheme, null, folder.toString)
+      Using.resource(FileStores.forFolder(path, conf, Set(ObjectFileSystem.Scheme))) { store =>
+        for (n <- 1 to 2) assert(store.writeNew("1.changelog")(_.write(n)))
+        assert(store.read("1.changelog").sameElements(Array(2.toByte)))
+      }
+    }
+  }
+
   test("nio removes the checksum that Hadoop left beside a file it replaces or deletes") {
     TempFolder.use { folder =>
-      Using.resources(nio(folder), hadoopWithCrc(folder)) { (nioStore, hadoopStore) =>
+      Using.resources(nio.make(folder), hadoopWithCrc.make(folder)) { (nioStore, hadoopStore) =>
         hadoopStore.write("1.changelog")(_.write(bytes(10)))
         val crc = folder.resolve(".1.changelog.crc")
         assert(Files.exists(crc))
@@ -230,7 +135,7 @@ class FileStoreSuite extends AnyFunSuite {
 
   test("nio moves files in, also over one with a checksum of Hadoop's, and fails as a write does") {
     TempFolder.use { folder =>
-      Using.resources(hadoopWithCrc(folder), nio(folder)) { (hadoop, local) =>
+      Using.resources(hadoopWithCrc.make(folder), nio.make(folder)) { (hadoop, local) =>
         hadoop.write("a.sst")(_.write(bytes(1000)))
         val work = Files.write(folder.resolve("work"), bytes(2000))
         assert(local.moveIn("a.sst", work))
@@ -243,7 +148,7 @@ class FileStoreSuite extends AnyFunSuite {
 
   test("an interrupted thread can still write and read locally") {
     TempFolder.use { folder =>
-      Using.resource(nio(folder)) { store =>
+      Using.resource(nio.make(folder)) { store =>
         Thread.currentThread.interrupt()
         store.write("1.changelog")(_.write(bytes(100_000)))
         val read = store.read("1.changelog")

@@ -1,0 +1,99 @@
+"""File systems by URI, and by the objects that people have: all of them as pyarrow's."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from pyarrow import ArrowException, fs
+
+from bucketstate.errors import StorageError
+from bucketstate.optional import needed
+
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):/")
+_HADOOP_S3 = re.compile(r"^s3[an]:")
+_ARROW = ("abfs", "abfss", "file", "gcs", "gs", "hdfs", "mock", "s3", "viewfs")
+"""What pyarrow has a file system of its own for, in some build at least."""
+_HINTS = {
+    "s3": (
+        "Check the bucket's name and region, and that there are credentials (AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the machine's role; "
+        "s3://bucket/path?anonymous=true needs none). Another endpoint is given by "
+        "AWS_ENDPOINT_URL or by ?endpoint_override=host:port&scheme=http."
+    ),
+    "gs": "Check the bucket's name and GOOGLE_APPLICATION_CREDENTIALS.",
+    "hdfs": (
+        "pyarrow reads HDFS through Hadoop's native client: set ARROW_LIBHDFS_DIR to the folder of "
+        "libhdfs.so, JAVA_HOME, and CLASSPATH to what `hadoop classpath --glob` prints. Without "
+        "them use WebHDFS: pip install fsspec requests, and pass "
+        "`filesystem=fsspec.filesystem('webhdfs', host=..., port=9870)` with a plain path."
+    ),
+    "abfs": "Check the account, the container and the credentials of Azure.",
+}
+_ALIASES = {"gcs": "gs", "abfss": "abfs", "viewfs": "hdfs"}
+
+
+def hint(scheme: str) -> str:
+    """What to do where a file system of that scheme cannot be reached."""
+    return _HINTS.get(
+        _ALIASES.get(scheme, scheme), "Check that the file system can be reached, and your rights."
+    )
+
+
+def first_line(error: Exception) -> str:
+    """What is wrong; some libraries add all the places where they have looked."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def opened(
+    path: str | os.PathLike[str], filesystem: Any | None = None
+) -> tuple[fs.FileSystem, str, str]:
+    """The file system of a path, the path on it, and its scheme (`file` for local ones).
+
+    Paths are as Spark takes them: local, or URIs. `s3a:` is `s3:`. URIs that pyarrow has no file
+    system for are given to fsspec. With `filesystem`, pyarrow's or fsspec's, the path is one of its
+    own.
+
+    Raises StorageError, and MissingLibraryError where fsspec is needed and not installed.
+    """
+    text = os.fspath(path)
+    if filesystem is not None:
+        return _as_arrow(filesystem), text, ""
+    if local := re.fullmatch(r"file:(?://)?(/.*)", text):
+        text = local[1]
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return fs.LocalFileSystem(), os.path.abspath(text), "file"  # noqa: PTH100
+    text = _HADOOP_S3.sub("s3:", text)
+    name = "s3" if scheme[1] in ("s3a", "s3n") else scheme[1]
+    try:
+        if name in _ARROW:
+            found, inside = fs.FileSystem.from_uri(text)
+        else:
+            found, inside = _by_fsspec(text, name)
+    except (ArrowException, OSError, ValueError, ImportError) as error:
+        raise StorageError(f"{text} cannot be opened: {first_line(error)}. {hint(name)}") from error
+    return found, inside, name
+
+
+def _as_arrow(filesystem: Any) -> fs.FileSystem:
+    if isinstance(filesystem, fs.FileSystem):
+        return filesystem
+    # Not imported for this: who passes one has imported fsspec.
+    if any(kind.__module__.split(".")[0] == "fsspec" for kind in type(filesystem).__mro__):
+        return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
+    raise TypeError(
+        f"filesystem is a {type(filesystem).__name__}: give one of pyarrow.fs or of fsspec."
+    )
+
+
+def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:
+    fsspec = needed(
+        "fsspec.core",
+        extra="fsspec",
+        what=f"{uri}: pyarrow has no file system for {scheme}:, and fsspec may have one. It",
+        library="fsspec",
+    )
+    found, inside = fsspec.url_to_fs(uri)
+    return _as_arrow(found), inside

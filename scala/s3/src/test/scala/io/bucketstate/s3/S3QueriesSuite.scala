@@ -1,0 +1,98 @@
+package io.bucketstate.s3
+
+import org.apache.spark.sql.SparkSession
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.{ProviderHarness, Queries}
+
+/** A query on S3A: its answers, and how many requests they cost. */
+class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
+  private lazy val bucket = new Bucket
+
+  override protected def afterAll(): Unit = bucket.close()
+
+  private val Groups = 10L
+  private val Partitions = 2
+  private val Format = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+  private def withQuery(settings: (String, String)*)(
+      body: (SparkSession, () => CountedQuery) => Unit
+  ): Unit = {
+    val all = CountedQuery.settings(bucket, ProviderHarness.ProviderClass) ++ settings
+    withSession(all: _*) { (spark, _) =>
+      val location = bucket.newLocation()
+      body(spark, () => new CountedQuery(spark, bucket, location, Groups))
+    }
+  }
+
+  for (format <- Seq("1", "2"))
+    test(s"answers stay right over restarts, format $format") {
+      withQuery(Format -> format) { (_, make) =>
+        val query = make()
+        var sent = 0L
+        for (_ <- 1 to 2) {
+          query.start()
+          for (_ <- 1 to 3) {
+            query.batch(sent until sent + 100)
+            sent += 100
+            assert(query.results == (0L until Groups).map(_ -> sent / Groups).toMap)
+          }
+          query.stop()
+        }
+      }
+    }
+
+  for (format <- Seq("1", "2"))
+    test(s"a commit costs at most three requests, format $format") {
+      // Snapshots and retention are part of it, as often as by default.
+      val settings = Seq(
+        Format -> format,
+        "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions" -> "10"
+      )
+      withQuery(settings: _*) { (_, make) =>
+        val query = make()
+        query.start()
+        query.batch(0L until 100L)
+        query.drain()
+        val batches = 20
+        for (n <- 1 to batches) query.batch(n * 100L until (n + 1) * 100L)
+        val asked = query.drain()
+        val clue = s"${asked.byKind} of ${batches * Partitions} commits"
+        assert(asked.total <= 3 * batches * Partitions, clue)
+        assert(asked.byKind.keySet.subsetOf(Set("PUT", "GET", "LIST", "DELETE")), clue)
+        val counted = query.progress
+          .map(_.stateOperators.head.customMetrics)
+          .map(metrics => metrics.get("bucketedObjectPuts").longValue)
+          .sum
+        assert(counted >= batches * Partitions, "the metric")
+        query.stop()
+      }
+    }
+
+  for (format <- Seq("1", "2"))
+    test(
+      s"a restart costs a read of each file it touches and at most ten requests, format $format"
+    ) {
+      // Retention comes beside it, by a clock of its own, and the next snapshot is not due yet.
+      val settings = Seq(
+        Format -> format,
+        "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions" -> "4",
+        "spark.sql.streaming.stateStore.maintenanceInterval" -> "1h"
+      )
+      withQuery(settings: _*) { (_, make) =>
+        val query = make()
+        query.start()
+        for (n <- 0 until 5) query.batch(n * 100L until (n + 1) * 100L)
+        query.stop()
+        query.drain()
+        query.start()
+        query.batch(0L until 100L)
+        val restart = query.drain()
+        val touched = restart.requests.filter(_.kind == "GET").map(_.what).distinct
+        assert(touched.nonEmpty)
+        assert(restart.total - touched.size <= 10, s"${restart.requests}")
+        query.stop()
+      }
+    }
+}

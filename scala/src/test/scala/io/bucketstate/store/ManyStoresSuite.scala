@@ -1,0 +1,92 @@
+package io.bucketstate.store
+
+import java.nio.file.{Files, Path}
+
+import scala.util.Using
+
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.bucketstate.config.Engine
+import io.bucketstate.rocksdb.ExecutorNative
+import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder}
+
+/**
+ * Stores of many partitions and operators in one executor: what they share does not grow with them, and each gets its
+ * turn in the background.
+ */
+class ManyStoresSuite extends AnyFunSuite with Eventually {
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(120, Seconds), interval = Span(50, Millis))
+
+  private val batches = 4
+  private val nativeBytes = 64L << 20
+
+  /** Of its two write buffers, a tenth of whose size is a filter that is there from the start. */
+  private val ofEachDatabase = 4L << 20
+
+  /** Of this process, those of native code included. */
+  private def threads: Int =
+    Using.resource(Files.list(Path.of("/proc/self/task")))(_.count.toInt)
+
+  // Of 200 partitions with three operators; and as many as there are databases made of in a test's time.
+  for ((engine, stores) <- Seq(Engine.Heap.name -> 600, Engine.RocksDb.name -> 120))
+    test(s"$stores stores share the threads, and each gets its snapshot: $engine") {
+      assume(Files.isDirectory(Path.of("/proc/self/task")))
+      TempFolder.use { folder =>
+        val before = ExecutorNative.stores
+        val made = Seq.fill(stores)(new MemoryFileStore)
+        val harnesses = made.map(new StoreHarness(_, folder, retained = 2))
+        def opened(): Seq[OpenStore] =
+          harnesses.map(
+            _.open(
+              withIds = false,
+              "engine" -> engine,
+              "snapshot.maxVersions" -> "2",
+              "memory.maxBytes" -> nativeBytes.toString
+            )
+          )
+        def run(all: Seq[OpenStore], from: Int): Unit =
+          for {
+            version <- from until from + batches
+            (store, n) <- all.zipWithIndex
+          }
+            batch(store, version.toLong)(s"k$version" -> Some(n.toString))
+        try {
+          // What the process has of them anyway is there after one.
+          val first = opened().take(1)
+          run(first, 0)
+          first.foreach(_.close())
+          made.head.list("").foreach(file => made.head.delete(file.name))
+          val few = threads
+
+          val all = opened()
+          run(all, 0)
+          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+          eventually {
+            assert(made.count(_.list("").exists(_.name.endsWith(".manifest"))) == stores)
+          }
+          if (engine == Engine.RocksDb.name) eventually {
+            assert(ExecutorNative.stores - before == stores)
+          }
+          assert(ExecutorNative.usedBytes <= nativeBytes + stores * ofEachDatabase)
+          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+          all.foreach(_.maintain())
+          all.foreach(_.close())
+          assert(ExecutorNative.stores == before)
+
+          val again = opened()
+          run(again, batches)
+          again.zipWithIndex.foreach { case (store, n) =>
+            val expected = (0 until 2 * batches).map(v => s"k$v" -> n.toString).toMap
+            assert(read(store, 2L * batches) == expected)
+          }
+          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+        } finally harnesses.foreach(_.close())
+        assert(ExecutorNative.stores == before)
+      }
+    }
+}

@@ -1,0 +1,1 @@
+"""Queries on a cluster whose processes die: `make chaos`."""

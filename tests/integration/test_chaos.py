@@ -1,0 +1,26 @@
+"""Some of the faults of `make chaos`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.chaos.run import AT_A_TIME, chaos
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KILLS = 4
+SEED = 234
+"""Draws a worker, the driver, an executor and a zombie machine, for two queries without Python."""
+
+
+@pytest.mark.timeout(600)
+def test_queries_on_machines_that_die_answer_as_the_model(tmp_path: Path) -> None:
+    tally = chaos(tmp_path.resolve(), KILLS, SEED, print)
+    assert not tally.wrong, tally.text()
+    assert tally.kills == KILLS
+    assert len(tally.batches) == tally.verified == AT_A_TIME
+    assert min(tally.batches.values()) > 1
+    assert tally.answers.total() >= tally.batches.total()

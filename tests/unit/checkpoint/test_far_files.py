@@ -1,0 +1,195 @@
+"""Checkpoints on file systems where each request takes its time: few of them, many at once."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.parallel import REQUESTS, Once, in_order
+from bucketstate.errors import MissingFileError, StorageError
+from tests.kit.checkpoints import Built
+from tests.kit.far_files import FarFiles
+from tests.unit.checkpoint.test_state import grown, rows
+
+PARTITIONS = 200
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    made = grown(tmp_path_factory.mktemp("wide"), batches=4, partitions=PARTITIONS, buckets=2)
+    made.snapshot(3, files=1)
+    return made
+
+
+class Meeting:
+    """Holds up the first requests of a kind until so many are under way at once."""
+
+    def __init__(self, kind: str, folder: str) -> None:
+        self._kind = kind
+        self._folder = re.compile(folder)
+        self._left = REQUESTS
+        self._lock = threading.Lock()
+        self._barrier = threading.Barrier(REQUESTS)
+
+    def __call__(self, kind: str, path: str) -> None:
+        if kind != self._kind or not self._folder.search(path):
+            return
+        with self._lock:
+            self._left -= 1
+            waits = self._left >= 0
+        if waits:
+            self._barrier.wait(60)
+
+
+def test_many_partitions_are_inspected_at_once_with_few_requests(wide: Built) -> None:
+    far = FarFiles(Meeting("list", r"/state/0/\d+$"))
+    found = Checkpoint(str(wide.root), far.arrow()).overview()
+    assert found == replace(Checkpoint(wide.root).overview(), location=str(wide.root))
+    # Those of 200 stores are in 20 rounds or so: with 20 ms for each, less than a second.
+    assert far.most_at_once == REQUESTS
+    # A listing; the manifest, and the header and the index of the newest changelog in one read.
+    assert far.requests["list"] <= PARTITIONS + 12
+    assert far.requests["open"] <= 2 * PARTITIONS + 8
+    assert far.requests["read"] <= 2 * PARTITIONS + 8
+    assert far.requests["info"] <= 8
+
+
+def test_many_partitions_are_exported_with_indexes_read_at_once(wide: Built) -> None:
+    far = FarFiles(Meeting("open", r"\.changelog$"))
+    assert rows(Checkpoint(str(wide.root), far.arrow()).to_arrow()) == wide.rows()
+    assert far.most_at_once == REQUESTS
+
+
+def test_many_stores_are_verified_at_once(wide: Built) -> None:
+    far = FarFiles(Meeting("list", r"/state/0/\d+$"))
+    told: list[tuple[int, int]] = []
+    found = Checkpoint(str(wide.root), far.arrow()).verify(lambda *n: told.append(n))
+    assert found == replace(Checkpoint(wide.root).verify(), location=str(wide.root))
+    assert found.ok
+    total = found.files
+    first = total - len(told) + 1
+    assert told == [(n, total) for n in range(first, total + 1)]
+
+
+def test_reads_that_are_cut_are_gone_on_with(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    far = FarFiles()
+    far.cut_at = 100
+    checkpoint = Checkpoint(str(tmp_path), far.arrow())
+    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert checkpoint.verify().ok
+
+
+def test_a_read_that_never_comes_is_no_damage(tmp_path: Path) -> None:
+    grown(tmp_path)
+    far = FarFiles()
+    checkpoint = Checkpoint(str(tmp_path), far.arrow())
+    assert checkpoint.operators
+    assert checkpoint.restart_version == 6
+    assert checkpoint.attempt(checkpoint.store(), 6).version == 6
+    far.cut_at = 0
+    with pytest.raises(
+        StorageError, match=r"/0/6\.changelog cannot be read: it has \d+ bytes.*again"
+    ):
+        checkpoint.plan()
+
+
+def test_what_fails_fails_in_its_turn_and_nothing_more_is_begun(tmp_path: Path) -> None:
+    built = grown(tmp_path, partitions=4)
+    (built.folder(2) / "6.changelog").unlink()
+    reader = Checkpoint(tmp_path).to_arrow_batch_reader()
+    read = [reader.read_next_batch().column("partition_id")[0].as_py() for _ in range(2)]
+    assert read == [0, 1]
+    with pytest.raises(MissingFileError, match=r"/2/6\.changelog"):
+        reader.read_next_batch()
+
+
+def test_results_come_in_order_and_only_so_many_are_begun() -> None:
+    begun: list[int] = []
+
+    def work(n: int) -> int:
+        begun.append(n)
+        if n == 5:
+            raise KeyError(n)
+        return n * n
+
+    found = in_order(work, range(1000), threads=4)
+    assert [next(found) for _ in range(5)] == [0, 1, 4, 9, 16]
+    with pytest.raises(KeyError):
+        next(found)
+    assert max(begun) < 5 + 2 * 4 + 1
+
+
+def test_what_is_made_once_is_made_once_and_what_failed_is_tried_again() -> None:
+    once: Once[str, int] = Once()
+    meet = threading.Barrier(8)
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(1)
+        if len(made) == 1:
+            raise OSError("not now")
+        return 7
+
+    with pytest.raises(OSError, match="not now"):
+        once.get("a", make)
+
+    def ask(_: int) -> int:
+        meet.wait(60)
+        return once.get("a", make)
+
+    assert list(in_order(ask, range(8), threads=8)) == [7] * 8
+    assert len(made) == 2
+
+
+def test_a_file_system_of_fsspec(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    built = grown(tmp_path / "in")
+    built.snapshot(4)
+    local = fsspec.filesystem("file")
+    assert rows(Checkpoint(str(tmp_path / "in"), local).to_arrow()) == built.rows()
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "in"), "/far/checkpoint", recursive=True)
+    try:
+        by_object = Checkpoint("/far/checkpoint", memory)
+        assert rows(by_object.to_arrow()) == built.rows()
+        assert by_object.verify().ok
+        assert rows(Checkpoint("memory://far/checkpoint").to_arrow()) == built.rows()
+    finally:
+        memory.rm("/far", recursive=True)
+
+
+def test_what_is_no_file_system() -> None:
+    with pytest.raises(TypeError, match=r"a dict: give one of pyarrow\.fs or of fsspec"):
+        Checkpoint("somewhere", {})
+
+
+def test_a_scheme_that_fsspec_would_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any) -> Any:
+        if name.partition(".")[0] == "fsspec":
+            raise ModuleNotFoundError(name)
+        return real(name, *arguments)
+
+    monkeypatch.setattr("bucketstate.optional.import_module", lambda name: without(name))
+    with pytest.raises(StorageError, match=r"ftp:.*pip install 'bucketstate\[fsspec\]'"):
+        Checkpoint("ftp://host/checkpoint")
+
+
+def test_hdfs_without_hadoop_s_native_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARROW_LIBHDFS_DIR", str(tmp_path))
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    with pytest.raises(StorageError, match=r"Unable to load lib.*ARROW_LIBHDFS_DIR.*webhdfs") as e:
+        Checkpoint("hdfs://127.0.0.1:1/checkpoint")
+    assert "\n" not in str(e.value)
