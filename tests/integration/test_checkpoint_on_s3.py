@@ -101,7 +101,7 @@ def test_the_commands_answer_as_they_do_locally(
 def test_errors_503_and_answers_that_are_cut_change_nothing(
     port: int, uploaded: str, local: Path
 ) -> None:
-    faults = Faults(unavailable=7, cut=5)
+    faults = Faults(unavailable=7, cut=5, once=True)
     with proxy(port, faults) as flaky:
         checkpoint = Checkpoint(uploaded, s3(flaky))
         assert checkpoint.verify().ok

@@ -47,22 +47,32 @@ def _await(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @dataclass
 class Faults:
-    """Each so many-th answer to a GET is an error 503, or ends in its middle; 0 is never."""
+    """Each so many-th answer to a GET is an error 503, or ends in its middle; 0 is never.
+
+    With `once` it is so once for each object: a client that tries again, which gives up after a
+    few times, gets through.
+    """
 
     unavailable: int = 0
     cut: int = 0
+    once: bool = False
     happened: dict[str, int] = field(default_factory=dict)
     _gets: int = 0
+    _failed: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self) -> str:
+    def next(self, path: str) -> str:
         with self._lock:
             self._gets += 1
             kind = ""
-            if self.unavailable and self._gets % self.unavailable == 0:
+            if self.once and path in self._failed:
+                pass
+            elif self.unavailable and self._gets % self.unavailable == 0:
                 kind = "unavailable"
             elif self.cut and self._gets % self.cut == 0:
                 kind = "cut"
+            if kind:
+                self._failed.add(path)
             self.happened[kind] = self.happened.get(kind, 0) + 1
             return kind
 
@@ -75,7 +85,7 @@ def proxy(port: int, faults: Faults) -> Iterator[int]:
         protocol_version = "HTTP/1.1"
 
         def _forward(self) -> None:
-            fault = faults.next() if self.command == "GET" else ""
+            fault = faults.next(self.path) if self.command == "GET" else ""
             if fault == "unavailable":
                 self.send_response(503)
                 self.send_header("Content-Length", "0")
