@@ -6,12 +6,34 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 
+# The minor version of Spark that everything runs on; each has a jar and a virtual environment of its own.
+SPARKS := 4.1 4.2 4.3
+NEWEST := $(lastword $(SPARKS))
+SPARK ?= $(NEWEST)
+export SPARK
+ifeq ($(filter $(SPARK),$(SPARKS)),)
+$(error SPARK=$(SPARK): there is no build for it, only for $(SPARKS))
+endif
+PYSPARK_4.1 := 4.1.4
+PYSPARK_4.2 := 4.2.1
+PYSPARK_4.3 := 4.3.0
+# Maven Central has the test jars of no newer one.
+CONFORMANCE_SPARK := $(if $(filter 4.3,$(SPARK)),4.2,$(SPARK))
+# Stores on object stores and on HDFS ask nothing of Spark: they are tried with one Hadoop client.
+STORAGE_SUITES := $(if $(filter 4.2,$(CONFORMANCE_SPARK)),s3/test "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite")
+
 VERSION := $(shell cat VERSION)
-PY := .venv/bin/python
-SBT_JAR := scala/target/scala-2.13/bucketstate_2.13-$(VERSION).jar
+venv_of = $(if $(filter $(1),$(NEWEST)),.venv,.venvs/$(1))
+VENV := $(call venv_of,$(SPARK))
+VENV_STAMP := .stamps/venv-$(SPARK)
+BIN := $(VENV)/bin
+PY := $(BIN)/python
 JARS := python/src/bucketstate/jars
-JAR := $(JARS)/bucketstate_2.13-$(VERSION).jar
-SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.properties) VERSION
+jar_of = $(JARS)/bucketstate-spark-$(1)_2.13-$(VERSION).jar
+JAR := $(call jar_of,$(SPARK))
+EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
+EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
+SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench examples scripts tests
 # Of Spark's suites, those that take seconds, up to one minute.
 QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
@@ -29,19 +51,19 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python lint format package bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws hdfs sweep conformance conformance-short generate docs clean bench-many soak chaos bench-s3
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .stamps/venv $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
+demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
 
-demo-tws: .stamps/venv $(JAR) ## the same year through transformWithState: a list, a map with TTL and timers, with a restart half-way
+demo-tws: $(VENV_STAMP) $(JAR) ## the same year through transformWithState: a list, a map with TTL and timers, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights demo-tws
 
-test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local Spark
+test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests, then pytest on real local Spark (SPARK=4.2: on that minor version)
 	@mkdir -p artifacts/test
 	@scala=0; python=0; \
 	$(MAKE) test-scala 2>&1 | tee artifacts/test/scala.log || scala=$$?; \
@@ -51,31 +73,53 @@ test: .stamps/venv $(JAR) ## run the Scala unit tests, then pytest on real local
 	echo "pytest: $$(scripts/closing-line pytest artifacts/test/pytest.log)"; \
 	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
 
-test-scala: .stamps/venv ## run the Scala unit tests only
-	@scripts/sbt core/test s3/test "hdfs/testOnly *HdfsFileStoreSuite *KilledStoreSuite" "conformance/testOnly $(QUICK_SUITES)"
-	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)" \
-	  "conformance/testOnly *BucketedStateStoreSuite"
+test-scala: $(VENV_STAMP) ## run the Scala unit tests only
+	@scripts/sbt core/test
+	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(QUICK_SUITES)" $(STORAGE_SUITES)
+	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly *BucketedStateStoreSuite"
 
-test-python: .stamps/venv $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
+test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-lint: .stamps/venv ## check formatting, imports and types in both languages
-	scripts/sbt scalafmtCheckAll "scalafixAll --check"
-	.venv/bin/ruff check --config python/pyproject.toml $(PY_ROOMS)
-	.venv/bin/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
-	.venv/bin/mypy --config-file python/pyproject.toml $(PY_ROOMS)
+test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others
+	@$(PY) -m pytest tests/sparks
 
-format: .stamps/venv ## rewrite the sources in the project's format
-	scripts/sbt scalafixAll scalafmtAll
-	.venv/bin/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
-	.venv/bin/ruff format --config python/pyproject.toml $(PY_ROOMS)
+lint: $(VENV_STAMP) ## check formatting, imports and types in both languages
+	SPARK=4.2 scripts/sbt scalafmtCheckAll "scalafixAll --check"
+	SPARK=4.3 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check"
+	SPARK=4.1 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check"
+	$(BIN)/ruff check --config python/pyproject.toml $(PY_ROOMS)
+	$(BIN)/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
+	$(BIN)/mypy --config-file python/pyproject.toml $(PY_ROOMS)
 
-package: .stamps/venv $(JAR) ## build the jar, and the Python wheel that carries it, into dist/
+format: $(VENV_STAMP) ## rewrite the sources in the project's format
+	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll
+	SPARK=4.3 scripts/sbt core/Compile/scalafix core/scalafmtAll
+	SPARK=4.1 scripts/sbt core/Compile/scalafix core/scalafmtAll
+	$(BIN)/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
+	$(BIN)/ruff format --config python/pyproject.toml $(PY_ROOMS)
+
+jar: $(JAR) ## build the jar for one minor version of Spark (SPARK=4.1)
+
+package: $(VENV_STAMP) $(EVERY_JAR) ## build the jars, and the Python wheel that carries them, into dist/
 	@rm -f dist/*.whl
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
+release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums
+	@rm -rf dist && mkdir -p dist
+	@for spark in $(SPARKS); do \
+	  SPARK=$$spark scripts/sbt core/packageBin core/packageSrc core/packageDoc core/makePom; \
+	  cp scala/target/spark-$$spark/scala-2.13/bucketstate-spark-$${spark}_2.13-$(VERSION)*.{jar,pom} dist/; \
+	done
+	@$(PY) -m build --outdir dist python
+	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there
+	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of; done
+
+bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
@@ -96,25 +140,25 @@ bench: .stamps/venv $(JAR) ## measure this provider beside Spark's own two: batc
 	@$(MAKE) bench-s3
 	@$(PY) python/bench/pictures.py artifacts/bench
 
-hdfs: .stamps/venv $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
-	scripts/sbt hdfs/test hdfs/writeClassPath
+hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
+	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
 	$(PY) -m pytest tests/hdfs
 
 KILLS ?= 300
 SEED ?= 15
 MINUTES ?= 60
 
-chaos: .stamps/venv $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
+chaos: $(VENV_STAMP) $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
 	@mkdir -p artifacts/chaos
 	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
 
-soak: .stamps/venv $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
+soak: $(VENV_STAMP) $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
 	@mkdir -p artifacts/bench
 	@status=0; $(PY) python/bench/soak.py --minutes $(MINUTES) --json artifacts/bench/soak.json || status=$$?; \
 	$(PY) python/bench/soak.py --minutes $(MINUTES) --engine rocksdb --json artifacts/bench/soak-rocksdb.json || status=$$?; \
 	$(PY) python/bench/pictures.py artifacts/bench; exit $$status
 
-bench-many: .stamps/venv $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
+bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
 
@@ -148,7 +192,7 @@ bench-native: $(JAR) ## measure batches, process memory and restarts of engine=r
 	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
 	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
-bench-small-process: .stamps/venv $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
+bench-small-process: $(VENV_STAMP) $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/end_to_end.py --keys 20000000 --rows 50000 --batches 10 --restarts 1 --preload-files 40 \
 	  --providers bucketed-rocksdb --heap 1g --conf $(STATE_STORE).bucketed.memory.maxBytes=1g \
@@ -158,47 +202,47 @@ bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires wi
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.ExpiryBenchmark --json artifacts/bench/expiry.json"
 
-bench-stateful: .stamps/venv $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000)
+bench-stateful: $(VENV_STAMP) $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000)
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
 # Each call from Python is a round trip through a socket: a tenth of the rows of the other queries take as long.
 BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-default,rocksdb,bucketed --check
 
-bench-tws: .stamps/venv $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
+bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench
 	scripts/sbt "bench/runMain io.bucketstate.bench.TransformWithStateBenchmark --json artifacts/bench/tws.json"
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
-bench-s3: .stamps/venv ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
+bench-s3: $(VENV_STAMP) ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
 	@mkdir -p artifacts/bench
-	scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
+	SPARK=4.2 scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
 
 conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
-	BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 
-engines: .stamps/venv $(JAR) ## run the suites and pytests that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (20 minutes)
-	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)" \
-	  "conformance/testOnly $(QUICK_SUITES)"
+engines: $(VENV_STAMP) $(JAR) ## run the suites and pytests that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (20 minutes)
+	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)"
+	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
 	BUCKETSTATE_ENGINE=rocksdb $(PY) -m pytest $(ENGINE_PYTESTS)
 
 conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more)
 	@rm -rf artifacts/conformance
-	@status=0; scripts/sbt conformance/test || status=$$?; \
-	scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report artifacts/conformance docs/conformance.md" || status=$$?; \
+	@status=0; SPARK=$(CONFORMANCE_SPARK) scripts/sbt conformance/test || status=$$?; \
+	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report artifacts/conformance docs/conformance.md" || status=$$?; \
 	exit $$status
 
-generate: .stamps/venv ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs, README
+generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs, README
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
 	$(PY) -m scripts.generate
 
-docs: .stamps/venv ## build the documentation into artifacts/site
+docs: $(VENV_STAMP) ## build the documentation into artifacts/site
 	$(PY) -m mkdocs build --quiet
 	@echo "artifacts/site/index.html"
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
+	rm -rf artifacts dist .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.
@@ -206,14 +250,18 @@ clean: ## remove everything that was built; the next run sets up again
 	@PYTHON="$(PYTHON)" scripts/check-tools
 	@mkdir -p .stamps && touch $@
 
-.stamps/venv: python/pyproject.toml .stamps/tools
-	@echo "Setting up .venv with $(PYTHON) (once; Spark alone is about 450 MB)..."
-	@"$(PYTHON)" -m venv .venv
-	@$(PY) -m pip install --disable-pip-version-check -e 'python[cli,plot,demo,docs,dev]'
+.stamps/venv-%: python/pyproject.toml .stamps/tools
+	@echo "Setting up $(call venv_of,$*) with $(PYTHON) and Spark $(PYSPARK_$*) (once; Spark alone is about 450 MB)..."
+	@"$(PYTHON)" -m venv $(call venv_of,$*)
+	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check \
+	  -e 'python[cli,plot,demo,docs,dev]' 'pyspark==$(PYSPARK_$*)'
 	@touch $@
 
-$(JAR): $(SCALA_SOURCES) | .stamps/tools
-	@echo "Building the provider's jar with sbt (again only when its sources change)..."
-	@scripts/sbt core/package
-	@mkdir -p $(JARS) && rm -f $(JARS)/*.jar
-	@cp $(SBT_JAR) $@ && touch $@
+# Spark 4.3 is compiled against the jars of its pyspark.
+$(call jar_of,4.3): | .stamps/venv-4.3
+
+$(EVERY_JAR): $(JARS)/bucketstate-spark-%_2.13-$(VERSION).jar: $(SCALA_SOURCES) | .stamps/tools
+	@echo "Building the provider's jar for Spark $* with sbt (again only when its sources change)..."
+	@SPARK=$* scripts/sbt core/package
+	@mkdir -p $(JARS) && rm -f $(JARS)/bucketstate_*.jar $(JARS)/bucketstate-spark-$*_*.jar
+	@cp scala/target/spark-$*/scala-2.13/$(@F) $@ && touch $@

@@ -1,12 +1,12 @@
-val sparkVersion = "4.2.0"
-val hadoopVersion = "3.5.0"
+// One jar for each minor version of Spark, from one source tree: `scripts/sbt -Dspark=4.1 core/package`.
+val spark = SparkBuild.of(sys.props.getOrElse("spark", "4.2"), file("."))
 
 ThisBuild / organization := "io.bucketstate"
 ThisBuild / version := IO.read(file("VERSION")).trim
-ThisBuild / scalaVersion := "2.13.18"
+ThisBuild / scalaVersion := spark.scalaVersion
 ThisBuild / licenses := Seq("Apache-2.0" -> url("https://www.apache.org/licenses/LICENSE-2.0"))
 ThisBuild / semanticdbEnabled := true
-ThisBuild / semanticdbVersion := "4.14.2"
+ThisBuild / semanticdbVersion := spark.semanticdb
 ThisBuild / scalacOptions ++= Seq(
   "-encoding", "utf8", "-release", "17", "-deprecation", "-feature", "-unchecked",
   "-Xlint", "-Wdead-code", "-Wextra-implicit", "-Wnumeric-widen", "-Wunused", "-Wvalue-discard",
@@ -25,21 +25,25 @@ val sparkJvmOptions = Seq(
   "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC"
 )
 
-val spark = "org.apache.spark" %% "spark-sql" % sparkVersion % Provided
-// As Spark's distribution brings it to every executor; its poms name an older one.
-val guava = "com.google.guava" % "guava" % "33.6.0-jre" % Provided
+// Each minor version has its own folder for what is built, so that going from one to another builds nothing again.
+val perSpark = Seq(target := baseDirectory.value / "target" / s"spark-${spark.minor}")
 
 lazy val core = (project in file("scala"))
+  .settings(perSpark, spark.libraries(Provided))
   .settings(
     name := "bucketstate",
+    description := "A state store for Spark Structured Streaming whose batches cost what they change, not what they keep",
+    moduleName := s"bucketstate-spark-${spark.minor}",
+    Compile / unmanagedSourceDirectories ++= spark.sources((Compile / sourceDirectory).value),
+    Test / unmanagedSourceDirectories ++= spark.sources((Test / sourceDirectory).value),
     libraryDependencies ++= Seq(
-      spark,
-      guava,
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
     // Functions as classes: at a restart each is read from the jar in less time than the JVM needs to make one.
     Compile / scalacOptions += "-Ydelambdafy:inline",
+    // What it warns of are links into Spark's own documentation.
+    Compile / doc / scalacOptions -= "-Werror",
     // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,
@@ -50,10 +54,10 @@ lazy val core = (project in file("scala"))
 
 lazy val bench = (project in file("scala/bench"))
   .dependsOn(core)
+  .settings(perSpark, spark.libraries(Compile))
   .settings(
     name := "bucketstate-bench",
     publish / skip := true,
-    libraryDependencies ++= Seq(spark, guava).map(_.withConfigurations(Some("compile"))),
     run / fork := true,
     run / outputStrategy := Some(StdoutOutput),
     run / baseDirectory := (ThisBuild / baseDirectory).value,
@@ -63,17 +67,16 @@ lazy val bench = (project in file("scala/bench"))
 // Spark's own tests, run on this provider. The versions of what they need are those of Spark's build.
 lazy val conformance = (project in file("scala/conformance"))
   .dependsOn(core)
+  .settings(perSpark, spark.libraries(Test))
   .settings(
     name := "bucketstate-conformance",
     publish / skip := true,
     libraryDependencies ++= Seq(
-      spark.withConfigurations(Some("test")),
-      guava.withConfigurations(Some("test")),
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
       "org.scalatestplus" %% "mockito-5-12" % "3.2.19.0" % Test
     ) ++ Seq("spark-sql", "spark-core", "spark-catalyst").map { module =>
-      "org.apache.spark" %% module % sparkVersion % Test classifier "tests"
+      "org.apache.spark" %% module % spark.version % Test classifier "tests"
     },
     Test / scalacOptions -= "-Wvalue-discard",
     // Java may extend classes of Spark's that are private to its Scala.
@@ -94,7 +97,7 @@ lazy val conformance = (project in file("scala/conformance"))
       val unpack = FileFunction.cached(cache) { (jars: Set[File]) =>
         jars.flatMap(IO.unzip(_, target, (name: String) => name.startsWith("structured-streaming/")))
       }
-      val jars = (Test / update).value.allFiles.filter(_.getName == s"spark-sql_2.13-$sparkVersion-tests.jar")
+      val jars = (Test / update).value.allFiles.filter(_.getName == s"spark-sql_2.13-${spark.version}-tests.jar")
       unpack(jars.toSet).toSeq
     }.taskValue
   )
@@ -105,14 +108,13 @@ val writeClassPath = taskKey[File]("writes down what it takes to run the HDFS of
 // with servers, YARN and test libraries, which nothing else should be able to name.
 lazy val hdfs = (project in file("scala/hdfs"))
   .dependsOn(core % "test->test")
+  .settings(perSpark, spark.libraries(Test))
   .settings(
     name := "bucketstate-hdfs",
     publish / skip := true,
     libraryDependencies ++= Seq(
-      spark.withConfigurations(Some("test")),
-      guava.withConfigurations(Some("test")),
       // Of the same version as the Hadoop client that Spark brings.
-      "org.apache.hadoop" % "hadoop-client-minicluster" % hadoopVersion % Test,
+      "org.apache.hadoop" % "hadoop-client-minicluster" % spark.hadoop % Test,
       "org.scalatest" %% "scalatest" % "3.2.20" % Test
     ),
     Test / scalacOptions -= "-Wvalue-discard",
@@ -135,13 +137,12 @@ val awsVersion = "2.35.4"
 // The provider on S3A, against an emulator: tests, and a benchmark that counts requests.
 lazy val s3 = (project in file("scala/s3"))
   .dependsOn(core % "test->test")
+  .settings(perSpark, spark.libraries(Test))
   .settings(
     name := "bucketstate-s3",
     publish / skip := true,
     libraryDependencies ++= Seq(
-      spark.withConfigurations(Some("test")),
-      guava.withConfigurations(Some("test")),
-      "org.apache.hadoop" % "hadoop-aws" % hadoopVersion % Test intransitive (),
+      "org.apache.hadoop" % "hadoop-aws" % spark.hadoop % Test intransitive (),
       "software.amazon.awssdk" % "s3" % awsVersion % Test,
       "software.amazon.awssdk" % "s3-transfer-manager" % awsVersion % Test,
       "software.amazon.awssdk" % "sts" % awsVersion % Test,

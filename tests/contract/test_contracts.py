@@ -8,6 +8,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import bucketstate
@@ -51,11 +52,17 @@ def test_the_preset_for_spark_submit_is_the_default_conf() -> None:
     }
 
 
+def test_the_package_has_the_licence() -> None:
+    licence = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert (ROOT / "python" / "LICENSE").read_text(encoding="utf-8") == licence
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dynamic"] == ["version"]
     assert bucketstate.__version__ == VERSION
-    assert bucketstate.jar_path().name == f"bucketstate_2.13-{VERSION}.jar"
+    minor = ".".join(pyspark.__version__.split(".")[:2])
+    assert bucketstate.jar_path().name == f"bucketstate-spark-{minor}_2.13-{VERSION}.jar"
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## \[{re.escape(VERSION)}\]", changes, re.MULTILINE)
 

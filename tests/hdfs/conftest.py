@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-CLASS_PATH = Path(__file__).parents[2] / "scala/hdfs/target/server.classpath"
+CLASS_PATH = Path(__file__).parents[2] / "scala/hdfs/target/spark-4.2/server.classpath"
 
 
 @dataclass(frozen=True)

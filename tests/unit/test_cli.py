@@ -4,6 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from bucketstate import EXTENSION_CLASS, Conf, JarNotFoundError, jar_path, spark_settings
@@ -63,15 +64,52 @@ def test_a_misuse_is_exit_code_2(arguments: list[str]) -> None:
 
 
 def test_a_missing_jar_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(JarNotFoundError, match="make package"):
-        jar_path(tmp_path)
+    with pytest.raises(JarNotFoundError, match=r"there are no jars at all.*make jar SPARK="):
+        jar_path(folder=tmp_path)
+
+
+def jars(folder: Path, *minors: str, version: str = "0.1.0") -> dict[str, Path]:
+    found = {m: folder / f"bucketstate-spark-{m}_2.13-{version}.jar" for m in minors}
+    for jar in found.values():
+        jar.touch()
+    return found
+
+
+def test_the_jar_is_that_of_the_spark_that_is_asked_for(tmp_path: Path) -> None:
+    there = jars(tmp_path, "4.2", "4.10", "4.1")
+    for version, minor in {
+        "4.1": "4.1",
+        "4.1.4": "4.1",
+        "4.10.0": "4.10",
+        "4.2.0-x1": "4.2",
+    }.items():
+        assert jar_path(version, folder=tmp_path) == there[minor]
+
+
+def test_the_jar_is_that_of_the_pyspark_that_is_installed(tmp_path: Path) -> None:
+    major, minor = map(int, pyspark.__version__.split(".")[:2])
+    there = jars(tmp_path, f"{major}.{minor}", f"{major}.{minor + 1}")
+    assert jar_path(folder=tmp_path) == there[f"{major}.{minor}"]
+
+
+def test_a_spark_without_a_jar_is_told_which_have_one(tmp_path: Path) -> None:
+    jars(tmp_path, "4.2", "4.10", "4.1")
+    with pytest.raises(JarNotFoundError, match=r"for Spark 4\.0 .* for Spark 4\.1, 4\.2, 4\.10\."):
+        jar_path("4.0.2", folder=tmp_path)
+
+
+def test_the_command_line_picks_by_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jar", "--spark", "3.5"]) == 1
+    assert "No jar for Spark 3.5" in capsys.readouterr().err
+    assert main(["conf", "--spark", pyspark.__version__]) == 0
+    assert f"spark.jars={jar_path()}\n" in capsys.readouterr().out
 
 
 def test_two_jars_are_one_too_many(tmp_path: Path) -> None:
     for version in ("0.1.0", "0.2.0"):
-        (tmp_path / f"bucketstate_2.13-{version}.jar").touch()
-    with pytest.raises(JarNotFoundError, match="holds 2 jars"):
-        jar_path(tmp_path)
+        jars(tmp_path, "4.2", version=version)
+    with pytest.raises(JarNotFoundError, match=r"holds 2 jars for Spark 4\.2"):
+        jar_path("4.2", folder=tmp_path)
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -17,12 +17,13 @@ import bucketstate
 PACKAGE = Path(bucketstate.__file__).parent
 
 ROOMS: dict[str, set[str]] = {
-    "__init__": {"config", "errors", "session"},
+    "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
     "checkpoint": {"config", "errors", "optional"},
-    "cli": {"checkpoint", "config", "errors", "optional", "presets", "registry", "session"},
+    "cli": {"checkpoint", "config", "errors", "jar", "optional", "presets", "registry", "session"},
     "config": {"errors", "kinds", "registry", "scopes", "settings"},
     "errors": set(),
+    "jar": {"errors"},
     "kinds": set(),
     "optional": {"errors"},
     "presets": set(),
@@ -30,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "pytest_plugin": {"testing"},
     "registry": {"errors", "kinds", "scopes"},
     "scopes": set(),
-    "session": {"config", "errors"},
+    "session": {"config", "errors", "jar"},
     "settings": set(),
     "stateful": {"config", "errors", "optional"},
     "testing": {"session", "stateful"},

@@ -8,7 +8,8 @@ from bucketstate.errors import (
     JarNotFoundError,
     SessionError,
 )
-from bucketstate.session import configure, enable, jar_path, spark_settings
+from bucketstate.jar import jar_path
+from bucketstate.session import configure, enable, spark_settings
 
 __version__ = "0.1.0"
 

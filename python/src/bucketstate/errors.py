@@ -10,7 +10,7 @@ class InvalidSettingError(BucketstateError, ValueError):
 
 
 class JarNotFoundError(BucketstateError, FileNotFoundError):
-    """The package was installed or built without the provider's jar."""
+    """The package was installed or built without the provider's jar for this Spark."""
 
 
 class SessionError(BucketstateError, RuntimeError):

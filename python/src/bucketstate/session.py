@@ -8,14 +8,13 @@ with `ADD JAR`, which reaches both.
 
 Spark reads `spark.sql.extensions` when a session is made, never later. Without the extension a
 session runs everything but `transformWithState` and its forms for pandas; `enable` warns then.
+Spark 4.1 runs these, too.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -23,7 +22,8 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
-from bucketstate.errors import ExtensionMissingWarning, JarNotFoundError, SessionError
+from bucketstate.errors import ExtensionMissingWarning, SessionError
+from bucketstate.jar import jar_path, minor_of
 
 JARS = "spark.jars"
 FIXED = (JARS, EXTENSIONS_KEY)
@@ -32,26 +32,13 @@ FIXED = (JARS, EXTENSIONS_KEY)
 _RULE = "io.bucketstate.spark.plan.TransformWithStateRule"
 
 
-def jar_path(folder: Path | None = None) -> Path:
-    """The provider's jar, which the package carries."""
-    folder = folder or Path(str(files("bucketstate").joinpath("jars")))
-    jars = sorted(folder.glob("bucketstate_2.13-*.jar"))
-    if len(jars) == 1:
-        return jars[0]
-    if jars:
-        raise JarNotFoundError(
-            f"{folder} holds {len(jars)} jars of bucketstate ({', '.join(j.name for j in jars)}) "
-            "where one belongs: run `make package` again, or reinstall the wheel."
-        )
-    raise JarNotFoundError(
-        f"The provider's jar is not in {folder}. In a checkout of the project, build it with "
-        "`make package`; elsewhere, install the wheel, which carries it."
-    )
+def spark_settings(conf: Conf | None = None, *, spark: str | None = None) -> dict[str, str]:
+    """The settings with jar and extension, for `spark-submit`, a notebook or a Connect server.
 
-
-def spark_settings(conf: Conf | None = None) -> dict[str, str]:
-    """The settings with jar and extension, for `spark-submit`, a notebook or a Connect server."""
-    return {JARS: str(jar_path()), EXTENSIONS_KEY: EXTENSION_CLASS, **(conf or Conf()).to_spark()}
+    `spark` is the version that will run, if it is another than that of the pyspark installed here.
+    """
+    jar = str(jar_path(spark))
+    return {JARS: jar, EXTENSIONS_KEY: EXTENSION_CLASS, **(conf or Conf()).to_spark()}
 
 
 def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
@@ -105,7 +92,7 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
             "server the jar (`bucketstate conf --format flags`) and set `Conf().to_spark()` here."
         )
     if not _loads(running):
-        jar = str(jar_path()).replace("'", "\\'")
+        jar = str(jar_path(spark.version)).replace("'", "\\'")
         spark.sql(f"ADD JAR '{jar}'")
     _warn_without_extension(spark)
     for key, value in settings.items():
@@ -115,6 +102,8 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
 
 def _warn_without_extension(spark: SparkSession) -> None:
     """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
+    if minor_of(spark.version) == "4.1":
+        return  # It lets every provider keep the state of transformWithState.
     if _RULE not in spark._jsparkSession.sessionState().columnarRules().mkString(","):
         warnings.warn(
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "

@@ -12,9 +12,10 @@ from bucketstate.cli.output import RENDERERS
 from bucketstate.cli.parser import parser
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, Conf
 from bucketstate.errors import BucketstateError
+from bucketstate.jar import jar_path
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
-from bucketstate.session import JARS, jar_path
+from bucketstate.session import JARS
 
 EXIT_INTERRUPTED = 130
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "jar":
-        print(jar_path())
+        print(jar_path(arguments.spark))
     elif arguments.command == "conf":
         print(_conf(arguments))
     else:
@@ -63,7 +64,7 @@ def _conf(arguments: argparse.Namespace) -> str:
     # Ours are checked; Spark's go along as they are.
     others = {k: v for k, v in settings.items() if not k.startswith(known.prefix)}
     conf = Conf.from_spark(settings)
-    jar = {} if arguments.no_jar else {JARS: str(jar_path())}
+    jar = {} if arguments.no_jar else {JARS: str(jar_path(arguments.spark))}
     reasons = preset.reasons() if preset else {}
     extension = {EXTENSIONS_KEY: EXTENSION_CLASS}
     return RENDERERS[arguments.format]({**jar, **extension, **conf.to_spark(), **others}, reasons)

@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXITS,
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("jar", help="print the path of the provider's jar")
+    _spark(commands.add_parser("jar", help="print the path of the provider's jar"))
     _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
@@ -72,8 +72,14 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _spark(command: argparse.ArgumentParser) -> None:
+    what = "the Spark that the jar is for, as 4.2 (default: that of the pyspark installed here)"
+    command.add_argument("--spark", metavar="VERSION", help=what)
+
+
 def _conf(conf: argparse.ArgumentParser) -> None:
     conf.add_argument("--format", choices=RENDERERS, default="properties", help="how to print them")
+    _spark(conf)
     conf.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
     conf.add_argument("--preset", choices=PRESETS, help="start from settings for a purpose")
     for setting in registry().settings:

@@ -11,7 +11,9 @@ import io.bucketstate.spark.plan.ExtensionCheck
 import io.bucketstate.spark.{
   BucketedReadStore,
   BucketedStore,
+  BuiltForSpark,
   SparkMetrics,
+  SparkProvider,
   SparkSettings,
   StoreDefinition
 }
@@ -24,7 +26,7 @@ import io.bucketstate.store.{ClocksAndIds, Ticker}
  * batch one file with what the batch changed. Spark makes one per store and query run and calls it from
  * task threads and maintenance threads. This class only wires: see [[spark.BucketedStore]].
  */
-final class BucketedStateStoreProvider extends StateStoreProvider with SupportsFineGrainedReplay {
+final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider {
   @volatile private[this] var store: BucketedStore = _
 
   override def init(

@@ -2,6 +2,7 @@ package io.bucketstate
 
 import org.apache.spark.sql.SparkSessionExtensions
 
+import io.bucketstate.spark.BuiltForSparkRule
 import io.bucketstate.spark.plan.TransformWithStateRule
 
 /**
@@ -10,11 +11,13 @@ import io.bucketstate.spark.plan.TransformWithStateRule
  *
  * Spark's operators accept the class name of one of its own providers and no other. In a streaming plan
  * whose provider is this one, the extension puts subclasses in their place that accept it and change
- * nothing else; every other plan stays as it is.
+ * nothing else; every other plan stays as it is. On a Spark of another minor version than the jar's, queries end
+ * with an error that says so.
  */
 final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
-  override def apply(extensions: SparkSessionExtensions): Unit =
-    extensions.injectColumnar(session =>
-      new TransformWithStateRule(session, classOf[BucketedStateStoreProvider].getName)
-    )
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    val provider = classOf[BucketedStateStoreProvider].getName
+    extensions.injectColumnar(new TransformWithStateRule(_, provider))
+    extensions.injectColumnar(_ => new BuiltForSparkRule(provider))
+  }
 }

@@ -64,7 +64,9 @@ class BadInputSuite extends AnyFunSuite {
       val provider = harness.provider()
       val store = provider.getStore(0)
       store.abort()
-      val empty = intercept[Exception](provider.getStore(1, None, loadEmpty = true))
+      val empty = intercept[Exception] {
+        ours(provider).getStore(1, None, forceSnapshotOnCommit = false, loadEmpty = true)
+      }
       assert(condition(empty) == "STATE_STORE_UNSUPPORTED_OPERATION")
       provider.close()
     }

@@ -257,7 +257,7 @@ class EvictionSuite extends AnyFunSuite {
       val rows = wanted.map { case (number, name) => key(number, name) }.toArray
       val (reader, writer) = (provider.getReadStore(12, None), provider.getStore(12))
       Seq(reader, writer, writer).foreach { store =>
-        val found = store.multiGet(rows, StateStore.DEFAULT_COL_FAMILY_NAME)
+        val found = ours(store).multiGet(rows, Default)
         assert(found.map(row => Option(row).map(valueOf)).toSeq == wanted.map(model.get))
       }
       writer.abort()

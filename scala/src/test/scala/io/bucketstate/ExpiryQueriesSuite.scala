@@ -7,7 +7,6 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming.{GroupStateTimeout, StreamingQueryException}
 import org.scalatest.funsuite.AnyFunSuite
@@ -26,8 +25,7 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
       "spark.sql.shuffle.partitions" -> "1"
     ) { (spark, folder) =>
       import spark.implicits._
-      implicit val sql = spark.sqlContext
-      val input = MemoryStream[Event]
+      val input = memoryStream[Event](spark)
       val said = new ConcurrentLinkedQueue[String]
       val keep =
         (batch: DataFrame, _: Long) => batch.select("key").as[String].collect().foreach(said.add(_))
@@ -64,8 +62,7 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
       "spark.sql.shuffle.partitions" -> "1"
     ) { (spark, folder) =>
       import spark.implicits._
-      implicit val sql = spark.sqlContext
-      val input = MemoryStream[Event]
+      val input = memoryStream[Event](spark)
       val sums = input
         .toDS()
         .groupByKey(_.key)
@@ -97,8 +94,7 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
     withSession(TimeBucketExpireAfter.key -> "100s", "spark.task.maxFailures" -> "1") {
       (spark, folder) =>
         import spark.implicits._
-        implicit val sql = spark.sqlContext
-        val input = MemoryStream[Event]
+        val input = memoryStream[Event](spark)
         val windows = input
           .toDF()
           .withWatermark("at", "10 seconds")
@@ -117,8 +113,7 @@ class ExpiryQueriesSuite extends AnyFunSuite with Queries {
     withSession(TimeBucketColumn.key -> "window.end", "spark.sql.shuffle.partitions" -> "1") {
       (spark, folder) =>
         import spark.implicits._
-        implicit val sql = spark.sqlContext
-        val input = MemoryStream[Event]
+        val input = memoryStream[Event](spark)
         val windows = input
           .toDF()
           .withWatermark("at", "60 seconds")

@@ -115,7 +115,7 @@ class FineGrainedReplaySuite extends AnyFunSuite {
       val store = provider.replayStateFromSnapshot(1, 2, readOnly = true)
       assert(contents(store) == states(2))
       store.put(key(7, "z"), value(7, "z"))
-      assert(store.keyExists(key(7, "z")))
+      assert(ours(store).keyExists(key(7, "z"), Default))
       val refused = intercept[Exception](store.commit())
       assert(condition(refused.getCause) == "STATE_STORE_UNSUPPORTED_OPERATION")
       store.abort()

@@ -62,7 +62,7 @@ class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
   test("mapGroupsWithState goes on from its initial state and from the checkpoint") {
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Event](spark)
+      val input = memoryStream[Event](spark)
       val sums = byKey(spark, input).mapGroupsWithState(
         GroupStateTimeout.NoTimeout,
         initially(spark, "a" -> 100L, "unseen" -> 7L)
@@ -79,7 +79,7 @@ class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
   test("flatMapGroupsWithState forgets by event time what was set before the restart") {
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Event](spark)
+      val input = memoryStream[Event](spark)
       val sums = byKey(spark, input).flatMapGroupsWithState(
         OutputMode.Update,
         GroupStateTimeout.EventTimeTimeout,
@@ -103,7 +103,7 @@ class GroupStateSuite extends AnyFunSuite with Queries with Eventually {
     // Else there is always one more batch, to see what has timed out.
     withSession("spark.sql.streaming.noDataMicroBatches.enabled" -> "false") { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Event](spark)
+      val input = memoryStream[Event](spark)
       val sums = byKey(spark, input).flatMapGroupsWithState(
         OutputMode.Update,
         GroupStateTimeout.ProcessingTimeTimeout,

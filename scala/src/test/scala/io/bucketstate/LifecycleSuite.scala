@@ -4,7 +4,6 @@ import java.nio.file.Path
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
@@ -41,7 +40,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
     val before = LeftOvers.openRuns
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val inputs = Seq("one", "two").map(_ -> MemoryStream[Int](spark))
+      val inputs = Seq("one", "two").map(_ -> memoryStream[Int](spark))
       for (round <- 0 until 3) {
         val queries = inputs.map { case (name, input) => start(counts(input.toDS()), name, folder) }
         for {
@@ -72,7 +71,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
     var checkpoint: Path = null
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Int](spark)
+      val input = memoryStream[Int](spark)
       val query = start(counts(input.toDS()), "running", folder)
       for (batch <- 0 until 6) addAndWait(input, query, batch * 10 until batch * 10 + 10)
       eventually(assert(hasSnapshots(folder), "no snapshot was made"))
@@ -90,7 +89,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   test("a provider that is unloaded after every commit loads what it needs") {
     withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Int](spark)
+      val input = memoryStream[Int](spark)
       val query = start(counts(input.toDS()), "unloaded", folder)
       for (batch <- 0 until 6) {
         addAndWait(input, query, batch * 10 until batch * 10 + 10)
@@ -106,7 +105,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   test("attempts that fail in the middle leave nothing in the state") {
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Int](spark)
+      val input = memoryStream[Int](spark)
       val sums = input
         .toDS()
         .groupByKey(_ % 5)
@@ -132,7 +131,7 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
   test("a query that is stopped while a task holds its store goes on from the checkpoint") {
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Int](spark)
+      val input = memoryStream[Int](spark)
       def summed: DataFrame = counts(input.toDS().map { n =>
         Gate.pass(n)
         n

@@ -245,7 +245,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       val k = someKey()
       val found = store.get(key(k._1, k._2))
       assert(Option(found).map(valueOf) == open.get(k))
-      assert(store.keyExists(key(k._1, k._2)) == open.get(k).isDefined)
+      assert(ours(store).keyExists(key(k._1, k._2), Default) == open.get(k).isDefined)
     }
 
     private def scan(): Unit = {

@@ -18,7 +18,7 @@ class SchemaEvolutionSuite extends AnyFunSuite with Queries {
 
   private def input(spark: SparkSession): MemoryStream[Event] = {
     import spark.implicits._
-    MemoryStream[Event](spark)
+    memoryStream[Event](spark)
   }
 
   /** All that one run of the query says of `events`, one of them with each batch. */

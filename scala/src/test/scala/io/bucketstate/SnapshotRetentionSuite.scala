@@ -35,7 +35,7 @@ class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {
       )
       val (mine, other) = (harness.provider(conf: _*), harness.provider(conf: _*))
       run(mine, 0, 3, Map.empty)
-      val store = mine.getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      val store = ours(mine).getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
       store.put(key(1, "a"), value(1, "mine"))
       assert(store.commit() == 4)
       assert(manifests(harness) == Seq(4L))

@@ -124,7 +124,7 @@ class SnapshotsSuite extends AnyFunSuite with SnapshotBatches {
     withHarness { harness =>
       val provider = harness.provider()
       val models = run(provider, 0, 3, Map.empty)
-      val store = provider.getStore(3, None, forceSnapshotOnCommit = true)
+      val store = ours(provider).getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
       store.commit()
       assert(manifests(harness) == Seq(4))
       assert(store.metrics.instanceMetrics.values.toSeq == Seq(4L))

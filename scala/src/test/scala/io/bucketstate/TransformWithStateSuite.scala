@@ -50,7 +50,7 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
     ) {
       withSession(CheckpointFormat -> format) { (spark, folder) =>
         import spark.implicits._
-        val input = MemoryStream[Event](spark)
+        val input = memoryStream[Event](spark)
         val said = runs(following(spark, input), input, folder)(
           Seq(
             Seq(event("a", "x", 0), event("b", "x", 5)),
@@ -82,7 +82,7 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
   test("the metrics count the families of state variables and those of timers") {
     withSession() { (spark, folder) =>
       import spark.implicits._
-      val input = MemoryStream[Event](spark)
+      val input = memoryStream[Event](spark)
       val query = following(spark, input).writeStream
         .outputMode("update")
         .option("checkpointLocation", folder.resolve("checkpoint").toString)

@@ -4,7 +4,6 @@ import java.time.Duration
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.sql.Encoders
-import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.StreamingQueryListener._
 import org.apache.spark.sql.streaming._
 import org.scalatest.funsuite.AnyFunSuite
@@ -25,7 +24,7 @@ class TransformWithStateTtlSuite extends AnyFunSuite with Queries {
           case 0L if kept.getCount == 0L => gone.countDown()
           case _                         =>
         }))
-        val input = MemoryStream[String](spark)
+        val input = memoryStream[String](spark)
         val query = input
           .toDS()
           .groupByKey(identity)

@@ -296,7 +296,7 @@ private[rocksdb] final class RecordShard(chunks: Int, chunkBytes: Int, taken: Lo
   private def allocated(bytes: Int): ByteBuffer =
     try {
       val memory = Platform.allocateDirectBuffer(bytes).order(ByteOrder.nativeOrder)
-      Platform.setMemory(Platform.getDirectBufferAddress(memory), 0.toByte, bytes.toLong)
+      blank(memory)
       taken(bytes.toLong)
       memory
     } catch {
@@ -305,6 +305,16 @@ private[rocksdb] final class RecordShard(chunks: Int, chunkBytes: Int, taken: Lo
         index = null
         null
     }
+
+  /** What the JVM allocates itself is blank, what Spark allocates is not. */
+  private def blank(memory: ByteBuffer): Unit = {
+    var at = 0
+    while (at < memory.capacity) {
+      val length = Math.min(Zeros.length, memory.capacity - at)
+      memory.put(at, Zeros, 0, length)
+      at += length
+    }
+  }
 
   private def setOf(hash: Long): Int = (tagOf(hash) & (sets - 1)) * Ways * 8
 
@@ -338,6 +348,8 @@ private[rocksdb] object RecordShard {
 
   /** The part of the ring that is old, one in so many. */
   private final val OldShare = 8
+
+  private val Zeros = new Array[Byte](64 << 10)
 
   /** Its lower bits are the set. */
   private def tagOf(hash: Long): Int = (hash >>> 16).toInt & TagMask.toInt

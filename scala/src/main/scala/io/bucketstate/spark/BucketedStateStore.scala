@@ -18,7 +18,7 @@ private[spark] final class BucketedStateStore(
     validator: RowValidator,
     session: WriteSession
 ) extends StoreView(id, version, families, validator)
-    with StateStore {
+    with SparkWriteStore {
   import BucketedStateStore._
 
   private[this] val newVersion = version + 1

@@ -82,6 +82,17 @@ private[spark] final class FamilyViews(
       case Some(family) => requireSame(family.spec.descriptor, schema)
       case None         => add(schema)
     }
+    know(schema)
+  }
+
+  /** Tells what a family is like, if the version has it. */
+  def register(schema: FamilySchema): Unit = {
+    requireName("register_col_family", schema.name, schema.isInternal)
+    find(schema.name).foreach(family => requireSame(family.spec.descriptor, schema))
+    know(schema)
+  }
+
+  private def know(schema: FamilySchema): Unit = {
     registry.register(schema)
     if (schema.name == StateStore.DEFAULT_COL_FAMILY_NAME) default = null
     else others.remove(schema.name)

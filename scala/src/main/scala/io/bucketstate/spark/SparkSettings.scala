@@ -41,7 +41,8 @@ private[bucketstate] object SparkSettings {
   def evolves(conf: StateStoreConf): Boolean = conf.stateStoreEncodingFormat == "avro"
 
   /** @param scope whose settings are wanted */
-  def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig =
+  def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig = {
+    val repair = new SnapshotRepair(conf)
     StoreConfig.parse(
       conf.sqlConfs,
       SparkHonoured(
@@ -51,12 +52,13 @@ private[bucketstate] object SparkSettings {
         versionsInMemory = math.max(1, conf.maxVersionsToRetainInMemory),
         minDeltasForSnapshot = conf.minDeltasForSnapshot,
         compressionCodec = conf.compressionCodec,
-        repair = conf.autoSnapshotRepairEnabled,
-        repairAfterFailures = conf.autoSnapshotRepairNumFailuresBeforeActivating,
-        repairMaxChangelogs = conf.autoSnapshotRepairMaxChangeFileReplay,
+        repair = repair.enabled,
+        repairAfterFailures = repair.afterFailures,
+        repairMaxChangelogs = repair.maxChangelogs,
         checkpointIds = conf.enableStateStoreCheckpointIds,
         unloadOnCommit = conf.unloadOnCommit
       ),
       scope
     )
+  }
 }

@@ -2,16 +2,17 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
 
 /** What every opened store does: reads at one version, and a life that ends once. */
-private[spark] abstract class StoreView(
+private[bucketstate] abstract class StoreView(
     override val id: StateStoreId,
     override val version: Long,
     protected val families: FamilyViews,
     validator: RowValidator
-) extends ReadStateStore {
+) extends SparkReadStore {
   @volatile protected var state: State = Updating
 
   /** The version reads are made at: a write store sees its own changes. */
@@ -119,6 +120,29 @@ private[spark] abstract class StoreView(
     )
     requireValues(view)
     checked(view.allRows(view.ranged(startKey, endKey, readAt)))
+  }
+
+  /** What a family is like that lies in the checkpoint: for Spark's state reader, which creates none. */
+  override def registerColFamily(
+      colFamilyName: String,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useMultipleValuesPerKey: Boolean,
+      isInternal: Boolean
+  ): Unit = {
+    requireOpen()
+    families.register(
+      FamilySchema(
+        colFamilyName,
+        keySchema,
+        valueSchema,
+        keyStateEncoderSpec,
+        useMultipleValuesPerKey,
+        isInternal,
+        families.schemas
+      )
+    )
   }
 
   override def allColumnFamilyNames: Set[String] = families.names

@@ -14,7 +14,9 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.bucketstate.BucketedStateStoreProvider
 import io.bucketstate.config.ConfigKey
+import io.bucketstate.spark.StoreView
 import io.bucketstate.table.Expiry
 
 /**
@@ -157,6 +159,15 @@ object ProviderHarness {
   def prefix(number: Long): UnsafeRow = row(prefixes, number)
 
   def value(number: Long, text: String): UnsafeRow = row(values, number, text.getBytes(UTF_8))
+
+  /** The column family that every store has. */
+  val Default: String = StateStore.DEFAULT_COL_FAMILY_NAME
+
+  /** As the project's own, which has calls that Spark 4.1 has not. */
+  def ours(provider: StateStoreProvider): BucketedStateStoreProvider =
+    provider.asInstanceOf[BucketedStateStoreProvider]
+
+  def ours(store: ReadStateStore): StoreView = store.asInstanceOf[StoreView]
 
   def keyOf(row: UnsafeRow): (Long, String) = (row.getLong(0), row.getUTF8String(1).toString)
 

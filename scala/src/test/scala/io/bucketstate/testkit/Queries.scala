@@ -1,10 +1,11 @@
 package io.bucketstate.testkit
 
 import java.nio.file.Path
+import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.streaming.StreamingQuery
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.{DataFrame, Encoder, SparkSession}
 
 import io.bucketstate.BucketstateExtensions
 
@@ -48,8 +49,16 @@ trait Queries {
     .option("checkpointLocation", folder.resolve(name).toString)
     .start()
 
+  /** With the constructor, which is the same in each minor version, unlike the calls that lead to it. */
+  def memoryStream[A: Encoder](spark: SparkSession): MemoryStream[A] =
+    new MemoryStream[A](Queries.streams.getAndIncrement(), spark)
+
   def addAndWait[A](input: MemoryStream[A], query: StreamingQuery, values: Seq[A]): Unit = {
     input.addData(values)
     query.processAllAvailable()
   }
+}
+
+private object Queries {
+  val streams = new AtomicInteger
 }

@@ -78,7 +78,7 @@ object Emulator {
       catch { case _: IOException => false }
     if (!found) {
       throw new IllegalStateException(
-        s"$python cannot import moto.server, which stands in for Amazon S3: run `make .stamps/venv`, or set " +
+        s"$python cannot import moto.server, which stands in for Amazon S3: run `make .stamps/venv-4.3`, or set " +
           "BUCKETSTATE_PYTHON to a Python that has moto[server]."
       )
     }

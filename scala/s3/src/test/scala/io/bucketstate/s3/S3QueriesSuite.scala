@@ -33,7 +33,7 @@ class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
         var sent = 0L
         for (_ <- 1 to 2) {
           query.start()
-          for (_ <- 1 to 3) {
+          for (_ <- 1 to 2) {
             query.batch(sent until sent + 100)
             sent += 100
             assert(query.results == (0L until Groups).map(_ -> sent / Groups).toMap)
@@ -55,7 +55,7 @@ class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
         query.start()
         query.batch(0L until 100L)
         query.drain()
-        val batches = 20
+        val batches = 10
         for (n <- 1 to batches) query.batch(n * 100L until (n + 1) * 100L)
         val asked = query.drain()
         val clue = s"${asked.byKind} of ${batches * Partitions} commits"

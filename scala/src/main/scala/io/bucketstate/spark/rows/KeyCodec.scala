@@ -92,7 +92,7 @@ private[spark] final class SparkKeyCodec(
 
   override def scansPrefixes: Boolean = encoder.supportPrefixKeyScan
 
-  override def scansRanges: Boolean = encoder.supportsRangeScan
+  override def scansRanges: Boolean = SparkEncoders.scansRanges(encoder)
 
-  override def removesRanges: Boolean = encoder.supportsDeleteRange
+  override def removesRanges: Boolean = SparkEncoders.removesRanges(encoder)
 }

@@ -15,16 +15,12 @@ private[spark] object KeyCodecs {
       spec: KeyStateEncoderSpec,
       valueSchema: StructType,
       bucketKey: BucketKey
-  ): KeyCodec = spec match {
-    case NoPrefixKeyStateEncoderSpec(schema)           => new CompactKeyCodec(schema)
-    case other if !isCopied(other)                     => ofSpark(other, valueSchema, bucketKey)
-    case PrefixKeyScanStateEncoderSpec(schema, n)      => new PrefixKeyCodec(schema, n, bucketKey)
-    case RangeKeyScanStateEncoderSpec(schema, columns) =>
-      new RangeKeyCodec(schema, columns.toArray, bucketKey)
-    case TimestampAsPrefixKeyStateEncoderSpec(schema) =>
-      new TimestampKeyCodec(schema, isInFront = true, bucketKey)
-    case TimestampAsPostfixKeyStateEncoderSpec(schema) =>
-      new TimestampKeyCodec(schema, isInFront = false, bucketKey)
+  ): KeyCodec = SparkEncoders.layoutOf(spec) match {
+    case KeyLayout.Whole(schema)            => new CompactKeyCodec(schema)
+    case other if !isCopied(other)          => ofSpark(spec, valueSchema, bucketKey)
+    case KeyLayout.Prefix(schema, n)        => new PrefixKeyCodec(schema, n, bucketKey)
+    case KeyLayout.Ordered(schema, columns) => new RangeKeyCodec(schema, columns.toArray, bucketKey)
+    case KeyLayout.Timed(schema, isInFront) => new TimestampKeyCodec(schema, isInFront, bucketKey)
   }
 
   /** The same with Spark's encoder, for keys that are scanned by a part of them. */
@@ -39,21 +35,21 @@ private[spark] object KeyCodecs {
   }
 
   /** Whether the columns are of the types that are copied here; Spark's encoder says which it cannot order. */
-  private def isCopied(spec: KeyStateEncoderSpec): Boolean =
+  private def isCopied(layout: KeyLayout): Boolean =
     ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN &&
-      spec.keySchema.forall(field => ColumnCopy.supports(field.dataType)) && (spec match {
-        case RangeKeyScanStateEncoderSpec(schema, columns) =>
+      layout.schema.forall(field => ColumnCopy.supports(field.dataType)) && (layout match {
+        case KeyLayout.Ordered(schema, columns) =>
           columns.distinct.size == columns.size &&
           columns.forall(i => OrderedColumn.supports(schema(i).dataType))
         case _ => true
       })
 
   /** As recorded in the files; a family that comes back with another one cannot be read. */
-  def name(spec: KeyStateEncoderSpec): String = spec match {
-    case _: NoPrefixKeyStateEncoderSpec           => FamilyEncodings.CompactRow
-    case PrefixKeyScanStateEncoderSpec(_, n)      => FamilyEncodings.prefixScan(n)
-    case RangeKeyScanStateEncoderSpec(_, columns) => FamilyEncodings.rangeScan(columns)
-    case _: TimestampAsPrefixKeyStateEncoderSpec  => FamilyEncodings.TimestampPrefix
-    case _: TimestampAsPostfixKeyStateEncoderSpec => FamilyEncodings.TimestampPostfix
+  def name(spec: KeyStateEncoderSpec): String = SparkEncoders.layoutOf(spec) match {
+    case _: KeyLayout.Whole            => FamilyEncodings.CompactRow
+    case KeyLayout.Prefix(_, n)        => FamilyEncodings.prefixScan(n)
+    case KeyLayout.Ordered(_, columns) => FamilyEncodings.rangeScan(columns)
+    case KeyLayout.Timed(_, true)      => FamilyEncodings.TimestampPrefix
+    case KeyLayout.Timed(_, false)     => FamilyEncodings.TimestampPostfix
   }
 }

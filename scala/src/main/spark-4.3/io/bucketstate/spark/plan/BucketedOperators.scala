@@ -11,15 +11,10 @@ import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.StructType
 
 /**
- * Spark's operators, made to accept this provider: all that depends on Spark's minor version here.
- *
- * Each has the constructor of its parent, because Spark copies operators by the arguments of theirs. None
- * compares equal to its parent's, or Spark would take it for no change and keep the parent's.
+ * Spark's operators, made to accept this provider. Each has the constructor of its parent, because Spark copies
+ * operators by the arguments of theirs, and these differ from one minor version to the next.
  */
 private[plan] object BucketedOperators {
-
-  /** The method of the parents that is overridden; nothing else would tell if another Spark renamed it. */
-  val Overridden = "validateStateStoreProvider"
 
   def of(from: TransformWithStateExec): TransformWithStateExec =
     new BucketedTransformWithStateExec(
@@ -40,6 +35,7 @@ private[plan] object BucketedOperators {
       from.child,
       from.isStreaming,
       from.hasInitialState,
+      from.isRealTimeMode,
       from.initialStateGroupingAttrs,
       from.initialStateDataAttrs,
       from.initialStateDeserializer,
@@ -50,7 +46,7 @@ private[plan] object BucketedOperators {
     new BucketedTransformWithStateInPySparkExec(
       from.functionExpr,
       from.groupingAttributes,
-      from.output,
+      from.outputAttrs,
       from.outputMode,
       from.timeMode,
       from.stateInfo,
@@ -87,6 +83,7 @@ private[plan] final class BucketedTransformWithStateExec(
     child: SparkPlan,
     isStreaming: Boolean,
     hasInitialState: Boolean,
+    isRealTimeMode: Boolean,
     initialStateGroupingAttrs: Seq[Attribute],
     initialStateDataAttrs: Seq[Attribute],
     initialStateDeserializer: Expression,
@@ -109,6 +106,7 @@ private[plan] final class BucketedTransformWithStateExec(
       child,
       isStreaming,
       hasInitialState,
+      isRealTimeMode,
       initialStateGroupingAttrs,
       initialStateDataAttrs,
       initialStateDeserializer,
@@ -116,26 +114,18 @@ private[plan] final class BucketedTransformWithStateExec(
     )
     with BucketedOperator {
 
-  override protected def validateStateStoreProvider(isStreaming: Boolean): Unit = ()
-
   override protected def withNewChildrenInternal(
       newLeft: SparkPlan,
       newRight: SparkPlan
   ): TransformWithStateExec =
     BucketedOperators.of(super.withNewChildrenInternal(newLeft, newRight))
-
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[BucketedTransformWithStateExec]
-
-  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
-
-  override def hashCode(): Int = super.hashCode()
 }
 
 /** `transformWithState` and `transformWithStateInPandas` of Python. */
 private[plan] final class BucketedTransformWithStateInPySparkExec(
     functionExpr: Expression,
     groupingAttributes: Seq[Attribute],
-    output: Seq[Attribute],
+    outputAttrs: Seq[Attribute],
     outputMode: OutputMode,
     timeMode: TimeMode,
     stateInfo: Option[StatefulOperatorStateInfo],
@@ -153,7 +143,7 @@ private[plan] final class BucketedTransformWithStateInPySparkExec(
 ) extends TransformWithStateInPySparkExec(
       functionExpr,
       groupingAttributes,
-      output,
+      outputAttrs,
       outputMode,
       timeMode,
       stateInfo,
@@ -171,21 +161,9 @@ private[plan] final class BucketedTransformWithStateInPySparkExec(
     )
     with BucketedOperator {
 
-  override protected def validateStateStoreProvider(isStreaming: Boolean): Unit = ()
-
   override protected def withNewChildrenInternal(
       newLeft: SparkPlan,
       newRight: SparkPlan
   ): TransformWithStateInPySparkExec =
     BucketedOperators.of(super.withNewChildrenInternal(newLeft, newRight))
-
-  override def canEqual(other: Any): Boolean =
-    other.isInstanceOf[BucketedTransformWithStateInPySparkExec]
-
-  override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
-
-  override def hashCode(): Int = super.hashCode()
 }
-
-/** What the operators of this project are known by. */
-private[plan] trait BucketedOperator

@@ -19,8 +19,8 @@ private[plan] object Fit {
   /** Where Spark does not call what the operators override, it goes on to refuse the provider. */
   private def requireOverridable(sparks: Class[_]): Unit = {
     val parent: Class[_] = sparks.getSuperclass
-    if (!parent.getDeclaredMethods.exists(_.getName == BucketedOperators.Overridden)) {
-      throw new NoSuchMethodError(s"${parent.getName}.${BucketedOperators.Overridden}")
+    if (!parent.getDeclaredMethods.exists(_.getName == BucketedOperator.Overridden)) {
+      throw new NoSuchMethodError(s"${parent.getName}.${BucketedOperator.Overridden}")
     }
   }
 }

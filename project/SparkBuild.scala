@@ -1,0 +1,94 @@
+import sbt.*
+import sbt.Keys.*
+
+/**
+ * What differs in the build from one minor version of Spark to the next.
+ *
+ * @param version      of Spark's artifacts
+ * @param scalaVersion that of Spark's own scala-library, which executors run: a compiler that is newer may
+ *                     call what is not in it
+ * @param semanticdb   the newest of scalafix's compiler plug-in that there is for this Scala
+ * @param guava        as Spark's distribution brings it to every executor; its poms name an older one
+ * @param hadoop       of Spark's Hadoop client
+ * @param since        the minor versions, this one included, whose `spark-<minor>+` folders fit
+ * @param jars         the folder of pyspark's jars, for a Spark that Maven Central does not have
+ */
+final case class SparkBuild(
+    version: String,
+    scalaVersion: String,
+    semanticdb: String,
+    guava: String,
+    hadoop: String,
+    since: Seq[String],
+    jars: Option[File]
+) {
+  val minor: String = SparkBuild.minorOf(version)
+
+  /** The folders of sources that are for this minor version, beside `scala`. */
+  def sources(beside: File): Seq[File] =
+    (s"spark-$minor" +: since.map(m => s"spark-$m+")).map(beside / _)
+
+  /** Spark's libraries, in a configuration of their own so that nothing of it is published. */
+  def libraries(in: Configuration): Seq[Setting[?]] = {
+    val sql = "org.apache.spark" %% "spark-sql" % version % in
+    jars match {
+      case None =>
+        Seq(libraryDependencies ++= Seq(sql, "com.google.guava" % "guava" % guava % in))
+      case Some(folder) =>
+        val main = folder / s"spark-sql_2.13-$version.jar"
+        val others = (folder * "*.jar").get().filterNot(SparkBuild.fromSbt).filter(_ != main).sorted
+        Seq(
+          libraryDependencies += sql.from(main.toURI.toString).intransitive(),
+          (if (in == Test) Test else Compile) / unmanagedJars ++= others.classpath
+        )
+    }
+  }
+}
+
+object SparkBuild {
+
+  /**
+   * The build for a minor version.
+   *
+   * @param root where the virtual environments are that hold pyspark
+   */
+  def of(minor: String, root: File): SparkBuild = minor match {
+    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", "3.4.2", Seq("4.1"), None)
+    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", "3.5.0", Seq("4.1", "4.2"), None)
+    case "4.3" =>
+      val version = "4.3.0"
+      SparkBuild(
+        version,
+        "2.13.18",
+        "4.14.2",
+        "33.6.0-jre",
+        "3.5.0",
+        Seq("4.1", "4.2", "4.3"),
+        Some(pysparkJars(version, root))
+      )
+    case other =>
+      sys.error(s"-Dspark=$other: there is no build for it, only for 4.1, 4.2 and 4.3.")
+  }
+
+  private def minorOf(version: String): String = version.split('.').take(2).mkString(".")
+
+  /** sbt brings them itself, and two of one class are not what a user has. */
+  private def fromSbt(jar: File): Boolean =
+    Seq("scala-library-", "scala-compiler-", "scala-reflect-").exists(jar.getName.startsWith)
+
+  private def pysparkJars(version: String, root: File): File = {
+    val minor = minorOf(version)
+    val environments =
+      sys.props.get("spark.venv").map(file).toSeq ++ Seq(root / ".venv", root / ".venvs" / minor)
+    val folders = environments.flatMap { environment =>
+      (environment / "lib" * "python3.*" / "site-packages" / "pyspark" / "jars").get()
+    }
+    folders.find(folder => (folder / s"spark-sql_2.13-$version.jar").isFile).getOrElse {
+      sys.error(
+        s"Spark $version is built from the jars of pyspark, and pyspark $version is in none of " +
+          s"${environments.mkString(", ")}: run `make .stamps/venv-$minor`, or name another environment " +
+          "with -Dspark.venv=FOLDER."
+      )
+    }
+  }
+}

@@ -1,0 +1,59 @@
+"""The provider's jars, which the package carries: one for each minor version of Spark."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pyspark
+
+from bucketstate.errors import JarNotFoundError
+
+_NAME = re.compile(r"bucketstate-spark-(?P<minor>\d+\.\d+)_2\.13-.+\.jar")
+
+
+def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
+    """The provider's jar for a version of Spark.
+
+    Args:
+        spark: the version that runs the query, as `4.2` or `4.2.1`; that of the pyspark which is
+            installed here without.
+        folder: where the jars are; the package's own without.
+
+    Raises JarNotFoundError, which says for what there are jars, if none fits.
+    """
+    folder = folder or Path(str(files("bucketstate").joinpath("jars")))
+    minor = minor_of(spark or pyspark.__version__)
+    jars = _jars(folder)
+    fitting = jars.get(minor, [])
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise JarNotFoundError(
+            f"{folder} holds {len(fitting)} jars for Spark {minor} "
+            f"({', '.join(jar.name for jar in fitting)}) where one belongs: run `make package` "
+            "again, or reinstall the wheel."
+        )
+    there = f"there are jars for Spark {', '.join(jars)}" if jars else "there are no jars at all"
+    raise JarNotFoundError(
+        f"No jar for Spark {minor} is in {folder}: {there}. In a checkout of the project, build "
+        f"it with `make jar SPARK={minor}`; elsewhere, install the wheel, which carries one for "
+        "each version that is supported. If another Spark than this pyspark runs the queries, say "
+        "which: `--spark` on the command line, `spark=` in Python."
+    )
+
+
+def minor_of(version: str) -> str:
+    """`4.2` of `4.2.1`, of `4.2` and of `4.2.0-vendor-3`."""
+    found = re.match(r"\d+\.\d+", version)
+    return found[0] if found else version
+
+
+def _jars(folder: Path) -> dict[str, list[Path]]:
+    """By Spark's minor version, the oldest first."""
+    found: dict[str, list[Path]] = {}
+    for jar in sorted(folder.glob("bucketstate-spark-*.jar")):
+        if name := _NAME.fullmatch(jar.name):
+            found.setdefault(name["minor"], []).append(jar)
+    return dict(sorted(found.items(), key=lambda item: [int(n) for n in item[0].split(".")]))

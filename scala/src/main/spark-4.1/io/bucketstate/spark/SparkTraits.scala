@@ -1,0 +1,74 @@
+package io.bucketstate.spark
+
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+/** Spark's traits of a provider, with what later ones have besides. */
+private[bucketstate] trait SparkProvider extends StateStoreProvider with SupportsFineGrainedReplay {
+  def getStore(
+      version: Long,
+      stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean
+  ): StateStore
+
+  def upgradeReadStoreToWriteStore(
+      readStore: ReadStateStore,
+      version: Long,
+      uniqueId: Option[String],
+      forceSnapshotOnCommit: Boolean
+  ): StateStore
+
+  override final def getStore(version: Long, stateStoreCkptId: Option[String]): StateStore =
+    getStore(version, stateStoreCkptId, forceSnapshotOnCommit = false, loadEmpty = false)
+
+  override final def upgradeReadStoreToWriteStore(
+      readStore: ReadStateStore,
+      version: Long,
+      uniqueId: Option[String]
+  ): StateStore =
+    upgradeReadStoreToWriteStore(readStore, version, uniqueId, forceSnapshotOnCommit = false)
+}
+
+/** Spark's trait of a store that is read, with what later ones have besides. */
+private[spark] trait SparkReadStore extends ReadStateStore {
+  def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow]
+
+  def keyExists(key: UnsafeRow, colFamilyName: String): Boolean
+
+  def rangeScan(
+      startKey: Option[UnsafeRow],
+      endKey: Option[UnsafeRow],
+      colFamilyName: String
+  ): StateStoreIterator[UnsafeRowPair]
+
+  def iteratorWithMultiValues(colFamilyName: String): StateStoreIterator[UnsafeRowPair]
+
+  def prefixScanWithMultiValues(
+      prefixKey: UnsafeRow,
+      colFamilyName: String
+  ): StateStoreIterator[UnsafeRowPair]
+
+  def rangeScanWithMultiValues(
+      startKey: Option[UnsafeRow],
+      endKey: Option[UnsafeRow],
+      colFamilyName: String
+  ): StateStoreIterator[UnsafeRowPair]
+
+  def allColumnFamilyNames: Set[String]
+
+  def registerColFamily(
+      colFamilyName: String,
+      keySchema: StructType,
+      valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec,
+      useMultipleValuesPerKey: Boolean,
+      isInternal: Boolean
+  ): Unit
+}
+
+/** Spark's trait of a store that is written, with what later ones have besides. */
+private[spark] trait SparkWriteStore extends StateStore {
+  def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit
+}
