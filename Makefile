@@ -63,15 +63,8 @@ demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful
 demo-tws: $(VENV_STAMP) $(JAR) ## the same year through transformWithState: a list, a map with TTL and timers, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights demo-tws
 
-test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests, then pytest on real local Spark (SPARK=4.2: on that minor version)
-	@mkdir -p artifacts/test
-	@scala=0; python=0; \
-	$(MAKE) test-scala 2>&1 | tee artifacts/test/scala.log || scala=$$?; \
-	$(MAKE) test-python 2>&1 | tee artifacts/test/pytest.log || python=$$?; \
-	echo; \
-	echo "Scala:  $$(scripts/closing-line scala artifacts/test/scala.log)"; \
-	echo "pytest: $$(scripts/closing-line pytest artifacts/test/pytest.log)"; \
-	[ $$scala -eq 0 ] && [ $$python -eq 0 ]
+test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests and pytest on real local Spark, beside each other (SPARK=4.2: on that minor version)
+	@MAKE="$(MAKE)" scripts/test-both
 
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 	@scripts/sbt core/test
