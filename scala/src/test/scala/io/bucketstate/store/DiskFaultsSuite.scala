@@ -4,8 +4,6 @@ import java.nio.file.Path
 
 import scala.util.{Failure, Random, Try}
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.sql.execution.streaming.checkpointing.{
   FileContextBasedCheckpointFileManager,
   FileSystemBasedCheckpointFileManager
@@ -14,7 +12,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.checkpoint.io.{FileStore, FileStores, NioFileStore}
+import io.bucketstate.checkpoint.io.{FileStore, NioFileStore}
 import io.bucketstate.config.{ConfigKey, Engine}
 import io.bucketstate.error.UnavailableException
 import io.bucketstate.testkit.StoreHarness._
@@ -31,16 +29,10 @@ class DiskFaultsSuite extends AnyFunSuite with Eventually {
 
   private type Make = Path => FileStore
 
-  private def managed(manager: Class[_]): Make = folder => {
-    val conf = new Configuration
-    conf.set(FileStores.FileManagerSetting, manager.getName)
-    FileStores.forFolder(new HadoopPath(folder.toUri), conf)
-  }
-
   private val stores: Seq[(String, Make)] = Seq(
     "nio" -> (new NioFileStore(_)),
-    "hadoop" -> managed(classOf[FileContextBasedCheckpointFileManager]),
-    "hadoop+crc" -> managed(classOf[FileSystemBasedCheckpointFileManager])
+    "hadoop" -> ManagedStores(classOf[FileContextBasedCheckpointFileManager]),
+    "hadoop+crc" -> ManagedStores(classOf[FileSystemBasedCheckpointFileManager])
   )
   private val engines = Seq(Engine.Heap.name, Engine.RocksDb.name)
 

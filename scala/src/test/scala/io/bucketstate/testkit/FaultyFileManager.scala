@@ -15,7 +15,7 @@ import org.apache.hadoop.fs._
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 
-import io.bucketstate.checkpoint.io.FileStores
+import io.bucketstate.checkpoint.io.FileManagers
 
 /** What happens to one call of a [[FaultyFileManager]]. */
 sealed trait CallFault
@@ -105,7 +105,7 @@ object FaultyFileManager {
 
   /** Makes it the file manager of a provider. */
   def configure(hadoopConf: Configuration): Unit =
-    hadoopConf.set(FileStores.FileManagerSetting, classOf[FaultyFileManager].getName)
+    hadoopConf.set(FileManagers.Setting, classOf[FaultyFileManager].getName)
 
   /** The calls of one checkpoint, and what is to happen to them. Thread-safe. */
   final class Script {

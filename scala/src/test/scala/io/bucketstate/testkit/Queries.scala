@@ -60,5 +60,5 @@ trait Queries {
 }
 
 private object Queries {
-  val streams = new AtomicInteger
+  val streams: AtomicInteger = new AtomicInteger
 }

@@ -5,7 +5,7 @@ import java.nio.file.Paths
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 
-import io.bucketstate.checkpoint.io.FileStores
+import io.bucketstate.checkpoint.io.FileManagers
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness.batch
@@ -20,7 +20,7 @@ object DyingStore {
     val harness = harnessAt(
       uri,
       folder,
-      FileStores.FileManagerSetting -> classOf[HaltingFileManager].getName,
+      FileManagers.Setting -> classOf[HaltingFileManager].getName,
       HaltingFileManager.Setting -> pattern
     )
     val provider = harness.provider(Settings: _*)

@@ -42,12 +42,14 @@ class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll {
     TempFolder.use { folder =>
       val conf = new Configuration(hdfs.conf)
       conf.set(
-        FileStores.FileManagerSetting,
+        FileManagers.Setting,
         classOf[FileSystemBasedCheckpointFileManager].getName
       )
-      val e = intercept[InvalidException](FileStores.forFolder(hdfs.path(folder), conf))
+      val e = intercept[InvalidException] {
+        Using.resource(FileStores.forFolder(hdfs.path(folder), conf))(_.write("1")(_.write(1)))
+      }
       assert(e.getMessage.contains(hdfs.path(folder).toString))
-      assert(e.getMessage.contains(FileStores.FileManagerSetting))
+      assert(e.getMessage.contains(FileManagers.Setting))
     }
   }
 

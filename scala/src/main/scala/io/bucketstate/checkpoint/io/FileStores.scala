@@ -10,9 +10,6 @@ import org.slf4j.LoggerFactory
 /** Chooses how a checkpoint folder is reached. */
 object FileStores {
 
-  /** Spark's setting that names the user's own `CheckpointFileManager`; who names one, gets it. */
-  val FileManagerSetting: String = FileManagers.Setting
-
   private[this] val log = LoggerFactory.getLogger(getClass)
   private[this] val told = ConcurrentHashMap.newKeySet[String]()
 
@@ -27,17 +24,14 @@ object FileStores {
       hadoopConf: Configuration,
       objectStores: Set[String] = Set.empty
   ): FileStore =
-    if (hadoopConf.get(FileManagerSetting) != null) managed(folder, hadoopConf)
+    if (hadoopConf.get(FileManagers.Setting) != null) new HadoopFileStore(folder, hadoopConf)
     else {
       val scheme =
         Option(folder.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(hadoopConf).getScheme)
-      if (scheme == "file") local(folder).getOrElse(managed(folder, hadoopConf))
+      if (scheme == "file") local(folder).getOrElse(new HadoopFileStore(folder, hadoopConf))
       else if (objectStores(scheme)) inObjectStore(scheme, folder, hadoopConf)
-      else managed(folder, hadoopConf)
+      else new HadoopFileStore(folder, hadoopConf)
     }
-
-  private def managed(folder: Path, conf: Configuration): FileStore =
-    new HadoopFileStore(folder, FileManagers.open(folder, conf))
 
   private def inObjectStore(scheme: String, folder: Path, conf: Configuration): FileStore =
     StorageErrors.changing(folder.toString, "could not be reached") {
@@ -51,7 +45,7 @@ object FileStores {
               s"${system.getClass.getName} cannot abort a write"
           )
         }
-        managed(folder, conf)
+        new HadoopFileStore(folder, conf)
       }
     }
 

@@ -5,6 +5,7 @@ import java.io.{FileNotFoundException, OutputStream}
 import scala.util.Using
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
@@ -15,7 +16,10 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * each read), so that a reader at that moment may find the file missing, or not fitting its checksum,
  * but never mixed.
  */
-final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extends FileStore {
+final class HadoopFileStore(folder: Path, conf: Configuration) extends FileStore {
+  private[this] val manager = CheckpointFileManager.create(folder, conf)
+  // Asked with the first write: who only reads may not be allowed to try.
+  private[this] lazy val replaces = FileManagers.requireReplacing(manager, folder, conf)
 
   val location: String = folder.toString
 
@@ -86,13 +90,15 @@ final class HadoopFileStore(folder: Path, manager: CheckpointFileManager) extend
 
   private def resolve(name: String): Path = if (name.isEmpty) folder else new Path(folder, name)
 
-  private def create(target: Path): CheckpointFileManager.CancellableFSDataOutputStream =
+  private def create(target: Path): CheckpointFileManager.CancellableFSDataOutputStream = {
+    replaces
     try manager.createAtomic(target, overwriteIfPossible = true)
     catch {
       case _: FileNotFoundException =>
         manager.mkdirs(target.getParent)
         manager.createAtomic(target, overwriteIfPossible = true)
     }
+  }
 
   private def reading[A](name: String)(body: FSDataInputStream => A): A = {
     val path = resolve(name)

@@ -16,6 +16,8 @@ import io.bucketstate.testkit.{
   Fault,
   FaultyFileStore,
   FileStoreContract,
+  KeepingFileSystem,
+  ManagedStores,
   MemoryFileStore,
   ObjectFileSystem,
   StoreKind,
@@ -24,12 +26,6 @@ import io.bucketstate.testkit.{
 
 /** The guarantees of [[FileStore]], of every implementation, each reading what the others wrote. */
 class FileStoreSuite extends FileStoreContract {
-  private def managed(manager: Class[_])(folder: Path): FileStore = {
-    val conf = new Configuration
-    conf.set(FileStores.FileManagerSetting, manager.getName)
-    FileStores.forFolder(new HadoopPath(folder.toUri), conf)
-  }
-
   private val nio = StoreKind(
     "nio",
     f => FileStores.forFolder(new HadoopPath(f.toUri), new Configuration),
@@ -38,13 +34,13 @@ class FileStoreSuite extends FileStoreContract {
   // Hadoop's local file systems delete a file before they rename another to its name.
   private val hadoop = StoreKind(
     "hadoop",
-    managed(classOf[FileContextBasedCheckpointFileManager]),
+    ManagedStores(classOf[FileContextBasedCheckpointFileManager]),
     replacesAtOnce = false
   )
   // The one of the two that makes `.crc` companions, apart from their files, and opens a file anew for each read.
   private val hadoopWithCrc = StoreKind(
     "hadoop+crc",
-    managed(classOf[FileSystemBasedCheckpointFileManager]),
+    ManagedStores(classOf[FileSystemBasedCheckpointFileManager]),
     keepsReplaced = false,
     replacesAtOnce = false,
     failsWhileReplaced = true
@@ -82,7 +78,7 @@ class FileStoreSuite extends FileStoreContract {
     assert(made("/a/b") == classOf[NioFileStore])
     conf.set("fs.defaultFS", "viewfs://elsewhere/")
     assert(made("file:/a/b") == classOf[NioFileStore])
-    conf.set(FileStores.FileManagerSetting, classOf[FileContextBasedCheckpointFileManager].getName)
+    conf.set(FileManagers.Setting, classOf[FileContextBasedCheckpointFileManager].getName)
     assert(made("file:/a/b") == classOf[HadoopFileStore])
   }
 
@@ -101,8 +97,31 @@ class FileStoreSuite extends FileStoreContract {
     conf.setBoolean(ObjectFileSystem.CannotAbort, true)
     assert(made(named) == classOf[HadoopFileStore])
     conf.unset(ObjectFileSystem.CannotAbort)
-    conf.set(FileStores.FileManagerSetting, classOf[FileSystemBasedCheckpointFileManager].getName)
+    conf.set(FileManagers.Setting, classOf[FileSystemBasedCheckpointFileManager].getName)
     assert(made(named) == classOf[HadoopFileStore])
+  }
+
+  test(
+    "a file manager that renames, on a file system that replaces no files, is refused when it would write"
+  ) {
+    val make = ManagedStores(
+      classOf[FileSystemBasedCheckpointFileManager],
+      classOf[KeepingFileSystem]
+    ) _
+    TempFolder.use { folder =>
+      Using.resource(make(folder)) { store =>
+        for (_ <- 1 to 2) {
+          val e = intercept[InvalidException](store.write("1.changelog")(_.write(1)))
+          for (
+            part <- Seq(folder.toString, FileManagers.Setting, classOf[KeepingFileSystem].getName)
+          )
+            assert(e.getMessage.contains(part))
+        }
+        assert(store.list().isEmpty)
+        Files.write(folder.resolve("1.changelog"), bytes(10))
+        assert(store.read("1.changelog").sameElements(bytes(10)))
+      }
+    }
   }
 
   test("where the client makes no conditional creates, a file that is to be new replaces") {

@@ -4,15 +4,13 @@ import java.nio.file.Path
 
 import scala.util.{Random, Using}
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, FileStores, NioFileStore}
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{Runs, TempFolder}
+import io.bucketstate.testkit.{ManagedStores, Runs, TempFolder}
 
 /** Runs written and read back, alone and merged, against sorted maps. */
 class RunSuite extends AnyFunSuite {
@@ -20,14 +18,7 @@ class RunSuite extends AnyFunSuite {
 
   private val stores = Seq[(String, Path => FileStore)](
     "nio" -> (new NioFileStore(_)),
-    "hadoop" -> { folder =>
-      val conf = new Configuration
-      conf.set(
-        FileStores.FileManagerSetting,
-        classOf[FileContextBasedCheckpointFileManager].getName
-      )
-      FileStores.forFolder(new HadoopPath(folder.toUri), conf)
-    }
+    "hadoop" -> ManagedStores(classOf[FileContextBasedCheckpointFileManager])
   )
 
   private def inRoom(make: Path => FileStore, codec: BlockCodec = BlockCodec.Lz4)(
