@@ -52,7 +52,7 @@ final class HadoopFileStore(folder: Path, conf: Configuration) extends FileStore
       val found = manager.list(path).headOption.filter(_.isFile).map(_.getLen).getOrElse {
         throw new FileNotFoundException(s"$path is not a file")
       }
-      new HadoopFile(path.toString, found, manager.open(path))
+      new HadoopFile(path.toString, found, HadoopReads.mayBeReplaced(manager.open(path)))
     }
   }
 
@@ -103,7 +103,7 @@ final class HadoopFileStore(folder: Path, conf: Configuration) extends FileStore
   private def reading[A](name: String)(body: FSDataInputStream => A): A = {
     val path = resolve(name)
     StorageErrors.translate(path.toString, "could not be read") {
-      Using.resource(manager.open(path))(body)
+      HadoopReads.mayBeReplaced(Using.resource(manager.open(path))(body))
     }
   }
 }

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.io
 
-import java.io.{EOFException, InputStream}
+import java.io.{EOFException, IOException, InputStream}
 import java.util.Arrays
 
 import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, Path}
@@ -22,6 +22,11 @@ private[io] object HadoopReads {
     }
     if (used == bytes.length) bytes else Arrays.copyOf(bytes, used)
   }
+
+  /** Where a file is replaced while it is read, HDFS's client may trip over its own arithmetic. */
+  def mayBeReplaced[A](body: => A): A =
+    try body
+    catch { case e: IllegalStateException => throw new IOException(e.toString, e) }
 
   /** A file that was found in a folder, unless it is none of the store's. */
   def listed(inside: String, folder: Path, found: FileStatus): Option[ListedFile] = {
@@ -45,7 +50,7 @@ private[io] final class HadoopFile(
     StorageErrors.translate(path, "could not be read") {
       reading()
       val bytes = new Array[Byte](count)
-      try in.readFully(position, bytes, 0, count)
+      try HadoopReads.mayBeReplaced(in.readFully(position, bytes, 0, count))
       catch { case e: EOFException => throw StorageErrors.tooShort(path, position, count, e) }
       bytes
     }

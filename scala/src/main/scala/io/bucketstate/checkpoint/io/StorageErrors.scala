@@ -16,12 +16,7 @@ private[checkpoint] object StorageErrors {
 
   /** Runs `body`, which reads; what is not about storage passes unchanged. */
   def translate[A](path: String, problem: String)(body: => A): A =
-    try
-      changing(path, problem) {
-        // Where a file is replaced while it is read, HDFS's client may trip over its own arithmetic.
-        try body
-        catch { case e: IllegalStateException => throw new IOException(e.toString, e) }
-      }
+    try changing(path, problem)(body)
     catch {
       case e: UnavailableException if isMissing(e.getCause) =>
         throw new MissingException(
