@@ -38,7 +38,10 @@ final case class SparkBuild(
         val main = folder / s"spark-sql_2.13-$version.jar"
         val others = (folder * "*.jar").get().filterNot(SparkBuild.fromSbt).filter(_ != main).sorted
         Seq(
-          libraryDependencies += sql.from(main.toURI.toString).intransitive(),
+          libraryDependencies ++= Seq(
+            sql.from(main.toURI.toString).intransitive(),
+            "org.scala-lang" % "scala-reflect" % scalaVersion % in
+          ),
           (if (in == Test) Test else Compile) / unmanagedJars ++= others.classpath
         )
     }
