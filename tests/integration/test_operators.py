@@ -19,6 +19,7 @@ from tests.integration.streams import (
     events,
     run_with_restart,
 )
+from tests.kit.sparks import JOIN_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,11 +134,9 @@ def joined(kind: str) -> Query:
 
 
 KINDS = ("inner", "left_outer", "right_outer", "full_outer", "left_semi")
-# Spark 4.2 starts no new query with format 1, but in its own tests: `make conformance` runs those.
-STATE_FORMATS = (2, 3, 4)
 
 
-@pytest.mark.parametrize("state_format", STATE_FORMATS)
+@pytest.mark.parametrize("state_format", JOIN_FORMATS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_stream_stream_join(
     spark: SparkSession, tmp_path: Path, kind: str, state_format: int

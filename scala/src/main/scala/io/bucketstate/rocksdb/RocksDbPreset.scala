@@ -32,7 +32,7 @@ object RocksDbPreset {
       "cache_index_and_filter_blocks_with_high_priority" -> "true",
       "pin_l0_filter_and_index_blocks_in_cache" -> "true",
       "memtable_whole_key_filtering" -> "true",
-      "memtable_prefix_bloom_size_ratio" -> "0.100000"
+      "memtable_prefix_bloom_size_ratio" -> "0.020000"
     )
   )
 
