@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -15,6 +14,7 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.kept import SCHEMA
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.processor import Processor
+from bucketstate.stateful.zones import zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,7 @@ _TIMEOUTS = {
     "event": GroupStateTimeout.EventTimeTimeout,
 }
 _TIME_MODES = {None: "None", "processing": "ProcessingTime", "event": "EventTime"}
+_ZONE = "spark.sql.session.timeZone"
 _WATERMARK = "spark.watermarkDelayMs"
 
 
@@ -76,7 +77,7 @@ def apply(
     if operator == "transformWithState":
         operators.check_session(setting)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
-    zone = ZoneInfo(str(setting("spark.sql.session.timeZone")))
+    zone = zone_of(setting(_ZONE), _ZONE)
     keys = df.select(*names).schema
     calls = Calls(definition, df.schema, timeout, zone)
     # A function without output still needs a schema: that of its key.

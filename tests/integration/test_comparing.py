@@ -1,0 +1,94 @@
+"""The helper that holds the harness against Spark finds them alike, and finds what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bucketstate import stateful
+from bucketstate.stateful import DefinitionError
+from bucketstate.stateful.operators import Operator
+from bucketstate.testing import DifferenceError, compare
+from tests.integration.comparing import Remembering, Seen, Told, at, elsewhere, unlike
+from tests.kit.typed_values import Colour
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAN = float("nan")
+ZONE = "spark.sql.session.timeZone"
+
+
+def batch(*minutes: int) -> list[dict[str, Any]]:
+    keys = [1.5, None, NAN, 1.5]
+    return [
+        {"key": keys[n % 4], "at": at(minute), "n": None if n % 3 == 0 else n}
+        for n, minute in enumerate(minutes)
+    ]
+
+
+@pytest.fixture(params=["+02:00", "UTC+01:00", "Asia/Kolkata"])
+def in_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    spark.conf.set(ZONE, request.param)
+    yield request.param
+    spark.conf.set(ZONE, "UTC")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+def test_what_is_alike_is_found_alike(
+    spark: SparkSession, in_zone: str, operator: Operator
+) -> None:
+    timeout: Any = "event" if operator == "applyInPandasWithState" else None
+    answers = compare(
+        spark,
+        Remembering(timeout),
+        [batch(0, 1, 2, 3, 4), (), iter(batch(5, 6, 7, 8)), batch(40)],
+        by="key",
+        operator=operator,
+        timeout=timeout,
+        event_time="at",
+        state=Seen,
+        output=Told,
+    )
+    assert [row["count"] for row in answers[3] if not row["quiet"]] == [5]
+    assert {row["key"] for row in answers[0]} == {1.5, None}
+    assert len(answers[0]) == 3
+    assert all(isinstance(row["typed"].colour, Colour) for rows in answers for row in rows)
+    quiet = [row for rows in answers for row in rows if row["quiet"]]
+    assert bool(quiet) == (timeout is not None)
+    assert in_zone
+
+
+@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+@pytest.mark.parametrize(
+    ("fn", "told"),
+    [
+        (elsewhere, "Batch 0: the rows differ"),
+        (unlike, "Batch 1: the states differ"),
+    ],
+)
+def test_what_is_not_is_told(spark: SparkSession, operator: Operator, fn: Any, told: str) -> None:
+    defined = stateful.define(fn, output="key string, n long")
+    batches = [[{"key": "a"}], [{"key": "a"}, {"key": "b"}]]
+    with pytest.raises(DifferenceError, match=told) as difference:
+        compare(spark, defined, batches, by="key", operator=operator)
+    assert "\n  harness: {'key': " in str(difference.value)
+    assert "\n  Spark: {'key': " in str(difference.value)
+
+
+@pytest.mark.parametrize(
+    ("batches", "told"),
+    [
+        ([(), ()], "batches have no rows at all"),
+        ([[{"key": "a", "v": None}]], "The column 'v' of the batches is None alone"),
+    ],
+)
+def test_batches_without_types_are_refused(
+    spark: SparkSession, batches: list[Any], told: str
+) -> None:
+    defined = stateful.define(unlike, output="key string, n long")
+    with pytest.raises(DefinitionError, match=told):
+        compare(spark, defined, batches, by="key")
