@@ -10,7 +10,7 @@ from typing import Any
 from pyspark import TaskContext
 
 from bucketstate.stateful import ListState, State, list_state
-from tests.kit.typed_values import Colour, Typed
+from tests.kit.typed_values import Colour, Typed, UserId
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Remembering:
     ) -> Iterator[Told]:
         held = state.value
         held.count += len(rows)
-        held.typed.user += sum(row["n"] or 0 for row in rows)
+        held.typed.user = UserId(held.typed.user + sum(row["n"] or 0 for row in rows))
         held.typed.tags |= {str(row["n"]) for row in rows}
         held.typed.pair = (len(rows), "x")
         held.recent.appendValue(Colour.GREEN)
@@ -65,7 +65,7 @@ class Where:
 
 def unlike(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[str, Any]:
     """Puts out the same everywhere, and keeps what it is told where it runs."""
-    state.value.spark += 0 if TaskContext.get() is None else len(rows)
+    state.value.spark += len(rows) * (1 if TaskContext.get() is None else 2)
     return {"key": key.key, "n": 1}
 
 
@@ -76,3 +76,20 @@ def elsewhere(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict
 
 def at(minute: int) -> datetime:
     return datetime(2024, 3, 1, 12) + timedelta(minutes=minute)
+
+
+@dataclass
+class Days:
+    first: datetime | None = None
+
+
+def in_days(key: Any, _rows: list[dict[str, Any]], state: State[Days]) -> dict[str, Any]:
+    """Keeps a datetime, and puts none out."""
+    held = state.value
+    assert held.first is None or held.first == at(0)
+    held.first = at(0)
+    return {"key": key.key}
+
+
+def dated(key: Any, _rows: list[dict[str, Any]], _state: State[Days]) -> dict[str, Any]:
+    return {"key": key.key, "at": at(0)}

@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate import stateful
+from bucketstate.errors import InvalidSettingError
 from bucketstate.stateful import DefinitionError
 from bucketstate.stateful.operators import Operator
 from bucketstate.testing import DifferenceError, compare
-from tests.integration.comparing import Remembering, Seen, Told, at, elsewhere, unlike
+from tests.integration.comparing import (
+    Remembering,
+    Seen,
+    Told,
+    at,
+    dated,
+    elsewhere,
+    in_days,
+    unlike,
+)
 from tests.kit.typed_values import Colour
 
 if TYPE_CHECKING:
@@ -29,7 +39,7 @@ def batch(*minutes: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(params=["+02:00", "UTC+01:00", "Asia/Kolkata"])
+@pytest.fixture
 def in_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     spark.conf.set(ZONE, request.param)
     yield request.param
@@ -37,7 +47,14 @@ def in_zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+@pytest.mark.parametrize(
+    ("in_zone", "operator"),
+    [
+        ("+02:00", "applyInPandasWithState"),
+        ("-03:30", "transformWithState"),
+    ],
+    indirect=["in_zone"],
+)
 def test_what_is_alike_is_found_alike(
     spark: SparkSession, in_zone: str, operator: Operator
 ) -> None:
@@ -53,13 +70,32 @@ def test_what_is_alike_is_found_alike(
         state=Seen,
         output=Told,
     )
-    assert [row["count"] for row in answers[3] if not row["quiet"]] == [5]
+    assert [row["count"] for row in answers[3] if not row["quiet"]] == [6]
     assert {row["key"] for row in answers[0]} == {1.5, None}
     assert len(answers[0]) == 3
     assert all(isinstance(row["typed"].colour, Colour) for rows in answers for row in rows)
     quiet = [row for rows in answers for row in rows if row["quiet"]]
     assert bool(quiet) == (timeout is not None)
     assert in_zone
+
+
+@pytest.mark.parametrize("in_zone", ["Z", "GMT+2", "UTC+01:00"], indirect=True)
+def test_a_time_zone_that_spark_s_workers_do_not_know_is_for_queries_without_timestamps(
+    spark: SparkSession, in_zone: str
+) -> None:
+    defined = stateful.define(dated, output="key string, at timestamp")
+    batches = [[{"key": "a"}], [{"key": "a"}]]
+    found = compare(spark, stateful.define(in_days, output="key string"), batches, by="key")
+    assert found == [[{"key": "a"}]] * 2
+    for given, column in (
+        (batches, "the field 'at' of the output"),
+        ([[{"key": "a", "at": [at(0)]}]], "the column 'at' of the rows"),
+    ):
+        with pytest.raises(InvalidSettingError) as refusal:
+            compare(spark, defined, given, by="key")
+        offset = {"Z": "+00:00", "GMT+2": "+02:00", "UTC+01:00": "+01:00"}[in_zone]
+        assert f"timeZone is '{in_zone}'" in str(refusal.value)
+        assert f"and {column} holds timestamps: set it to '{offset}'" in str(refusal.value)
 
 
 @pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
