@@ -349,6 +349,19 @@ def test_whole_numbers_in_dicts_stay_whole_beside_a_null(operator: Operator) -> 
     assert [type(r["n"]) for r in seen] == [int, type(None)]
 
 
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_decimals_have_the_digits_of_their_column_in_the_output_and_their_own_in_the_state(
+    operator: Operator,
+) -> None:
+    def step(_key: Any, _rows: Any, state: State[Prices]) -> Prices:
+        state.value.price += Decimal("0.5")
+        return state.value
+
+    running = Harness(stateful.define(step, state=Prices), by="key", operator=operator)
+    assert [str(r["price"]) for r in running.run(ROW)] == ["0.50"]
+    assert str(running.state("a").price) == "0.5"
+
+
 def test_output_frames_hold_what_spark_holds() -> None:
     def step(_key: Any, rows: pd.DataFrame, _state: State[Total]) -> pd.DataFrame:
         return pd.DataFrame(rows["value"].tolist())

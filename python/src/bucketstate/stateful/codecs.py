@@ -179,6 +179,22 @@ class DecimalCodec(Codec):
         self._limit = Decimal(1).scaleb(precision - scale)
 
     def check(self, value: Any) -> Decimal:
+        """With as many digits after the point as the column has."""
+        with localcontext(prec=80):
+            return self._fitting(value).quantize(self._step)
+
+    def dump(self, value: Any) -> str:
+        return str(self._fitting(value))
+
+    def load(self, stored: Any) -> Decimal:
+        if not isinstance(stored, str | int) or isinstance(stored, bool):
+            raise self.mismatch(stored)
+        try:
+            return self._fitting(Decimal(stored))
+        except InvalidOperation:
+            raise self.mismatch(stored) from None
+
+    def _fitting(self, value: Any) -> Decimal:
         if not isinstance(value, Decimal) or not value.is_finite():
             raise self.mismatch(value)
         with localcontext(prec=80):
@@ -189,14 +205,3 @@ class DecimalCodec(Codec):
         if not fits:
             raise self.mismatch(value)
         return value
-
-    def dump(self, value: Any) -> str:
-        return str(self.check(value))
-
-    def load(self, stored: Any) -> Decimal:
-        if not isinstance(stored, str | int) or isinstance(stored, bool):
-            raise self.mismatch(stored)
-        try:
-            return self.check(Decimal(stored))
-        except InvalidOperation:
-            raise self.mismatch(stored) from None
