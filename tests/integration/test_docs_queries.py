@@ -46,3 +46,7 @@ def test_the_flights_example_runs_as_a_query(spark: SparkSession, tmp_path: Path
 
 def test_the_fixture_example_runs(bucketstate_spark: SparkSession, tmp_path: Path) -> None:
     run_blocks("testing.md").test_counts(bucketstate_spark, tmp_path)
+
+
+def test_the_comparison_of_the_page_runs(bucketstate_spark: SparkSession) -> None:
+    run_blocks("testing.md").test_alarms_are_alike_on_spark(bucketstate_spark)

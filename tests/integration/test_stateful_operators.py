@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from bucketstate import stateful
+from bucketstate.stateful.containers import OptionalCodec
+from bucketstate.stateful.definition import output_codec
 from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness
 from tests.integration.streams import START, Streamed, start, write_batches
@@ -105,13 +107,13 @@ def compare(
     taken = 0
     for number, (clocks, files) in enumerate(offset_log(folder)):
         rows = streamed.get(number, [])
-        found = Counter(map(repr, rows))
+        found = Counter(map(text, rows))
         for n, running in enumerate(harnesses):
             if number == 3:
                 running = harnesses[n] = running.restarted()
             assert aware(running.watermark) == clocks["batchWatermarkMs"]
             running.clock = datetime.fromtimestamp(clocks["batchTimestampMs"] / 1000, UTC)
-            told = Counter(map(repr, running.run(batches[taken] if files > taken else ())))
+            told = Counter(map(text, running.run(batches[taken] if files > taken else ())))
             assert (told - found, found - told) == (Counter(), Counter())
         taken = files
         agreed.update(row["why"] for row in rows)
@@ -123,7 +125,12 @@ def compare(
 
 
 def untimed(row: dict[str, Any]) -> str:
-    return repr({name: value for name, value in row.items() if name != "now"})
+    return text({name: value for name, value in row.items() if name != "now"})
+
+
+def text(row: dict[str, Any]) -> str:
+    """Equal for equal rows: the elements of a set have no order."""
+    return repr(row | {"ids": sorted(map(str, row["ids"]))})
 
 
 def repr_of(value: Any) -> str:
@@ -170,17 +177,24 @@ def run_in_spark(
         assert query.awaitTermination(300)
         streamed.progress += [json.loads(p.json) for p in query.recentProgress]
     streamed.assert_on_bucketstate()
-    names = stateful.output_schema(Report).names
     return {
-        number: [dict(zip(names, map(in_zone, row), strict=True)) for row in rows]
+        number: [typed(tuple(map(aware_in_utc, row))) for row in rows]
         for number, rows in streamed.batches.items()
     }
 
 
-def in_zone(value: Any) -> Any:
+OUTPUT = output_codec(Report, ZoneInfo(ZONE))
+
+
+def typed(row: tuple[Any, ...]) -> dict[str, Any]:
+    """As the harness gives it."""
+    values = zip(OUTPUT.fields, row, strict=True)
+    return {field.name: OptionalCodec(field.codec).cell(value) for field, value in values}
+
+
+def aware_in_utc(value: Any) -> Any:
     """`collect` gives datetimes in the time zone of this machine."""
-    at_home = isinstance(value, datetime)
-    return value.astimezone(ZoneInfo(ZONE)).replace(tzinfo=None) if at_home else value
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def offset_log(folder: Path) -> list[tuple[dict[str, Any], int]]:

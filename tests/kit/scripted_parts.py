@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
-from bucketstate.stateful import ListState, MapState, State, Timer, ValueState
+from bucketstate.stateful import AwareDatetime, ListState, MapState, State, Timer, ValueState
 from bucketstate.stateful import list_state as list_with
 from bucketstate.stateful import map_state as map_with
 from bucketstate.stateful import value_state as value_with
+from tests.kit.typed_values import Colour, Level, Typed, UserId
 
 SHORT = timedelta(milliseconds=1)
 """Over by the next batch."""
+NO_PRICE = Decimal(0)
 LONG = timedelta(hours=9)
 """Never over while a test runs."""
 
@@ -48,6 +51,8 @@ class ByEvent:
     brief: ListState[int] = field(default_factory=ListState)
     marks: MapState[str, Point] = field(default_factory=MapState)
     dated: MapState[datetime, int] = field(default_factory=MapState)
+    typed: Typed = field(default_factory=Typed)
+    by_id: MapState[UUID, tuple[int, Colour]] = field(default_factory=MapState)
 
 
 @dataclass
@@ -71,6 +76,15 @@ class Report:
     fired: str | None
     now: datetime
     watermark: datetime
+    colour: Colour | None = None
+    level: Level | None = None
+    literal: Literal["a", "b"] | None = None
+    ids: set[UUID] = field(default_factory=set)
+    pair: tuple[int, str] = (0, "")
+    many: tuple[int, ...] = ()
+    price: Annotated[Decimal, (10, 2)] = NO_PRICE
+    user: UserId | None = None
+    at: AwareDatetime | None = None
 
 
 OPERATIONS = (
@@ -78,6 +92,7 @@ OPERATIONS = (
     *("last", "forget_last", "log", "logs", "put_log", "wipe_log", "brief", "iterate"),
     *("mark", "unmark", "wipe_marks", "date"),
     *("named", "timer", "delete_named", "delete", "timeout"),
+    *("type", "tag", "pair", "identify", "forget_id"),
 )
 
 
@@ -117,7 +132,23 @@ class Scripted:
             fired=None if state.expired_timer is None else str(state.expired_timer),
             now=state.now,
             watermark=state.watermark,
+            **({} if held is None else self.typed(held)),
         )
+
+    def typed(self, held: ByEvent) -> dict[str, Any]:
+        made = held.typed
+        assert {type(v) for v in made.levels} <= {Level}
+        return {
+            "colour": made.colour,
+            "level": made.level,
+            "literal": made.literal,
+            "ids": {made.id, *held.by_id.keys()},
+            "pair": made.pair,
+            "many": made.many,
+            "price": made.price,
+            "user": made.user,
+            "at": made.at,
+        }
 
     def parts(self, held: ByEvent) -> str:
         """Maps are sorted: the order of their entries is nobody's to say."""
@@ -132,6 +163,10 @@ class Scripted:
                 [*held.brief.get()],
                 sorted(held.marks.iterator(), key=lambda entry: entry[0]),
                 sorted(held.dated.iterator()),
+                sorted((str(k), v) for k, v in held.by_id.iterator()),
+                (sorted(held.typed.tags), held.typed.note, sorted(held.typed.levels)),
+                sorted((k.value, n) for k, n in held.typed.by_colour.items()),
+                (held.typed.by_user, held.typed.rate),
                 (held.marks.containsKey("m1"), held.marks.getValue("m1"), len(held.dated)),
             )
         )
@@ -210,6 +245,37 @@ class Scripted:
     def date(self, value: int, step: Step, state: State[Any]) -> None:
         hour = step.at.replace(minute=0, second=0, microsecond=0)
         state.value.dated.updateValue(hour, (state.value.dated.getValue(hour) or 0) + value)
+
+    def type(self, value: int, step: Step, state: State[Any]) -> None:
+        held = state.value.typed
+        held.colour = (Colour.RED, Colour.GREEN)[value % 2]
+        held.level = (Level.LOW, Level.HIGH)[value % 2]
+        held.literal = ("a", "b")[value % 2]
+        held.id = UUID(int=value)
+        held.user = UserId(value)
+        held.price = Decimal(value).scaleb(-2)
+        held.rate = Decimal(value).scaleb(-4)
+        held.at = step.at.replace(tzinfo=timezone(timedelta(hours=value % 3)))
+
+    def tag(self, value: int, _step: Step, state: State[Any]) -> None:
+        held = state.value.typed
+        held.tags ^= {f"t{value % 5}", f"t{value % 7}"}
+        held.levels |= {Level.HIGH}
+        held.note = "x" if value % 2 else None
+
+    def pair(self, value: int, _step: Step, state: State[Any]) -> None:
+        held = state.value.typed
+        held.pair = (held.pair[0] + value, f"p{value}")
+        held.many = (*held.many, value)[-3:]
+        held.by_colour[held.colour] = value
+        held.by_user[UserId(value % 4)] = str(value)
+
+    def identify(self, value: int, _step: Step, state: State[Any]) -> None:
+        colour = (Colour.RED, Colour.GREEN)[value % 2]
+        state.value.by_id.updateValue(UUID(int=value % 5), (value, colour))
+
+    def forget_id(self, value: int, _step: Step, state: State[Any]) -> None:
+        state.value.by_id.removeKey(UUID(int=value % 5))
 
     def iterate(self, _value: int, _step: Step, state: State[Any]) -> None:
         """An iterator goes on with what there was when it was made."""

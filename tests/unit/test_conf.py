@@ -93,6 +93,8 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
         ("engine", None),
         ("lock_acquire_timeout", 0),
         ("lock_acquire_timeout", "60s"),
+        ("lock_acquire_timeout", timedelta(microseconds=1500)),
+        ("memory_prevent_eviction_for", timedelta(seconds=-1)),
         ("memory_max_bytes", "95%"),
         ("memory_max_bytes", 0.4),
         ("memory_max_bytes", 1024),
@@ -156,6 +158,16 @@ def test_a_timedelta_is_written_as_seconds(seconds: int) -> None:
     conf = Conf(time_bucket_expire_after=timedelta(seconds=seconds))
     assert conf == Conf(time_bucket_expire_after=f"{seconds}s")
     assert conf.to_spark()[PREFIX + "timeBucket.expireAfter"] == f"{seconds}s"
+
+
+def test_a_timedelta_of_a_setting_in_milliseconds_is_so_many() -> None:
+    conf = Conf(
+        lock_acquire_timeout=timedelta(seconds=60), memory_prevent_eviction_for=timedelta(0)
+    )
+    assert conf == Conf(lock_acquire_timeout=60_000, memory_prevent_eviction_for=0)
+    assert conf.to_spark()[PREFIX + "lockAcquireTimeout"] == "60000"
+    with pytest.raises(InvalidSettingError, match="a whole number of milliseconds from 1 to"):
+        Conf(lock_acquire_timeout=timedelta(0))
 
 
 def test_a_time_is_refused_as_it_was_given() -> None:

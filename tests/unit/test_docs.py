@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import pytest
 
 from tests.docs import DOCS, blocks, run_blocks
+
+pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 
 PAGES = ["stateful.md", "testing.md"]
 
@@ -13,6 +18,19 @@ PAGES = ["stateful.md", "testing.md"]
 def test_every_python_block_runs(page: str) -> None:
     assert blocks((DOCS / page).read_text(encoding="utf-8"))
     run_blocks(page)
+
+
+def test_what_needs_no_jvm_on_the_package_s_page_runs() -> None:
+    page = DOCS.parent / "python" / "README.md"
+    codes = [code for _, code in blocks(page.read_text(encoding="utf-8"))]
+    alone = [code for code in codes if "SparkSession" not in code]
+    assert [code.count("Harness(") for code in alone] == [1]
+    module = types.ModuleType("package_page")
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(alone[0], str(page), "exec"), module.__dict__)
+    finally:
+        del sys.modules[module.__name__]
 
 
 def test_only_python_blocks_are_taken_with_their_lines() -> None:

@@ -47,7 +47,7 @@ def test_each_setting_is_a_field_with_type_and_default() -> None:
     exec(fields.module(REGISTRY), names)
     assert get_type_hints(names["Settings"]) == {
         "a_number": int,
-        "a_time": int,
+        "a_time": int | timedelta,
         "a_size": int | str,
         "a_part": int | str,
         "a_word": Literal["one", "two"],

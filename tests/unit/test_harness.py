@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 
 from bucketstate import stateful
-from bucketstate.stateful import DefinitionError, State, StateUsageError, WrongTypeError
+from bucketstate.stateful import (
+    DefinitionError,
+    ListState,
+    MapState,
+    State,
+    StateUsageError,
+    ValueState,
+    WrongTypeError,
+)
+from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 
@@ -231,3 +240,106 @@ def test_a_restarted_harness_goes_on_where_the_other_was() -> None:
     assert again.run(rows("a", 6)) == [{"key": "a", "n": 2}]
     assert again.watermark == START + timedelta(minutes=6)
     assert running.state("a") == Total(1)
+
+
+OPERATORS: list[Operator] = ["applyInPandasWithState", "transformWithState"]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_state_may_be_there_before_the_first_batch(operator: Operator) -> None:
+    running = Harness(count, by="key", operator=operator)
+    running.set_state(Total(7), "a")
+    running.set_state({"n": 9}, "b")
+    assert (running.state("a"), running.state("c")) == (Total(7), None)
+    assert running.run(rows("a")) == [{"key": "a", "n": 8}]
+    assert running.restarted().run(rows("b")) == [{"key": "b", "n": 10}]
+    running.set_state(Total(1), "a")
+    assert running.run(rows("a")) == [{"key": "a", "n": 2}]
+
+
+@dataclass
+class Visits:
+    pages: ListState[str] = stateful.list_state(ttl=timedelta(hours=1))
+    counts: MapState[datetime, int] = field(default_factory=MapState)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_state_that_was_set_has_parts_that_expire_and_keys_of_any_type(
+    operator: Operator,
+) -> None:
+    class Visiting:
+        def handleInputRows(self, key: Any, _rows: Any, state: State[Visits]) -> Out:
+            state.timeout_after(timedelta(minutes=5))
+            return Out(str(key.at), len(state.value.pages))
+
+        def handleExpiredTimer(self, key: Any, _timer: Any, state: State[Visits]) -> Out:
+            return Out(str(key.at), -len(state.value.pages))
+
+    running = Harness(
+        stateful.define(Visiting(), state=Visits),
+        by=["at", "n"],
+        operator=operator,
+        timeout="processing",
+        time_zone="Asia/Kolkata",
+    )
+    held = Visits(ListState(["/", "/help"]), MapState({START: 1}))
+    running.set_state(held, START, None)
+    assert running.state(START, None) == held
+    batch = [{"at": START, "n": None}, {"at": START, "n": 3}]
+    assert sorted(r["n"] for r in running.run(batch)) == [0, 2]
+    running.advance(timedelta(minutes=6))
+    assert sorted(r["n"] for r in running.run()) == [-2, 0]
+    running.advance(timedelta(hours=1))
+    assert running.state(START, None) == Visits(counts=MapState({START: 1}))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_state_set_for_a_key_with_a_timer_keeps_the_timer(operator: Operator) -> None:
+    class Timing:
+        def handleInputRows(self, _key: Any, _rows: Any, state: State[Total]) -> None:
+            state.registerTimer(state.now + timedelta(minutes=5), name="t")
+
+        def handleExpiredTimer(self, key: Any, _timer: Any, state: State[Total]) -> Out:
+            return Out(key.key, state.value.n)
+
+    running = Harness(Timing(), by="key", operator=operator, timeout="processing")
+    running.run(rows("a"))
+    running.set_state(Total(5), "a")
+    assert [t.name for t in running.timers("a")] == ["t"]
+    running.advance(timedelta(minutes=6))
+    assert running.run() == [{"key": "a", "n": 5}]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_state_that_cannot_be_set(operator: Operator) -> None:
+    running = Harness(count, by="key", operator=operator)
+    with pytest.raises(WrongTypeError, match=r"The state of Key\(key='a'\): field n of Total is s"):
+        running.set_state({"n": "x"}, "a")
+    with pytest.raises(WrongTypeError, match="expected a Total or a dict of its fields"):
+        running.set_state(7, "a")
+    assert running.states() == {}
+    running.set_state(Total(1), 3)
+    with pytest.raises(
+        WrongTypeError, match=r"A state was set for the key Key\(key=3\), but key of"
+    ):
+        running.run(rows("a"))
+
+
+def test_parts_are_compared_and_shown_by_what_they_hold() -> None:
+    assert ValueState(3) == ValueState(3) != ValueState()
+    assert ListState([1, 2]) == ListState([1, 2]) != ListState([2, 1])
+    assert MapState({"a": 1, "b": 2}) == MapState({"b": 2, "a": 1}) != MapState()
+    assert ListState() != MapState()
+    parts = [ValueState(3), ValueState(), ListState([1]), MapState({"a": 1})]
+    assert repr(parts) == "[ValueState(3), ValueState(), ListState([1]), MapState({'a': 1})]"
+
+    seen: list[str] = []
+
+    def fn(_key: Any, _rows: Any, state: State[Visits]) -> None:
+        state.value.pages.appendValue("/")
+        assert state.value == Visits(ListState(["/"]))
+        seen.append(repr(state.value.pages))
+
+    for operator in OPERATORS:
+        Harness(stateful.define(fn, state=Visits), by="key", operator=operator).run(rows("a"))
+    assert seen == ["ListState(['/'])"] * 2

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketstate.kinds import Bytes, Duration, Kind, Memory, OneOf, Text, WholeNumber, plain
+from bucketstate.kinds import Bytes, Duration, Kind, Memory, Millis, OneOf, Text, WholeNumber, plain
 
 NUMBER, SIZE, HEAP = WholeNumber(1, 100), Bytes(1, 1 << 30), Memory()
 TIME = Duration(60, "never")
@@ -132,7 +132,7 @@ def test_a_value_of_another_type_is_not_allowed(kind: Kind, value: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "allowed"),
     [
-        (WholeNumber(1, 9, "milliseconds"), "a whole number of milliseconds from 1 to 9"),
+        (Millis(1, 9), "a whole number of milliseconds from 1 to 9"),
         (OneOf(("heap",)), "'heap'"),
         (OneOf(("lazy", "eager")), "one of 'lazy', 'eager'"),
         (TIME, "a time such as 90s, 30min, 12h or 7d of at least 60s, or 'never'"),
@@ -144,7 +144,7 @@ def test_what_is_allowed_is_said(kind: Kind, allowed: str) -> None:
 
 @given(st.integers(60, 0xFFFFFFFF))
 def test_so_many_seconds_are_a_time(seconds: int) -> None:
-    text = plain(timedelta(seconds=seconds))
+    text = plain(timedelta(seconds=seconds), TIME)
     assert text == f"{seconds}s"
     assert TIME.allows(text)
 
@@ -153,9 +153,17 @@ def test_so_many_seconds_are_a_time(seconds: int) -> None:
     st.timedeltas(max_value=timedelta(seconds=59)) | st.timedeltas().filter(lambda t: t % SECOND)
 )
 def test_less_or_a_part_of_a_second_is_none(time: timedelta) -> None:
-    assert not TIME.allows(plain(time))
+    assert not TIME.allows(plain(time, TIME))
+
+
+@given(st.integers(1, 10**6))
+def test_so_many_milliseconds_are_a_number(millis: int) -> None:
+    kind = Millis(1, 10**6)
+    assert plain(timedelta(milliseconds=millis), kind) == millis
+    assert not kind.allows(plain(timedelta(milliseconds=millis, microseconds=1), kind))
+    assert not kind.allows(plain(timedelta(milliseconds=-millis), kind))
 
 
 @pytest.mark.parametrize("value", [7, "7d", None, True])
 def test_what_is_no_time_stays_as_it_is(value: object) -> None:
-    assert plain(value) is value
+    assert plain(value, TIME) is value

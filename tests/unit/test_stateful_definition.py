@@ -21,8 +21,8 @@ def count(key: Any, rows: pd.DataFrame, state: State[Total]) -> Iterator[Out]:
 
 
 @dataclass
-class WithSet:
-    tags: set[str]
+class WithComplex:
+    phase: complex
 
 
 @dataclass
@@ -32,7 +32,7 @@ class WithUnion:
 
 @dataclass
 class Deep:
-    lists: list[dict[str, WithSet]] = field(default_factory=list)
+    lists: list[dict[str, WithComplex]] = field(default_factory=list)
 
 
 @dataclass
@@ -78,9 +78,9 @@ class Empty:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        (WithSet, "WithSet.tags is set[str], which has no place in a Spark schema."),
+        (WithComplex, "WithComplex.phase is complex, which has no place in a Spark schema."),
         (WithUnion, "WithUnion.either is int | str, which"),
-        (Deep, "WithSet.tags is set[str]"),
+        (Deep, "WithComplex.phase is complex"),
         (Recursive, "Recursive holds itself (Recursive > Recursive)"),
         (WithoutInit, "WithoutInit.n has init=False"),
         (BareList, "BareList.tags is list, which"),

@@ -309,7 +309,7 @@ def test_the_initial_state_comes_before_the_first_rows() -> None:
 
 def test_an_initial_state_has_no_output_and_comes_as_what_its_hint_says() -> None:
     class Wrong(Seeded):
-        def handleInitialState(self, _key: Any, initial: Out, state: Any) -> Out:  # type: ignore[override]
+        def handleInitialState(self, _key: Any, initial: Out, state: Any) -> Any:  # type: ignore[override]
             state.update(Total(initial.n))
             return initial
 
@@ -320,6 +320,12 @@ def test_an_initial_state_has_no_output_and_comes_as_what_its_hint_says() -> Non
         StateUsageError, match="handleInitialState of Wrong for Key\\(key='a'\\) re"
     ):
         running.run(ROW)
+
+    class Says(Seeded):
+        def handleInitialState(self, key: Any, initial: Out, state: Any) -> Out: ...  # type: ignore[override,empty-body]
+
+    with pytest.raises(DefinitionError, match=r"Says.handleInitialState returns something"):
+        stateful.define(Says())
 
     class Unknown(Seeded):
         def handleInitialState(self, key: Any, initial: set[int], state: Any) -> None: ...  # type: ignore[override]

@@ -15,7 +15,7 @@ from pyspark import worker
 from pyspark.sql.types import StructType
 
 from bucketstate import stateful
-from bucketstate.stateful import State, WrongTypeError
+from bucketstate.stateful import DefinitionError, State, WrongTypeError
 from bucketstate.stateful.chunks import columns_of, frame
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
@@ -200,8 +200,11 @@ def test_rows_that_do_not_fit_their_dataclass_are_refused() -> None:
 
     with pytest.raises(WrongTypeError, match=r"A row has str 'x' for Event.value, expected an int"):
         seen_by(records, [{**EVENTS[0], "value": "x"}])
-    with pytest.raises(WrongTypeError, match=r"for Event.at, expected a datetime"):
-        seen_by(records, [{"key": "a", "value": 1}])
+    with pytest.raises(DefinitionError) as refusal:
+        seen_by(records, [{"key": "a", "value": 1, "att": datetime(2024, 3, 1)}])
+    assert "Event.at has no column in the rows, which have key, value, att. Did you mean att?" in (
+        str(refusal.value)
+    )
 
 
 def test_chunks_come_one_by_one_or_joined() -> None:

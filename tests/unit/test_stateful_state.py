@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from bucketstate.stateful import (
     ListState,
     MapState,
     MigrationError,
+    RenamedFieldWarning,
     State,
     StateUsageError,
     ValueState,
@@ -27,6 +30,7 @@ from bucketstate.stateful import (
 from bucketstate.testing import Harness
 
 ROW = [{"key": "a"}]
+BERLIN = ZoneInfo("Europe/Berlin")
 
 
 @dataclass
@@ -106,29 +110,55 @@ def test_what_is_stored_comes_back(value: Wide) -> None:
     assert running.state("a") == value
 
 
-def test_datetimes_are_naive_in_the_session_time_zone_and_instants_in_between() -> None:
-    @dataclass
-    class At:
-        at: datetime | None = None
+@dataclass
+class At:
+    at: datetime | None = None
+    aware: stateful.AwareDatetime | None = None
 
-    given_values = [
-        datetime(2024, 7, 1, 12),
-        datetime(2024, 7, 1, 10, tzinfo=UTC),
-        datetime(2024, 7, 1, 5, tzinfo=timezone(timedelta(hours=-5))),
-        pd.Timestamp("2024-07-01 12:00"),
-        np.datetime64("2024-07-01T12:00"),
-    ]
-    for value in given_values:
 
-        def set_at(state: Any, value: Any = value) -> None:
-            state.value.at = value
+NOON = datetime(2024, 7, 1, 12)
 
-        def fn(_key: Any, _rows: Any, state: Any, step: Any = set_at) -> None:
-            step(state)
 
-        running = Harness(fn, by="key", state=At, output="x long", time_zone="Europe/Berlin")
-        running.run(ROW)
-        assert running.state("a") == At(datetime(2024, 7, 1, 12))
+@pytest.mark.parametrize(
+    ("change", "held"),
+    [
+        ({"at": NOON}, At(at=NOON)),
+        ({"at": pd.Timestamp("2024-07-01 12:00")}, At(at=NOON)),
+        ({"at": np.datetime64("2024-07-01T12:00")}, At(at=NOON)),
+        ({"aware": datetime(2024, 7, 1, 10, tzinfo=UTC)}, At(aware=NOON.replace(tzinfo=BERLIN))),
+        (
+            {"aware": datetime(2024, 7, 1, 5, tzinfo=timezone(timedelta(hours=-5)))},
+            At(aware=NOON.replace(tzinfo=BERLIN)),
+        ),
+    ],
+)
+def test_datetimes_come_back_with_or_without_a_zone_as_they_are_declared(
+    change: Any, held: At
+) -> None:
+    running = harness(lambda s: s.update(change), At, time_zone="Europe/Berlin")
+    running.run(ROW)
+    found = running.state("a")
+    assert found == held
+    assert found.aware is None or found.aware.tzinfo == BERLIN
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            {"at": datetime(2024, 7, 1, 10, tzinfo=UTC)},
+            "expected a datetime without a time zone. Store it as value.astimezone(zone)",
+        ),
+        ({"at": pd.Timestamp("2024-07-01 12:00", tz="UTC")}, "without a time zone"),
+        ({"aware": NOON}, "expected a datetime with a time zone or None"),
+        ({"at": datetime.min}, "expected a datetime that has a date in UTC"),
+        ({"at": "now"}, "is str 'now', expected a datetime or None"),
+    ],
+)
+def test_a_datetime_that_would_come_back_as_another_is_refused(change: Any, told: str) -> None:
+    with pytest.raises(WrongTypeError) as refusal:
+        harness(lambda s: s.update(change), At, time_zone="Europe/Berlin").run(ROW)
+    assert told in str(refusal.value)
 
 
 def test_a_default_is_not_stored_until_it_changes() -> None:
@@ -353,6 +383,7 @@ def restarted(state: Any, step: Any = lambda s: s.value) -> Harness:
     return running.restarted(stateful.define(fn, state=state, output="x long"))
 
 
+@pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 def test_a_changed_class_reads_what_is_stored() -> None:
     assert restarted(After).state("a") == After(3.0, [7])
     assert restarted(Migrated).state("a") == Migrated(6)
@@ -362,6 +393,7 @@ def test_a_changed_class_reads_what_is_stored() -> None:
     assert once.state("a") == Migrated(8)
 
 
+@pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 @pytest.mark.parametrize(
     ("state", "told"),
     [
@@ -377,6 +409,38 @@ def test_a_class_that_cannot_migrate_is_one_clear_error(state: Any, told: str) -
         running.run(ROW)
     assert "The state of Key(key='a') cannot be read as" in str(refusal.value)
     assert told in str(refusal.value)
+
+
+@dataclass
+class Renamed:
+    count: int = 0
+    gone: str = ""
+
+
+@stateful.state(version=2)
+@dataclass
+class Meant:
+    count: int = 0
+    gone: str = ""
+
+
+@dataclass
+class Fewer:
+    n: int = 0
+
+
+def test_a_field_that_seems_renamed_is_told_once_it_is_read() -> None:
+    with pytest.warns(RenamedFieldWarning) as told:
+        assert restarted(Renamed).state("a") == Renamed(gone="x")
+    assert (
+        "Renamed has no field n, which stored states have, and new is count. If that is a new "
+        "name, the values are lost: use @stateful.state(version=2, migrations={1: ...})"
+    ) in str(told[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert restarted(Meant).state("a") == Meant(gone="x")
+        assert restarted(Fewer).state("a") == Fewer(3)
+        assert restarted(Migrated).state("a") == Migrated(6)
 
 
 def test_newer_state_is_not_read_by_older_code() -> None:

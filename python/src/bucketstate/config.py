@@ -22,8 +22,9 @@ EXTENSIONS_KEY = "spark.sql.extensions"
 class Conf(Settings):
     """Every setting of the provider. A value that is not allowed raises when it is given.
 
-    A time may be given as a `timedelta`; it is kept as a text of seconds. Options by name may be
-    given as a dict; they are kept as pairs in the order of their names.
+    A time may be given as a `timedelta`; it is kept as a text of seconds, or as a number where the
+    setting is one of milliseconds. Options by name may be given as a dict; they are kept as pairs
+    in the order of their names.
     """
 
     per_query: tuple[tuple[str, Value], ...] = ()

@@ -48,11 +48,10 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """Between two bounds, both included. `unit` is what is counted, if that has a name."""
+    """Between two bounds, both included."""
 
     min: int
     max: int
-    unit: str | None = None
 
     @property
     def annotation(self) -> str:
@@ -60,14 +59,26 @@ class WholeNumber:
 
     @property
     def allowed(self) -> str:
-        of = f" of {self.unit}" if self.unit else ""
-        return f"a whole number{of} from {self.min} to {self.max}"
+        return f"a whole number from {self.min} to {self.max}"
 
     def parse(self, text: str) -> Value:
         return int(text) if _WHOLE.fullmatch(text) else text
 
     def allows(self, value: object) -> bool:
         return _between(self.min, value, self.max)
+
+
+@dataclass(frozen=True)
+class Millis(WholeNumber):
+    """A number of milliseconds. Python may give it as a `timedelta`."""
+
+    @property
+    def annotation(self) -> str:
+        return "int | timedelta"
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number of milliseconds from {self.min} to {self.max}"
 
 
 @dataclass(frozen=True)
@@ -228,7 +239,7 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
         case "int":
             return WholeNumber(raw["min"], raw["max"])
         case "millis":
-            return WholeNumber(raw["min"], raw["max"], "milliseconds")
+            return Millis(raw["min"], raw["max"])
         case "bytes":
             return Bytes(raw["min"], raw["max"])
         case "memory":
@@ -248,15 +259,19 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
             )
 
 
-def plain(value: object) -> object:
-    """A value of Python's own as settings hold it.
+def plain(value: object, kind: Kind) -> object:
+    """A value of Python's own as a setting of that kind holds it.
 
-    A `timedelta` is so many seconds; a mapping is pairs of texts in the order of their names.
+    A `timedelta` is a number of milliseconds or the text of a number of seconds; a mapping is pairs
+    of texts in the order of their names.
     """
     if isinstance(value, Mapping):
         return tuple(sorted((str(name), _text(each)) for name, each in value.items()))
     if not isinstance(value, timedelta):
         return value
+    if isinstance(kind, Millis):
+        millis, rest = divmod(value, timedelta(milliseconds=1))
+        return value if rest else millis
     seconds, rest = divmod(value, timedelta(seconds=1))
     # Less than a second has no text that a setting takes.
     return value if rest else f"{seconds}s"

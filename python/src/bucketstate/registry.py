@@ -62,11 +62,11 @@ class Setting:
         return value
 
     def checked(self, value: object) -> Value:
-        """The value as it is kept: a `timedelta` becomes its text.
+        """The value as it is kept: a `timedelta` becomes its text, or a number of milliseconds.
 
         Raises InvalidSettingError, which says what is allowed, if this is not.
         """
-        kept = plain(value)
+        kept = plain(value, self.kind)
         if not self.kind.allows(kept):
             raise self._refusal(value)
         return cast(Value, kept)

@@ -19,7 +19,7 @@ class Settings:
     """Key groups per store. Fixed for the life of a checkpoint: a different value on restart is an
     error."""
 
-    lock_acquire_timeout: int = 60000
+    lock_acquire_timeout: int | timedelta = 60000
     """How long a task waits, in milliseconds, for another task (a killed attempt that still runs)
     to let go of the store before it fails."""
 
@@ -77,7 +77,7 @@ class Settings:
     for longest stays in the files of snapshots alone, and is read from there when it is asked
     for."""
 
-    memory_prevent_eviction_for: int = 0
+    memory_prevent_eviction_for: int | timedelta = 0
     """For so long after its last use, in milliseconds, a bucket stays in memory, even above
     memory.maxBytes."""
 

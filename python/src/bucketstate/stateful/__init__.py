@@ -5,6 +5,7 @@ from bucketstate.stateful.definition import Definition, define
 from bucketstate.stateful.errors import (
     DefinitionError,
     MigrationError,
+    RenamedFieldWarning,
     StatefulError,
     StateUsageError,
     WrongTypeError,
@@ -21,13 +22,16 @@ from bucketstate.stateful.parts import (
 )
 from bucketstate.stateful.schema import output_schema, state_schema
 from bucketstate.stateful.streaming import apply
+from bucketstate.stateful.times import AwareDatetime
 
 __all__ = [
+    "AwareDatetime",
     "Definition",
     "DefinitionError",
     "ListState",
     "MapState",
     "MigrationError",
+    "RenamedFieldWarning",
     "State",
     "StateUsageError",
     "StatefulError",

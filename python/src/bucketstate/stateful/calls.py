@@ -38,6 +38,7 @@ class Calls:
         self.timeout = timeout
         self.zone = zone
         self._inputs = Inputs(definition, schema, zone)
+        self._inputs.check()
         self._initial = definition.initial_codec(zone)
 
     def rows(self, key: Any, columns: Iterator[Columns], slot: Slot) -> Iterator[Block]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from abc import ABC, abstractmethod
-from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation, localcontext
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,20 +18,13 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     DataType,
-    DateType,
-    DayTimeIntervalType,
     DecimalType,
     DoubleType,
     LongType,
     StringType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from bucketstate.stateful.errors import MismatchError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def missing(value: Any) -> bool:
@@ -128,7 +119,10 @@ class FloatCodec(Codec):
             return value
         if not isinstance(value, float | int | np.floating | np.integer) or isinstance(value, bool):
             raise self.mismatch(value)
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise self.mismatch(value) from None
 
 
 class BoolCodec(Codec):
@@ -185,6 +179,22 @@ class DecimalCodec(Codec):
         self._limit = Decimal(1).scaleb(precision - scale)
 
     def check(self, value: Any) -> Decimal:
+        """With as many digits after the point as the column has."""
+        with localcontext(prec=80):
+            return self._fitting(value).quantize(self._step)
+
+    def dump(self, value: Any) -> str:
+        return str(self._fitting(value))
+
+    def load(self, stored: Any) -> Decimal:
+        if not isinstance(stored, str | int) or isinstance(stored, bool):
+            raise self.mismatch(stored)
+        try:
+            return self._fitting(Decimal(stored))
+        except InvalidOperation:
+            raise self.mismatch(stored) from None
+
+    def _fitting(self, value: Any) -> Decimal:
         if not isinstance(value, Decimal) or not value.is_finite():
             raise self.mismatch(value)
         with localcontext(prec=80):
@@ -195,135 +205,3 @@ class DecimalCodec(Codec):
         if not fits:
             raise self.mismatch(value)
         return value
-
-    def dump(self, value: Any) -> str:
-        return str(self.check(value))
-
-    def load(self, stored: Any) -> Decimal:
-        if not isinstance(stored, str | int) or isinstance(stored, bool):
-            raise self.mismatch(stored)
-        try:
-            return self.check(Decimal(stored))
-        except InvalidOperation:
-            raise self.mismatch(stored) from None
-
-
-class DateCodec(Codec):
-    spark = DateType()
-    expected = "a date"
-
-    def check(self, value: Any) -> date:
-        if isinstance(value, date) and not isinstance(value, datetime):
-            return value
-        raise self.mismatch(value)
-
-    def dump(self, value: Any) -> str:
-        return self.check(value).isoformat()
-
-    def load(self, stored: Any) -> date:
-        return self.check(_parse(date.fromisoformat, stored, self))
-
-
-class DatetimeCodec(Codec):
-    """An instant. A naive datetime is one in the session's time zone, as in Spark's pandas
-    functions; what comes back is always naive."""
-
-    spark = TimestampType()
-    expected = "a datetime"
-    kinds = "M"
-
-    def __init__(self, zone: tzinfo) -> None:
-        self._zone = zone
-
-    def check(self, value: Any) -> datetime:
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime(warn=False)
-        elif isinstance(value, np.datetime64):
-            value = pd.Timestamp(value).to_pydatetime(warn=False)
-        if not isinstance(value, datetime) or value is pd.NaT:
-            raise self.mismatch(value)
-        return (value if value.tzinfo else value.replace(tzinfo=self._zone)).astimezone(UTC)
-
-    def dump(self, value: Any) -> str:
-        return self.check(value).isoformat()
-
-    def load(self, stored: Any) -> datetime:
-        return self._local(_parse(datetime.fromisoformat, stored, self))
-
-    def cell(self, value: Any) -> datetime:
-        return self._local(self.check(value))
-
-    def cells(self, column: pd.Series[Any]) -> list[Any]:
-        return [self.cell(v) for v in column.tolist()]
-
-    def _local(self, value: datetime) -> datetime:
-        return value.astimezone(self._zone).replace(tzinfo=None)
-
-
-class LocalDatetimeCodec(Codec):
-    """Spark's TIMESTAMP_NTZ: a wall clock's reading, in no time zone."""
-
-    spark = TimestampNTZType()
-    expected = "a datetime without a time zone"
-    kinds = "M"
-
-    def check(self, value: Any) -> datetime:
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime(warn=False)
-        if not isinstance(value, datetime) or value is pd.NaT or value.tzinfo is not None:
-            raise self.mismatch(value)
-        return value
-
-    def dump(self, value: Any) -> str:
-        return self.check(value).isoformat()
-
-    def load(self, stored: Any) -> datetime:
-        return self.check(_parse(datetime.fromisoformat, stored, self))
-
-    def cells(self, column: pd.Series[Any]) -> list[Any]:
-        return [self.check(v) for v in column.tolist()]
-
-
-_DAY_TIME = re.compile(r"(-?)(\d+) (\d\d):(\d\d):(\d\d)\.(\d{6})")
-
-
-class TimedeltaCodec(Codec):
-    """Stored as Spark writes a day-time interval: `-1 02:03:04.000005`."""
-
-    spark = DayTimeIntervalType()
-    expected = "a timedelta"
-    kinds = "m"
-
-    def check(self, value: Any) -> timedelta:
-        if isinstance(value, pd.Timedelta):
-            value = value.to_pytimedelta()
-        elif isinstance(value, np.timedelta64):
-            value = pd.Timedelta(value).to_pytimedelta()
-        if not isinstance(value, timedelta) or value is pd.NaT:
-            raise self.mismatch(value)
-        return value
-
-    def dump(self, value: Any) -> str:
-        given = self.check(value)
-        size = abs(given)
-        minutes, seconds = divmod(size.seconds, 60)
-        clock = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{size.microseconds:06}"
-        return f"{'-' if given < timedelta(0) else ''}{size.days} {clock}"
-
-    def load(self, stored: Any) -> timedelta:
-        found = _DAY_TIME.fullmatch(stored) if isinstance(stored, str) else None
-        if found is None:
-            raise self.mismatch(stored)
-        days, hours, minutes, seconds, micros = map(int, found.groups()[1:])
-        size = timedelta(days, seconds, micros, minutes=minutes, hours=hours)
-        return -size if found[1] else size
-
-    def cells(self, column: pd.Series[Any]) -> list[Any]:
-        return [self.check(v) for v in column.tolist()]
-
-
-def _parse(parser: Callable[[str], Any], stored: Any, codec: Codec) -> Any:
-    try:
-        return parser(stored)
-    except (TypeError, ValueError):
-        raise codec.mismatch(stored) from None

@@ -1,16 +1,24 @@
-"""Codecs of values that hold values: Optional, list, dict, dataclass."""
+"""Codecs of values that hold values: Optional, list, tuple, set, dict."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
-from bucketstate.stateful.codecs import Codec, StrCodec, missing
-from bucketstate.stateful.errors import NOTHING, MismatchError
+from bucketstate.stateful.codecs import Codec, missing
+from bucketstate.stateful.errors import MismatchError
+from bucketstate.stateful.structs import StructCodec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +60,8 @@ class OptionalCodec(Codec):
         except MismatchError as e:
             if not isinstance(value, list | np.ndarray | Mapping) and missing(value):
                 return None
-            raise (self.mismatch(value) if not e.path else e) from None
+            plain = not e.path and e.expected == self.inner.expected
+            raise (self.mismatch(value) if plain else e) from None
 
 
 class ListCodec(Codec):
@@ -84,8 +93,108 @@ class ListCodec(Codec):
         return _elements(through, value)
 
 
+class TupleCodec(ListCodec):
+    """A tuple of any length: in Spark an array."""
+
+    expected = "a tuple"
+
+    def check(self, value: Any) -> list[Any]:
+        return super().check(self._tuple(value))
+
+    def dump(self, value: Any) -> list[Any]:
+        return super().dump(self._tuple(value))
+
+    def load(self, stored: Any) -> Any:
+        return tuple(super().load(stored))
+
+    def cell(self, value: Any) -> Any:
+        return tuple(super().cell(value))
+
+    def _tuple(self, value: Any) -> Any:
+        # A list would come back as a tuple one call later.
+        if not isinstance(value, tuple):
+            raise self.mismatch(value)
+        return value
+
+
+class SetCodec(ListCodec):
+    """In Spark an array, in an order that is the same for the same elements."""
+
+    def __init__(self, element: Codec, kind: type[Any]) -> None:
+        super().__init__(element)
+        self.expected = f"a {kind.__name__}"
+        self._kind = kind
+
+    def check(self, value: Any) -> list[Any]:
+        return [self._element.check(v) for v in self._sorted(value)]
+
+    def dump(self, value: Any) -> list[Any]:
+        return [self._element.dump(v) for v in self._sorted(value)]
+
+    def load(self, stored: Any) -> Any:
+        return self._kind(super().load(stored))
+
+    def cell(self, value: Any) -> Any:
+        return self._kind(super().cell(value))
+
+    def _sorted(self, value: Any) -> list[Any]:
+        if not isinstance(value, self._kind):
+            raise self.mismatch(value)
+        try:
+            return sorted(value, key=lambda v: json.dumps(self._element.dump(v)))
+        except MismatchError as e:
+            raise e.under(f"[{e.found!r}]") from None
+
+
+class RecordCodec(Codec):
+    """A tuple with a type for each place: in Spark a struct of `_1`, `_2` and so on."""
+
+    def __init__(self, places: Sequence[Codec]) -> None:
+        self._places = {f"_{n}": codec for n, codec in enumerate(places, start=1)}
+        self.expected = f"a tuple of {len(places)}"
+        self.spark = StructType([StructField(n, c.spark, True) for n, c in self._places.items()])
+
+    @property
+    def stored(self) -> DataType:
+        return StructType([StructField(n, c.stored, True) for n, c in self._places.items()])
+
+    def check(self, value: Any) -> dict[str, Any]:
+        return dict(zip(self._places, self._each("check", self._tuple(value)), strict=True))
+
+    def dump(self, value: Any) -> dict[str, Any]:
+        return dict(zip(self._places, self._each("dump", self._tuple(value)), strict=True))
+
+    def load(self, stored: Any) -> Any:
+        return self._each("load", self._values(stored))
+
+    def cell(self, value: Any) -> Any:
+        if isinstance(value, tuple) and not hasattr(value, "asDict"):
+            return self._each("cell", self._tuple(value))
+        return self._each("cell", self._values(value))
+
+    def _tuple(self, value: Any) -> Sequence[Any]:
+        if not isinstance(value, tuple) or len(value) != len(self._places):
+            raise self.mismatch(value)
+        return value
+
+    def _values(self, value: Any) -> Sequence[Any]:
+        given = value.asDict() if hasattr(value, "asDict") else value
+        if not isinstance(given, Mapping) or given.keys() != self._places.keys():
+            raise self.mismatch(value)
+        return [given[name] for name in self._places]
+
+    def _each(self, method: str, values: Sequence[Any]) -> tuple[Any, ...]:
+        made = []
+        for n, (codec, value) in enumerate(zip(self._places.values(), values, strict=True)):
+            try:
+                made.append(getattr(codec, method)(value))
+            except MismatchError as e:
+                raise e.under(f"[{n}]") from None
+        return tuple(made)
+
+
 class DictCodec(Codec):
-    """Stored as an object where the keys are strings, else as a list of keys with values."""
+    """Stored as an object where the keys are stored as text, else as a list of keys with values."""
 
     expected = "a dict"
 
@@ -93,7 +202,7 @@ class DictCodec(Codec):
         self.spark = MapType(key.spark, value.spark, valueContainsNull=value.nullable)
         self._key = key
         self._value = value
-        self._as_object = isinstance(key, StrCodec)
+        self._as_object = isinstance(key.stored, StringType)
 
     @property
     def stored(self) -> DataType:
@@ -110,24 +219,31 @@ class DictCodec(Codec):
         return dict(pairs) if self._as_object else [{"key": k, "value": v} for k, v in pairs]
 
     def load(self, stored: Any) -> dict[Any, Any]:
-        if isinstance(stored, list) and all(isinstance(p, dict) and len(p) == 2 for p in stored):
-            stored = [(p.get("key"), p.get("value")) for p in stored]
-        return dict(self._pairs(self._key.load, self._value.load, stored))
+        if not isinstance(stored, list):
+            return dict(self._pairs(self._key.load, self._value.load, stored))
+        if not all(isinstance(p, dict) and p.keys() == {"key", "value"} for p in stored):
+            raise self.mismatch(stored)
+        made = {}
+        for pair in stored:
+            try:
+                made[self._key.load(pair["key"])] = self._value.load(pair["value"])
+            except MismatchError as e:
+                raise e.under(f"[{pair['key']!r}]") from None
+        return made
 
     def cell(self, value: Any) -> dict[Any, Any]:
+        # Arrow gives a map as pairs.
+        if isinstance(value, list) and all(isinstance(p, tuple) and len(p) == 2 for p in value):
+            value = dict(value)
         return dict(self._pairs(self._key.cell, self._value.cell, value))
 
     def _pairs(
         self, key: Callable[[Any], Any], value: Callable[[Any], Any], given: Any
     ) -> list[tuple[Any, Any]]:
-        if isinstance(given, Mapping):
-            pairs = list(given.items())
-        elif isinstance(given, list) and all(len(p) == 2 for p in given):
-            pairs = [(k, v) for k, v in given]
-        else:
+        if not isinstance(given, Mapping):
             raise self.mismatch(given)
         made = []
-        for k, v in pairs:
+        for k, v in given.items():
             try:
                 made.append((key(k), value(v)))
             except MismatchError as e:
@@ -135,113 +251,8 @@ class DictCodec(Codec):
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a dataclass or struct; `required` says that it has no default."""
-
-    name: str
-    codec: Any
-    required: bool
-
-
-class StructCodec(Codec):
-    """A dataclass, or a mapping with the same fields."""
-
-    def __init__(self, cls: type[Any], fields: Sequence[Field]) -> None:
-        self.cls = cls
-        self.fields = tuple(fields)
-        self.names = tuple(f.name for f in fields)
-        self.expected = f"an instance of {cls.__name__}"
-        self.schema = StructType([StructField(f.name, f.codec.spark, True) for f in fields])
-        self.spark = self.schema
-        self._codecs = tuple((f.name, f.codec) for f in fields)
-
-    @property
-    def stored(self) -> DataType:
-        return StructType([StructField(n, c.stored, True) for n, c in self._codecs])
-
-    def row(self, value: Any) -> tuple[Any, ...]:
-        """The fields' values as Spark takes them, in the schema's order."""
-        made = []
-        if isinstance(value, self.cls):
-            for name, codec in self._codecs:
-                found = getattr(value, name)
-                try:
-                    made.append(codec.check(found))
-                except MismatchError as e:
-                    raise e.under(name) from None
-            return tuple(made)
-        found_fields = self._of_mapping(value)
-        for name, codec in self._codecs:
-            try:
-                made.append(codec.check(found_fields[name]))
-            except MismatchError as e:
-                raise e.under(name) from None
-        return tuple(made)
-
-    def check(self, value: Any) -> dict[str, Any]:
-        return dict(zip(self.names, self.row(value), strict=True))
-
-    def dump(self, value: Any) -> dict[str, Any]:
-        given = value.__dict__ if type(value) is self.cls and hasattr(value, "__dict__") else None
-        if given is None:
-            given = (
-                {n: getattr(value, n) for n in self.names}
-                if isinstance(value, self.cls)
-                else self._of_mapping(value)
-            )
-        made = {}
-        for name, codec in self._codecs:
-            try:
-                made[name] = codec.dump(given[name])
-            except MismatchError as e:
-                raise e.under(name) from None
-        return made
-
-    def load(self, stored: Any) -> Any:
-        return self.cls(**self.arguments(stored))
-
-    def cell(self, value: Any) -> Any:
-        given = value.asDict() if hasattr(value, "asDict") else value
-        return self.cls(**self._read(given, "cell"))
-
-    def arguments(self, stored: Any) -> dict[str, Any]:
-        """The known fields that are stored, to construct the class with; others have defaults."""
-        return self._read(stored, "load")
-
-    def _read(self, given: Any, method: str) -> dict[str, Any]:
-        if not isinstance(given, Mapping):
-            raise self.mismatch(given)
-        made = {}
-        for field in self.fields:
-            if field.name not in given:
-                if field.required:
-                    expected = f"{field.codec.expected}, for a field without a default,"
-                    raise MismatchError(expected, NOTHING, field.name)
-                continue
-            try:
-                made[field.name] = getattr(field.codec, method)(given[field.name])
-            except MismatchError as e:
-                raise e.under(field.name) from None
-        return made
-
-    def _of_mapping(self, value: Any) -> Mapping[str, Any]:
-        if not isinstance(value, Mapping):
-            raise self.mismatch(value)
-        if unknown := [k for k in value if k not in self.names]:
-            raise MismatchError(
-                f"one of the fields {', '.join(self.names)}", unknown[0], str(unknown[0])
-            )
-        if absent := [n for n in self.names if n not in value]:
-            codec = dict(self._codecs)[absent[0]]
-            if not codec.nullable:
-                raise MismatchError(codec.expected, NOTHING, absent[0])
-            return {**dict.fromkeys(absent), **value}
-        return value
-
-
-COMPOUND = (OptionalCodec, ListCodec, DictCodec, StructCodec)
-"""What cannot be a map's key."""
+COMPOUND = (OptionalCodec, ListCodec, RecordCodec, DictCodec, StructCodec)
+"""What cannot be a map's key, or in a set."""
 
 
 def _elements(through: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:

@@ -37,17 +37,20 @@ from bucketstate.stateful.codecs import (
     BoolCodec,
     BytesCodec,
     Codec,
-    DateCodec,
-    DatetimeCodec,
     DecimalCodec,
     FloatCodec,
     IntCodec,
-    LocalDatetimeCodec,
     StrCodec,
+)
+from bucketstate.stateful.containers import DictCodec, ListCodec, OptionalCodec
+from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.structs import Field, StructCodec
+from bucketstate.stateful.times import (
+    DateCodec,
+    DatetimeCodec,
+    LocalDatetimeCodec,
     TimedeltaCodec,
 )
-from bucketstate.stateful.containers import DictCodec, Field, ListCodec, OptionalCodec, StructCodec
-from bucketstate.stateful.errors import DefinitionError
 
 _NAMES: dict[str, DataType] = {
     "byte": ByteType(),

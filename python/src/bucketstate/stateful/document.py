@@ -8,15 +8,21 @@ its fields, so each row says by itself what it holds.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+import warnings
+from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
-from bucketstate.stateful.containers import COMPOUND, Field, StructCodec
+from bucketstate.stateful.containers import COMPOUND
 from bucketstate.stateful.ddl import parse_ddl, struct_of_schema
-from bucketstate.stateful.errors import DefinitionError, MismatchError, UnreadableError
+from bucketstate.stateful.errors import (
+    DefinitionError,
+    MismatchError,
+    RenamedFieldWarning,
+    UnreadableError,
+)
 from bucketstate.stateful.evolution import Evolution, evolution_of
 from bucketstate.stateful.hints import (
     checked_fields,
@@ -26,9 +32,11 @@ from bucketstate.stateful.hints import (
     resolved_hints,
 )
 from bucketstate.stateful.parts import TTL, Held, ListState, MapState, Ttl, ValueState
+from bucketstate.stateful.structs import Field, StructCodec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import dataclasses
+    from collections.abc import Iterable, Mapping
     from datetime import tzinfo
 
     from bucketstate.stateful.codecs import Codec
@@ -150,6 +158,7 @@ class StateCodec:
         self.event_time_part = by_event[0] if by_event else None
         """The name of a part that needs a watermark, if there is one."""
         self._struct = struct
+        self._names = frozenset(struct.names) | parts.keys()
 
     @property
     def stored(self) -> StructType:
@@ -201,6 +210,8 @@ class StateCodec:
         document = json.loads(text)
         if version != self.evolution.version:
             document = self._migrated(document, version)
+        elif document.keys() != self._names:
+            self._check_renamed(document, beside)
         arguments = self._struct.arguments(document)
         if beside is not None:
             return self.cls(**arguments, **beside)
@@ -210,6 +221,23 @@ class StateCodec:
             except MismatchError as e:
                 raise e.under(name) from None
         return self.cls(**arguments)
+
+    def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
+        """Warns where a field went and another came: of a field that was renamed, what is stored is
+        lost when the state is next written."""
+        here = self._names if beside is None else set(self._struct.names)
+        gone, new = document.keys() - self._names, here - document.keys()
+        if gone and new:
+            name = self.name
+            version = self.evolution.version
+            warnings.warn(
+                f"{name} has no field {_listed(gone)}, which stored states have, and new is "
+                f"{_listed(new)}. If that is a new name, the values are lost: use "
+                f"@stateful.state(version={version + 1}, migrations={{{version}: ...}}) to take "
+                "them over. If not, raise the version alone.",
+                RenamedFieldWarning,
+                stacklevel=2,
+            )
 
     def _migrated(self, document: dict[str, Any], version: int) -> dict[str, Any]:
         if version > self.evolution.version:
@@ -234,6 +262,10 @@ class StateCodec:
                     f"the dict of the fields of version {step + 1} is expected. Return that."
                 )
         return document
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _canonical(key: Any) -> Any:
@@ -267,8 +299,27 @@ def state_codec(state: Any, zone: tzinfo) -> StateCodec:
             parts[field.name] = part
         else:
             codec = codec_of_hint(hint, where, zone, (state,))
+            _check_default(field, codec, where)
             plain.append(Field(field.name, codec, required=not has_default(field)))
     return StateCodec(StructCodec(state, plain), parts, evolution_of(state))
+
+
+def _check_default(field: dataclasses.Field[Any], codec: Codec, where: str) -> None:
+    """DefinitionError for a default that could not be stored."""
+    if field.default_factory is not MISSING:
+        default = field.default_factory()
+    elif field.default is not MISSING:
+        default = field.default
+    else:
+        return
+    try:
+        codec.dump(default)
+    except MismatchError as e:
+        path = f", at {e.path}" if e.path else ""
+        advice = e.advice or "Change the default, or the field's type."
+        raise DefinitionError(
+            f"The default of {where} is {e.found_text}{path}, expected {e.expected}. {advice}"
+        ) from None
 
 
 def _part(hint: Any, where: str, zone: tzinfo, ttl: Ttl | None) -> PartCodec | None:

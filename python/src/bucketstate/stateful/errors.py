@@ -27,6 +27,10 @@ class StateUsageError(StatefulError, RuntimeError):
     """A call on the state that this query's settings do not allow."""
 
 
+class RenamedFieldWarning(UserWarning):
+    """Stored states have a field that their class has not, and the class has a new one."""
+
+
 class UnreadableError(Exception):
     """Why stored state has no way into today's class; the caller names the key."""
 
@@ -36,22 +40,32 @@ NOTHING = object()
 
 
 class MismatchError(Exception):
-    """A value that does not fit; the callers on the way up put the path before it."""
+    """A value that does not fit; the callers on the way up put the path before it.
 
-    def __init__(self, expected: str, found: Any, path: str = "") -> None:
-        super().__init__(expected, found, path)
+    `advice` says what to do, where that is not to convert the value.
+    """
+
+    def __init__(
+        self, expected: str, found: Any, path: str = "", advice: str | None = None
+    ) -> None:
+        super().__init__(expected, found, path, advice)
         self.expected = expected
         self.found = found
         self.path = path
+        self.advice = advice
 
     def under(self, name: str) -> MismatchError:
         """The same mismatch, seen from one level up: field `name`, or an element `[name]`."""
         inner = self.path if not self.path or self.path.startswith("[") else "." + self.path
-        return MismatchError(self.expected, self.found, name + inner)
+        return MismatchError(self.expected, self.found, name + inner, self.advice)
 
     @property
     def found_text(self) -> str:
         if self.found is None or self.found is NOTHING:
             return "None" if self.found is None else "nothing"
-        text = repr(self.found)
+        try:
+            text = repr(self.found)
+        except ValueError:
+            # Python refuses to write down numbers of more than some thousand digits.
+            text = "of very many digits"
         return f"{type(self.found).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from bucketstate.stateful.codecs import DatetimeCodec
 from bucketstate.stateful.document import Clock, StateCodec
 from bucketstate.stateful.errors import (
     MigrationError,
@@ -17,6 +16,7 @@ from bucketstate.stateful.errors import (
 )
 from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.parts import holds
+from bucketstate.stateful.times import DatetimeCodec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -346,7 +346,10 @@ class State(Generic[T]):
                 f"There is no state of {self._key!r}, and {self._codec.name}.{e.path} has no "
                 "default to make one with. Look at state.exists first, or give it a default."
             ) from None
-        return value, self._codec.dump(value, self._clock(), self._parts())
+        try:
+            return value, self._codec.dump(value, self._clock(), self._parts())
+        except MismatchError as e:
+            raise self.unfit(e) from None
 
     def _dump(self) -> str:
         try:
@@ -370,5 +373,6 @@ class State(Generic[T]):
         field = f"field {e.path}" if e.path else "the value"
         return WrongTypeError(
             f"The state of {self._key!r}: {field} of {self._codec.name} is {e.found_text}, "
-            f"expected {e.expected}. Convert it in the function, or change the field's type."
+            f"expected {e.expected}. "
+            + (e.advice or "Convert it in the function, or change the field's type.")
         )

@@ -7,34 +7,47 @@ import types
 import typing
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from enum import Enum
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
+from pyspark.sql.types import DecimalType
+
+from bucketstate.stateful.choices import EnumCodec, LiteralCodec, UuidCodec
 from bucketstate.stateful.codecs import (
     BoolCodec,
     BytesCodec,
     Codec,
-    DateCodec,
-    DatetimeCodec,
     DecimalCodec,
     FloatCodec,
     IntCodec,
     StrCodec,
-    TimedeltaCodec,
 )
 from bucketstate.stateful.containers import (
     COMPOUND,
     DictCodec,
-    Field,
     ListCodec,
     OptionalCodec,
-    StructCodec,
+    RecordCodec,
+    SetCodec,
+    TupleCodec,
 )
 from bucketstate.stateful.errors import DefinitionError
-
-SUPPORTED = (
-    "int, float, bool, str, bytes, Decimal, date, datetime, timedelta, X | None, list[X], "
-    "dict[K, V] and dataclasses of these"
+from bucketstate.stateful.structs import Field, StructCodec
+from bucketstate.stateful.times import (
+    AWARE,
+    AwareDatetimeCodec,
+    DateCodec,
+    DatetimeCodec,
+    TimedeltaCodec,
 )
+
+PLAIN = "int, float, bool, str, bytes, Decimal, date, datetime, timedelta, UUID, Enum, Literal"
+SUPPORTED = (
+    f"{PLAIN}, X | None, list[X], tuple[X, ...], tuple[X, Y], set[X], dict[K, V] and dataclasses "
+    "of these"
+)
+_MOST_DIGITS = 38
 
 _SCALARS: dict[Any, Any] = {
     int: IntCodec,
@@ -45,37 +58,108 @@ _SCALARS: dict[Any, Any] = {
     Decimal: DecimalCodec,
     date: DateCodec,
     timedelta: TimedeltaCodec,
+    UUID: UuidCodec,
 }
 
 
 def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] = ()) -> Codec:
     """The codec of a hint; `where` names the field in the error for a hint it cannot have."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
     if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+        inner, *notes = get_args(hint)
+        return _annotated(inner, notes, where, zone, within)
     if hint is datetime:
         return DatetimeCodec(zone)
     if isinstance(hint, type) and hint in _SCALARS:
         return typing.cast(Codec, _SCALARS[hint]())
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType) and types.NoneType in arguments and len(arguments) == 2:
-        inner = next(a for a in arguments if a is not types.NoneType)
-        return OptionalCodec(codec_of_hint(inner, where, zone, within))
-    if origin is list:
-        return ListCodec(codec_of_hint(arguments[0], f"{where}[]", zone, within))
-    if origin is dict:
-        key = codec_of_hint(arguments[0], f"{where}.key", zone, within)
-        if isinstance(key, COMPOUND):
-            raise DefinitionError(
-                f"{where} is {_text(hint)}: a key must be a plain value. "
-                "Use one of int, float, bool, str, bytes, Decimal, date, datetime, timedelta."
-            )
-        return DictCodec(key, codec_of_hint(arguments[1], f"{where}.value", zone, within))
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        values = [member.value for member in hint.__members__.values()]
+        return EnumCodec(hint, _codec_of_values(values, hint, where))
     if is_dataclass_type(hint):
         return struct_of_dataclass(hint, zone, within)
+    origin, arguments = get_origin(hint), get_args(hint)
+    made = None if not arguments else _generic(hint, origin, arguments, where, zone, within)
+    if made is not None:
+        return made
     raise DefinitionError(
         f"{where} is {_text(hint)}, which has no place in a Spark schema. "
         f"Supported are {SUPPORTED}."
     )
+
+
+def _annotated(
+    inner: Any, notes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]
+) -> Codec:
+    """What stands beside the type says the digits of a Decimal, and that a datetime is aware; what
+    is there for others is not looked at."""
+    if inner is datetime and AWARE in notes:
+        return AwareDatetimeCodec(zone)
+    if inner is Decimal:
+        for note in notes:
+            if isinstance(note, DecimalType):
+                return DecimalCodec(note.precision, note.scale)
+            if isinstance(note, tuple):
+                return DecimalCodec(*_digits(note, where))
+    return codec_of_hint(inner, where, zone, within)
+
+
+def _digits(note: tuple[Any, ...], where: str) -> tuple[int, int]:
+    if [type(n) for n in note] != [int, int] or not 0 <= note[1] <= note[0] <= _MOST_DIGITS:
+        raise DefinitionError(
+            f"{where} is a Decimal of the digits {note!r}: write Annotated[Decimal, (precision, "
+            f"scale)], with 0 <= scale <= precision <= {_MOST_DIGITS}."
+        )
+    return note[0], note[1]
+
+
+def _codec_of_values(values: Any, hint: Any, where: str) -> Codec:
+    """The codec of an enum's or a literal's values."""
+    for kind, codec in ((str, StrCodec), (int, IntCodec)):
+        if values and all(isinstance(v, kind) and not isinstance(v, bool) for v in values):
+            return typing.cast(Codec, codec())
+    raise DefinitionError(
+        f"{where} is {_text(hint)}, whose values are {', '.join(map(repr, values)) or 'none'}: a "
+        "column holds texts alone or whole numbers alone. Give it values of one of these."
+    )
+
+
+def _generic(
+    hint: Any,
+    origin: Any,
+    arguments: tuple[Any, ...],
+    where: str,
+    zone: tzinfo,
+    within: tuple[type, ...],
+) -> Codec | None:
+    def codec(at: int, place: str) -> Codec:
+        return codec_of_hint(arguments[at], f"{where}{place}", zone, within)
+
+    def plain(at: int, place: str, role: str) -> Codec:
+        found = codec(at, place)
+        if isinstance(found, COMPOUND):
+            raise DefinitionError(
+                f"{where} is {_text(hint)}: {role} must be a plain value. Use one of {PLAIN}."
+            )
+        return found
+
+    if origin is Literal:
+        values = [v for v in arguments if v is not None]
+        literal = LiteralCodec(values, _codec_of_values(values, hint, where))
+        return literal if len(values) == len(arguments) else OptionalCodec(literal)
+    if origin in (Union, types.UnionType) and types.NoneType in arguments and len(arguments) == 2:
+        return OptionalCodec(codec(0 if arguments[1] is types.NoneType else 1, ""))
+    if origin is list:
+        return ListCodec(codec(0, "[]"))
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return TupleCodec(codec(0, "[]"))
+        return RecordCodec([codec(n, f"[{n}]") for n in range(len(arguments))])
+    if origin in (set, frozenset):
+        return SetCodec(plain(0, "[]", "an element of a set"), origin)
+    if origin is dict:
+        return DictCodec(plain(0, ".key", "a key"), codec(1, ".value"))
+    return None
 
 
 def struct_of_dataclass(cls: type[Any], zone: tzinfo, within: tuple[type, ...] = ()) -> StructCodec:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from pyspark.sql.types import IntegralType
 
 from bucketstate.stateful.chunks import arrow_types, frame, plain_values
-from bucketstate.stateful.errors import MismatchError, WrongTypeError
+from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import tzinfo
 
     from pyspark.sql.types import StructType
 
     from bucketstate.stateful.chunks import Columns
-    from bucketstate.stateful.containers import StructCodec
     from bucketstate.stateful.definition import Definition
+    from bucketstate.stateful.structs import StructCodec
 
 
 class Inputs:
@@ -31,6 +33,12 @@ class Inputs:
         self._zone = zone
         self._arrow = arrow_types(schema)
         self._plain = plain_values(schema, zone)
+        self._whole = {f.name for f in schema.fields if isinstance(f.dataType, IntegralType)}
+
+    def check(self) -> None:
+        """DefinitionError for a record with a field that the rows have no column for."""
+        if self._record is not None:
+            _check_columns(self._record, self._names)
 
     def shaped(self, chunks: Iterator[Columns]) -> Any:
         shaped = map(self._shape(), chunks)
@@ -67,11 +75,30 @@ class Inputs:
         return records(columns, self._record)
 
     def _dicts(self, columns: Columns) -> list[dict[str, Any]]:
-        values = [
-            [*map(self._plain[n], c)] if isinstance(c, list) else c.tolist()
-            for n, c in columns.items()
-        ]
+        values = [self._values(name, column) for name, column in columns.items()]
         return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+    def _values(self, name: str, column: Any) -> list[Any]:
+        if isinstance(column, list):
+            return [*map(self._plain[name], column)]
+        values: list[Any] = column.tolist()
+        if name in self._whole and column.dtype.kind == "f":
+            # pandas holds whole numbers as floats where a column has nulls.
+            return [None if v != v else int(v) for v in values]
+        return [None if v is pd.NaT else v for v in values] if column.dtype.kind in "mM" else values
+
+
+def _check_columns(record: StructCodec, columns: Iterable[str]) -> None:
+    names = list(columns)
+    for field in record.fields:
+        if field.required and field.name not in names:
+            near = get_close_matches(field.name, names, n=1)
+            raise DefinitionError(
+                f"{record.cls.__name__}.{field.name} has no column in the rows, which have "
+                f"{', '.join(names)}. "
+                + (f"Did you mean {near[0]}? " if near else "")
+                + "Rename the field or the column, or give the field a default."
+            )
 
 
 def records(columns: Columns, record: StructCodec) -> list[Any]:
@@ -81,9 +108,8 @@ def records(columns: Columns, record: StructCodec) -> list[Any]:
         column: Any = columns.get(field.name)
         try:
             if column is None:
-                if not field.required:
-                    continue
-                raise MismatchError(field.codec.expected, list(columns), "")
+                _check_columns(record, columns)
+                continue
             cells = (
                 [*map(field.codec.cell, column)]
                 if isinstance(column, list)

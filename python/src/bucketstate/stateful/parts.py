@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from bucketstate.stateful.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -35,10 +35,23 @@ class Held(Generic[T]):
 
 
 class ValueState(Generic[T]):
-    """One value, or none. Not thread-safe, like every part."""
+    """One value, or none. Not thread-safe, like every part.
 
-    def __init__(self) -> None:
-        self._held: Held[T] | None = None
+    Parts are equal if they hold equal values, whenever these expire.
+    """
+
+    def __init__(self, value: T | None = None) -> None:
+        self._held: Held[T] | None = None if value is None else Held(value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ValueState):
+            return NotImplemented
+        return (self.exists(), self.get()) == (other.exists(), other.get())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ValueState({self.get()!r})" if self.exists() else "ValueState()"
 
     def exists(self) -> bool:
         return self._held is not None
@@ -58,8 +71,18 @@ class ValueState(Generic[T]):
 class ListState(Generic[T]):
     """Values in the order they came; each expires on its own."""
 
-    def __init__(self) -> None:
-        self._held: list[Held[T]] = []
+    def __init__(self, values: Iterable[T] = ()) -> None:
+        self._held: list[Held[T]] = [Held(v) for v in values]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ListState):
+            return NotImplemented
+        return [*self.get()] == [*other.get()]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ListState({[*self.get()]!r})"
 
     def exists(self) -> bool:
         return bool(self._held)
@@ -87,8 +110,18 @@ class ListState(Generic[T]):
 class MapState(Generic[K, V]):
     """Values by key; each entry expires on its own."""
 
-    def __init__(self) -> None:
-        self._held: dict[K, Held[V]] = {}
+    def __init__(self, entries: Mapping[K, V] | None = None) -> None:
+        self._held: dict[K, Held[V]] = {k: Held(v) for k, v in (entries or {}).items()}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MapState):
+            return NotImplemented
+        return dict(self.iterator()) == dict(other.iterator())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"MapState({dict(self.iterator())!r})"
 
     def exists(self) -> bool:
         return bool(self._held)

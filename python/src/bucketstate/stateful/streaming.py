@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -15,6 +14,7 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.kept import SCHEMA
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.processor import Processor
+from bucketstate.stateful.zones import check_workers, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,7 @@ _TIMEOUTS = {
     "event": GroupStateTimeout.EventTimeTimeout,
 }
 _TIME_MODES = {None: "None", "processing": "ProcessingTime", "event": "EventTime"}
+_ZONE = "spark.sql.session.timeZone"
 _WATERMARK = "spark.watermarkDelayMs"
 
 
@@ -63,9 +64,11 @@ def apply(
     initial_state: a static DataFrame with the grouping columns under the same names, whose rows
         `handleInitialState` gets before the first batch. With "transformWithState" only.
 
-    Raises DefinitionError for a function that can never work, or that the operator cannot run, and
-    SessionError for a session that cannot run the operator. While the query runs, WrongTypeError,
-    MigrationError and StateUsageError fail the batch before it is committed.
+    Raises DefinitionError for a function that can never work, or that the operator cannot run,
+    SessionError for a session that cannot run the operator, and InvalidSettingError for one with a
+    time zone in which Spark's Python workers cannot read the timestamps that there are. While the
+    query runs, WrongTypeError, MigrationError and StateUsageError fail the batch before it is
+    committed.
     """
     definition = define(fn, state=state, output=output, chunked=chunked)
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode
@@ -76,7 +79,11 @@ def apply(
     if operator == "transformWithState":
         operators.check_session(setting)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
-    zone = ZoneInfo(str(setting("spark.sql.session.timeZone")))
+    zone = zone_of(setting(_ZONE), _ZONE)
+    columns = [(f"the column {f.name!r} of the rows", f.dataType) for f in df.schema.fields]
+    if (made := definition.output_codec(zone)) is not None:
+        columns += [(f"the field {f.name!r} of the output", f.dataType) for f in made.schema.fields]
+    check_workers(str(setting(_ZONE)), _ZONE, columns)
     keys = df.select(*names).schema
     calls = Calls(definition, df.schema, timeout, zone)
     # A function without output still needs a schema: that of its key.

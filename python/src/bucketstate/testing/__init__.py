@@ -1,5 +1,6 @@
-"""Tests stateful functions: in plain Python, or on a small local Spark."""
+"""Tests stateful functions: in plain Python, on a small local Spark, and one against the other."""
 
+from bucketstate.testing.comparing import DifferenceError, compare
 from bucketstate.testing.harness import Harness
 
-__all__ = ["Harness"]
+__all__ = ["DifferenceError", "Harness", "compare"]

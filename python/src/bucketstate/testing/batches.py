@@ -2,49 +2,55 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import StructType
 
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.definition import output_codec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.stateful.times import DatetimeCodec
+from bucketstate.testing.rows import (
+    INSTANT,
+    Column,
+    by_name,
+    check_columns,
+    is_dataclass_instance,
+    rows_of,
+)
 from bucketstate.testing.runs import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from zoneinfo import ZoneInfo
+    from datetime import tzinfo
 
-    from bucketstate.stateful.containers import StructCodec
     from bucketstate.stateful.keys import KeyCodec
+    from bucketstate.stateful.structs import StructCodec
 
 
 class Batches:
     """Reads batches of one schema: the given one, or that of the first batch with rows."""
 
-    def __init__(self, schema: Any, zone: ZoneInfo) -> None:
+    def __init__(self, schema: Any, zone: tzinfo) -> None:
         self._zone = zone
         self._codec: StructCodec | None = None if schema is None else output_codec(schema, zone)
-        self._arrow: pa.Schema | None = None
-        if self._codec is not None:
-            self._arrow = to_arrow_schema(self._codec.schema, timezone="UTC")
+        self._columns: dict[str, Column] = {}
 
     @property
     def known(self) -> bool:
         """Whether the columns are known."""
-        return self._arrow is not None
+        return self._codec is not None or bool(self._columns)
 
     @property
     def schema(self) -> StructType:
-        """The columns' types, once they are known."""
+        """The columns' types, once they are known: of a column of None alone, void."""
         if self._codec is not None:
             return self._codec.schema
-        assert self._arrow is not None
-        return from_arrow_schema(self._arrow)
+        return from_arrow_schema(pa.schema([(n, c.type) for n, c in self._columns.items()]))
 
     def key_schema(self, by: list[str]) -> StructType:
         if absent := [n for n in by if n not in self.schema.names]:
@@ -55,27 +61,54 @@ class Batches:
         return StructType([self.schema[n] for n in by])
 
     def table(self, rows: Any) -> pa.Table | None:
-        """The batch as Arrow; None where it has no rows."""
-        if isinstance(rows, pd.DataFrame):
-            if not len(rows):
-                return None
-            if self._codec is None:
-                return self._pinned(pa.Table.from_pandas(rows, self._arrow, preserve_index=False))
-            rows = rows.to_dict("records")
-        made = [dataclasses.asdict(r) if dataclasses.is_dataclass(r) else r for r in rows]  # type: ignore[arg-type]
-        if not made:
+        """The batch as Arrow; None where it has no rows.
+
+        Raises WrongTypeError for rows whose columns are not those of the others, and for a value
+        that does not fit its column as it is.
+        """
+        given = rows_of(rows)
+        if not given:
             return None
+        if self._codec is None and not self._columns and is_dataclass_instance(given[0]):
+            self._codec = output_codec(type(given[0]), self._zone)
         if self._codec is not None:
-            made = [self._checked(n, row, self._codec) for n, row in enumerate(made)]
-        return self._pinned(pa.Table.from_pylist(made, schema=self._arrow))
+            return self._typed(given, self._codec)
+        made = [by_name(number, row, self._zone) for number, row in enumerate(given)]
+        columns = self._columns or {str(n): Column(str(n), self._zone) for n in made[0]}
+        for number, row in enumerate(made):
+            check_columns(number, row, columns, frozenset())
+        types = _pandas_types(rows) if isinstance(rows, pd.DataFrame) else {}
+        arrays = {
+            name: column.array([row[name] for row in made], types.get(name))
+            for name, column in columns.items()
+        }
+        self._columns = columns
+        return pa.table(arrays)
+
+    def _typed(self, rows: list[Any], codec: StructCodec) -> pa.Table:
+        """By the codec of a schema, in which a column that may be null may be left out."""
+        optional = frozenset(f.name for f in codec.fields if f.codec.nullable)
+        made = []
+        for number, row in enumerate(rows):
+            named = row if isinstance(row, codec.cls) else by_name(number, row, self._zone)
+            if isinstance(named, dict):
+                check_columns(number, named, codec.names, optional)
+            try:
+                made.append(codec.check(named if named is row else _cells(named, codec)))
+            except MismatchError as e:
+                raise WrongTypeError(
+                    f"Row {number} of the batch, field {e.path}, is {e.found_text}, expected "
+                    f"{e.expected}. Change the row, or the harness's schema."
+                ) from None
+        return pa.Table.from_pylist(made, schema=to_arrow_schema(codec.schema, timezone="UTC"))
 
     def groups(self, table: pa.Table, key: KeyCodec, rows_per_chunk: int | None) -> Iterator[Group]:
         """The rows by key, in the order of each one's first row."""
         keys = zip(*(table.column(n).to_pylist() for n in key.names), strict=True)
-        rows_of: dict[Any, list[int]] = {}
+        of_key: dict[Any, list[int]] = {}
         for row, cells in enumerate(keys):
-            rows_of.setdefault(key(cells), []).append(row)
-        for made, rows in rows_of.items():
+            of_key.setdefault(key.identity(cells), []).append(row)
+        for made, rows in of_key.items():
             size = rows_per_chunk or len(rows)
             chunks = [table.take(rows[at : at + size]) for at in range(0, len(rows), size)]
             yield Group(made, chunks)
@@ -93,42 +126,34 @@ class Batches:
                 f"event_time={column!r} is {values.type}: it must be a timestamp."
             )
         if values.type.tz is None:
-            values = pa.compute.assume_timezone(values, str(self._zone))
-        made: list[int | None] = values.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+            instant = DatetimeCodec(self._zone).check
+            at = [None if v is None else instant(v) for v in values.to_pylist()]
+            values = pa.array(at, INSTANT)
+        made: list[int | None] = values.cast(INSTANT).cast(pa.int64()).to_pylist()
         return made
 
-    def _pinned(self, table: pa.Table) -> pa.Table:
-        """The table, with instants where its types have no zone but Spark's have."""
-        self._arrow = self._arrow or table.schema
-        for n, spark in enumerate(self.schema.fields):
-            values = table.column(n)
-            if isinstance(spark.dataType, TimestampType) and values.type.tz is None:
-                instants = pa.compute.assume_timezone(
-                    values, str(self._zone), ambiguous="earliest", nonexistent="earliest"
-                )
-                table = table.set_column(n, spark.name, instants)
-        return table
 
-    def _checked(self, number: int, row: Any, codec: StructCodec) -> dict[str, Any]:
+def _cells(row: dict[str, Any], codec: StructCodec) -> dict[str, Any]:
+    """The row's values without pandas' ways: NaN for null, floats for whole numbers."""
+    cells = dict(row)
+    for field in codec.fields:
+        if field.name not in row:
+            continue
+        value = row[field.name]
         try:
-            if not isinstance(row, dict):
-                raise codec.mismatch(row)
-            return codec.check({**row, **self._cells(row, codec)})
-        except MismatchError as e:
-            field = f", field {e.path}," if e.path else ""
-            raise WrongTypeError(
-                f"Row {number} of the batch{field} is {e.found_text}, expected {e.expected}. "
-                "Change the row, or the harness's schema."
-            ) from None
-
-    def _cells(self, row: dict[str, Any], codec: StructCodec) -> dict[str, Any]:
-        """The row's values without pandas' ways: NaN for null, floats for whole numbers."""
-        cells = {}
-        for field in codec.fields:
-            if field.name not in row:
-                continue
+            field.codec.check(value)
+        except MismatchError:
             try:
-                cells[field.name] = OptionalCodec(field.codec).cell(row[field.name])
+                cells[field.name] = OptionalCodec(field.codec).cell(value)
             except MismatchError as e:
                 raise e.under(field.name) from None
-        return cells
+    return cells
+
+
+def _pandas_types(frame: pd.DataFrame) -> dict[str, pa.DataType]:
+    """The types of the columns that are numbers to pandas; of the others the values decide."""
+    return {
+        str(name): pa.from_numpy_dtype(dtype)
+        for name, dtype in frame.dtypes.items()
+        if isinstance(dtype, np.dtype) and dtype.kind in "if"
+    }

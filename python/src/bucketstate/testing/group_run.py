@@ -11,10 +11,11 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from bucketstate.stateful.adapter import Adapter
 from bucketstate.stateful.chunks import pandas_column
 from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.kept import NO_TIMEOUT, SCHEMA, Kept
+from bucketstate.stateful.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql.types import Row
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from bucketstate.stateful.calls import Calls
     from bucketstate.stateful.document import Clock, StateCodec
     from bucketstate.stateful.keys import KeyCodec
+    from bucketstate.stateful.slots import Slot
+    from bucketstate.stateful.variables import PartErrors
     from bucketstate.testing.runs import Clocks, Group
 
 _TIMEOUTS = {
@@ -53,6 +56,37 @@ class StoredRows(dict[Any, StoredRow]):
         kept = Kept.of(cast("Any", self[key].row))
         assert kept.text is not None
         return codec.load(kept.text, kept.version, clock)
+
+    def call(
+        self,
+        key: Any,
+        _zone: tzinfo,
+        _codec: StateCodec,
+        clocks: Clocks,
+        step: Callable[[Slot], None],
+    ) -> None:
+        slot = _RowSlot(self.kept().get(key, NOTHING_KEPT), clocks)
+        step(slot)
+        moments = slot.kept.moments
+        if slot.kept.empty:
+            self.pop(key, None)
+        else:
+            self[key] = StoredRow(tuple(key), slot.kept.row, min(moments, default=NO_TIMEOUT))
+
+
+class _RowSlot:
+    """A row outside of a batch, where Spark has no `GroupState`."""
+
+    def __init__(self, kept: Kept, clocks: Clocks) -> None:
+        self.kept = kept
+        self.now = clocks.now
+        self.watermark = clocks.watermark
+
+    def write(self, kept: Kept) -> None:
+        self.kept = kept
+
+    def parts(self, _errors: PartErrors) -> None:
+        return None
 
 
 class GroupRun:

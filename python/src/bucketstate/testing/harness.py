@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections import namedtuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from bucketstate.stateful import operators
 from bucketstate.stateful.calls import Calls
-from bucketstate.stateful.codecs import DatetimeCodec
 from bucketstate.stateful.definition import define
 from bucketstate.stateful.document import Clock
-from bucketstate.stateful.errors import MismatchError, StateUsageError
-from bucketstate.stateful.handle import MILLISECOND, Timeout, Timer, local, millis
+from bucketstate.stateful.errors import (
+    DefinitionError,
+    MismatchError,
+    StateUsageError,
+    WrongTypeError,
+)
+from bucketstate.stateful.handle import MILLISECOND, State, Timeout, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT
-from bucketstate.stateful.keys import KeyCodec
+from bucketstate.stateful.keys import NAN, KeyCodec
+from bucketstate.stateful.times import DatetimeCodec
+from bucketstate.stateful.zones import zone_of
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.group_run import GroupRun, StoredRows
 from bucketstate.testing.processor_run import ProcessorRun, StoredVariables
@@ -24,7 +30,10 @@ from bucketstate.testing.runs import Clocks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pyspark.sql.types import StructType
+
     from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.slots import Slot
     from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)
@@ -47,9 +56,13 @@ class Harness:
     event_time, delay: the watermark's column and delay, as in `withWatermark`. Without them, set
         `harness.watermark`.
     clock: the processing time of the first batch; naive datetimes are in `time_zone`.
+    time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
     initial_state: the rows that `handleInitialState` gets before the first batch with rows, in the
         forms that `run` takes.
     rows_per_chunk: cuts each group's rows into chunks of that many, as Spark does to large groups.
+
+    Raises DefinitionError for a function or an argument that can never work, and
+    InvalidSettingError for an unknown time zone.
     """
 
     def __init__(
@@ -75,17 +88,20 @@ class Harness:
         operators.check(
             self._definition, operator, timeout, initial_state=initial_state is not None
         )
+        _check_arguments(by, delay, rows_per_chunk)
         self._operator: Operator = operator
         self._by = [by] if isinstance(by, str) else list(by)
         self._schema = schema
         self._timeout: Timeout | None = timeout
         self._event_time = event_time
         self._delay = delay
-        self._zone = ZoneInfo(time_zone)
+        self._time_zone = time_zone
+        self._zone = zone_of(time_zone, "time_zone")
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
         self._batches = Batches(schema, self._zone)
-        self._calls: tuple[Calls, KeyCodec] | None = None
+        self._calls: tuple[StructType, Calls, KeyCodec] | None = None
+        self._given_keys: set[Any] = set()
         self._initial_batches = None if initial_state is None else Batches(None, self._zone)
         self._initial = self._initial_batches and self._initial_batches.table(initial_state)
         self._stored: Any = (
@@ -105,7 +121,9 @@ class Harness:
         self._clock = self._millis(now)
 
     def advance(self, duration: timedelta) -> None:
-        """Moves the clock."""
+        """Moves the clock on. Raises StateUsageError for what is no timedelta."""
+        if not isinstance(duration, timedelta):
+            raise StateUsageError(f"advance({duration!r}): give a timedelta.")
         self._clock += duration // MILLISECOND
 
     @property
@@ -125,8 +143,12 @@ class Harness:
     def run(self, rows: Any = ()) -> list[dict[str, Any]]:
         """Runs one batch, and returns its output rows.
 
-        rows: a DataFrame, or dicts or dataclass instances; none for a batch without data, which
-        still fires timeouts. Raises what the function raises; the state is then as before.
+        rows: a DataFrame, or a list of dicts, Rows or dataclass instances; none for a batch without
+        data, which still fires timeouts.
+
+        Raises WrongTypeError for rows that have other columns than those before, or a value that
+        does not fit its column as it is, and else what the function raises; the state is then as
+        before.
         """
         table = self._batches.table(rows)
         stored = self._stored.copy()
@@ -157,8 +179,34 @@ class Harness:
         return output
 
     def state(self, *key: Any) -> Any:
-        """The value of a key's state, a copy; None where there is none."""
-        return self.states().get(key)
+        """The value of a key's state, a copy; None where there is none.
+
+        Here and below, `key` are the values of the columns in `by`: StateUsageError for more or
+        fewer of them.
+        """
+        return self.states().get(self._key(key))
+
+    def set_state(self, value: Any, *key: Any) -> None:
+        """Gives a key a state, before the first batch or between two: an instance of the state
+        class, or a dict of its fields.
+
+        It is as if the function had been called and had done `state.update(value)` alone: a timeout
+        that was set ends, timers stay. Raises WrongTypeError for a value that does not fit, and in
+        the next batch for a key that the rows cannot have.
+        """
+        of = self._key(key)
+        codec = self._definition.state_codec(self._zone)
+        clocks = Clocks(self._clock, self._watermark)
+
+        def step(slot: Slot) -> None:
+            state: State[Any] = State(codec, slot, of, self._timeout, self._zone)
+            state.update(value)
+            state.finish()
+
+        stored = self._stored.copy()
+        stored.call(of, self._zone, codec, clocks, step)
+        self._stored = stored
+        self._given_keys.add(of)
 
     def states(self) -> dict[Any, Any]:
         """All states by key, copies; without values of parts that the next batch finds expired."""
@@ -172,21 +220,36 @@ class Harness:
 
     def timeout(self, *key: Any) -> datetime | None:
         """When a key's timeout is reached; None where none is set."""
-        found = self._stored.kept().get(key)
+        found = self._stored.kept().get(self._key(key))
         if found is None or found.timeout == NO_TIMEOUT:
             return None
         return local(found.timeout, self._zone)
 
     def timers(self, *key: Any) -> list[Timer]:
         """A key's timers, by time; without the timeout."""
-        found = self._stored.kept().get(key)
+        found = self._stored.kept().get(self._key(key))
         return [] if found is None else [Timer.of(t, self._zone) for t in found.timers]
 
-    def restarted(self, fn: Any = None) -> Harness:
+    def restarted(
+        self,
+        fn: Any = None,
+        *,
+        state: Any = None,
+        output: Any = None,
+        chunked: bool | None = None,
+    ) -> Harness:
         """A harness that goes on from here, as a query restarted with `fn` would; a new state class
-        reads what the old one left."""
+        reads what the old one left.
+
+        fn: the function now; without it, the same one as before.
+        state, output, chunked: as for `stateful.apply`; without them, what the function says, or of
+            the same function, what was given before.
+        """
         made = Harness(
             self._definition if fn is None else fn,
+            state=state,
+            output=output,
+            chunked=chunked,
             by=self._by,
             operator=self._operator,
             schema=self._schema,
@@ -194,7 +257,7 @@ class Harness:
             event_time=self._event_time,
             delay=self._delay,
             clock=self.clock,
-            time_zone=str(self._zone),
+            time_zone=self._time_zone,
             rows_per_chunk=self._rows_per_chunk,
         )
         made._batches = self._batches
@@ -202,15 +265,36 @@ class Harness:
         made._initial, made._initial_batches = self._initial, self._initial_batches
         made._watermark, made._last_watermark = self._watermark, self._last_watermark
         made._order.setstate(self._order.getstate())
+        made._given_keys = set(self._given_keys)
         return made
 
     def _prepared(self) -> tuple[Calls, KeyCodec]:
         """The function as Spark would call it, once the rows' types are known."""
-        if self._calls is None:
-            schema = self._batches.schema
+        schema = self._batches.schema
+        if self._calls is None or self._calls[0] != schema:
             key = KeyCodec(self._batches.key_schema(self._by), self._zone)
-            self._calls = Calls(self._definition, schema, self._timeout, self._zone), key
-        return self._calls
+            self._check_given_keys(key)
+            self._calls = schema, Calls(self._definition, schema, self._timeout, self._zone), key
+        return self._calls[1:]
+
+    def _check_given_keys(self, key: KeyCodec) -> None:
+        for given in self._given_keys:
+            try:
+                key.check(given)
+            except MismatchError as e:
+                raise WrongTypeError(
+                    f"A state was set for the key {given!r}, but {e.path} of the rows' keys is "
+                    f"{e.expected}, not {e.found_text}. Set it for a key that the rows can have."
+                ) from None
+
+    def _key(self, key: tuple[Any, ...]) -> Any:
+        if len(key) != len(self._by):
+            raise StateUsageError(
+                f"The key is {key!r}, but the rows are grouped by {', '.join(self._by)}: give "
+                f"{len(self._by)} value{'s' if len(self._by) > 1 else ''}, in this order."
+            )
+        named = namedtuple("Key", self._by, rename=True)  # type: ignore[misc]
+        return named._make(NAN if isinstance(k, float) and k != k else k for k in key)
 
     def _started(self, stored: Any) -> Run:
         """One batch, on what is stored."""
@@ -242,3 +326,17 @@ class Harness:
             return millis(DatetimeCodec(self._zone).check(at))
         except MismatchError as e:
             raise StateUsageError(f"{e.found_text} is not a datetime.") from None
+
+
+def _check_arguments(by: Any, delay: Any, rows_per_chunk: Any) -> None:
+    names = [by] if isinstance(by, str) else by
+    if not isinstance(names, list | tuple) or not names or {type(n) for n in names} != {str}:
+        raise DefinitionError(f"by={by!r}: give the name of a column, or a list of some.")
+    if not isinstance(delay, timedelta) or delay < timedelta(0):
+        raise DefinitionError(
+            f"delay={delay!r}: give a timedelta of 0 or more, such as timedelta(minutes=5)."
+        )
+    if rows_per_chunk is not None and (type(rows_per_chunk) is not int or rows_per_chunk < 1):
+        raise DefinitionError(
+            f"rows_per_chunk={rows_per_chunk!r}: give a whole number from 1, or None."
+        )

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.kept import Kept
-from bucketstate.stateful.processor import STATE, Processor
+from bucketstate.stateful.kept import SCHEMA, Kept
+from bucketstate.stateful.processor import STATE, Processor, ProcessorSlot
+from bucketstate.stateful.variables import Variables
 from bucketstate.testing.memory import Memory, MemoryHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.calls import Calls
     from bucketstate.stateful.document import Clock, StateCodec
     from bucketstate.stateful.keys import KeyCodec
+    from bucketstate.stateful.slots import Slot
     from bucketstate.testing.runs import Clocks, Group
 
 
@@ -46,6 +50,21 @@ class StoredVariables:
             document[name] = list(_items(self.memory.variables.get(name, {}).get(key)))
         return codec.load(json.dumps(document), kept.version, clock)
 
+    def call(
+        self,
+        key: Any,
+        zone: tzinfo,
+        codec: StateCodec,
+        clocks: Clocks,
+        step: Callable[[Slot], None],
+    ) -> None:
+        handle = MemoryHandle(self.memory, clocks.now)
+        handle.key = key
+        self.memory.cells.setdefault(key, tuple(_aware(cell, zone) for cell in key))
+        state = handle.getValueState(STATE, SCHEMA)
+        variables = Variables(handle, codec)
+        step(ProcessorSlot(handle, state, variables, _times(clocks), watermarked=_marked(clocks)))
+
 
 class ProcessorRun:
     def __init__(
@@ -61,10 +80,8 @@ class ProcessorRun:
         self._memory = stored.memory
         self._output = calls.output.codec
         self._handle = MemoryHandle(stored.memory, clocks.now)
-        watermark = clocks.watermark
-        self._times = TimerValues(clocks.now, -1 if watermark is None else watermark)
-        watermarked = watermark is not None
-        self._processor = Processor(calls, key, schema, initial, watermarked=watermarked)
+        self._times = _times(clocks)
+        self._processor = Processor(calls, key, schema, initial, watermarked=_marked(clocks))
         self._processor.init(self._handle)
 
     def initial(self, key: Any, row: pa.Table) -> None:
@@ -117,6 +134,19 @@ class ProcessorRun:
                 {f.name: OptionalCodec(f.codec).cell(cells[f.name]) for f in self._output.fields}
             )
         return made
+
+
+def _times(clocks: Clocks) -> TimerValues:
+    return TimerValues(clocks.now, -1 if clocks.watermark is None else clocks.watermark)
+
+
+def _marked(clocks: Clocks) -> bool:
+    return clocks.watermark is not None
+
+
+def _aware(cell: Any, zone: tzinfo) -> Any:
+    """Spark hands over instants."""
+    return cell.replace(tzinfo=zone) if isinstance(cell, datetime) else cell
 
 
 def _items(stored: Any) -> Iterator[dict[str, Any]]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import tzinfo
 
     import pyarrow as pa
 
     from bucketstate.stateful.document import Clock, StateCodec
     from bucketstate.stateful.kept import Kept
+    from bucketstate.stateful.slots import Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,16 @@ class Stored(Protocol):
 
     def value(self, key: Any, codec: StateCodec, clock: Clock) -> Any:
         """A copy of a key's state; it must have one."""
+
+    def call(
+        self,
+        key: Any,
+        zone: tzinfo,
+        codec: StateCodec,
+        clocks: Clocks,
+        step: Callable[[Slot], None],
+    ) -> None:
+        """Does `step` with the place of a key that no batch need have had, outside of a batch."""
 
 
 class Run(Protocol):

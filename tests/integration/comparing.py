@@ -1,0 +1,95 @@
+"""Functions for the comparison of harness and Spark, in a module that the workers import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from pyspark import TaskContext
+
+from bucketstate.stateful import ListState, State, list_state
+from tests.kit.typed_values import Colour, Typed, UserId
+
+
+@dataclass
+class Seen:
+    typed: Typed = field(default_factory=Typed)
+    count: int = 0
+    recent: ListState[Colour] = list_state(ttl=timedelta(hours=9))
+
+
+@dataclass
+class Told:
+    key: float | None
+    count: int
+    typed: Typed
+    recent: list[Colour]
+    quiet: bool = False
+
+
+class Remembering:
+    """Keeps the last of each key's rows, and tells it again when its time has come."""
+
+    def __init__(self, timeout: str | None) -> None:
+        self.timeout = timeout
+
+    def handleInputRows(
+        self, key: Any, rows: list[dict[str, Any]], state: State[Seen]
+    ) -> Iterator[Told]:
+        held = state.value
+        held.count += len(rows)
+        held.typed.user = UserId(held.typed.user + sum(row["n"] or 0 for row in rows))
+        held.typed.tags |= {str(row["n"]) for row in rows}
+        held.typed.pair = (len(rows), "x")
+        held.recent.appendValue(Colour.GREEN)
+        if self.timeout == "event":
+            latest = max(row["at"] for row in rows)
+            state.timeout_at(max(latest, state.watermark) + timedelta(minutes=5))
+            state.registerTimer(max(latest, state.watermark) + timedelta(minutes=1), name="t")
+        yield self.told(key, state)
+
+    def handleExpiredTimer(self, key: Any, _timer: Any, state: State[Seen]) -> Told:
+        return self.told(key, state, quiet=True)
+
+    def told(self, key: Any, state: State[Seen], *, quiet: bool = False) -> Told:
+        held = state.value
+        return Told(key.key, held.count, held.typed, [*held.recent.get()], quiet)
+
+
+@dataclass
+class Where:
+    spark: int = 0
+
+
+def unlike(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[str, Any]:
+    """Puts out the same everywhere, and keeps what it is told where it runs."""
+    state.value.spark += len(rows) * (1 if TaskContext.get() is None else 2)
+    return {"key": key.key, "n": 1}
+
+
+def elsewhere(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[str, Any]:
+    state.value.spark += len(rows)
+    return {"key": key.key, "n": 0 if TaskContext.get() is None else 1}
+
+
+def at(minute: int) -> datetime:
+    return datetime(2024, 3, 1, 12) + timedelta(minutes=minute)
+
+
+@dataclass
+class Days:
+    first: datetime | None = None
+
+
+def in_days(key: Any, _rows: list[dict[str, Any]], state: State[Days]) -> dict[str, Any]:
+    """Keeps a datetime, and puts none out."""
+    held = state.value
+    assert held.first is None or held.first == at(0)
+    held.first = at(0)
+    return {"key": key.key}
+
+
+def dated(key: Any, _rows: list[dict[str, Any]], _state: State[Days]) -> dict[str, Any]:
+    return {"key": key.key, "at": at(0)}
