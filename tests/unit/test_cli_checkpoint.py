@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import io
 import json
 import math
 import subprocess
 import sys
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -203,6 +205,17 @@ def test_show_and_export_with_times(capsys: pytest.CaptureFixture[str], tmp_path
     assert table["time_bucket"].null_count == 2
 
 
+@pytest.mark.parametrize("limit", ["-1", "many", "1.5"])
+def test_a_limit_that_is_no_number_of_rows(
+    capsys: pytest.CaptureFixture[str], built: Built, limit: str
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["show", str(built.root), "--limit", limit])
+    assert stop.value.code == 2
+    said = f"argument --limit: '{limit}' is no number of rows: give 0 for all of them"
+    assert said in capsys.readouterr().err
+
+
 def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     rows = lines(ran(capsys, "show", built.root, "--json", "--limit", 0, "--version", 5))
     found = {(r["partition_id"], *r["key"].values(), *r["value"].values()) for r in rows}
@@ -240,6 +253,59 @@ def test_export(
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == [target.name]
 
 
+STREAMS: dict[str, Callable[[bytes], list[Any]]] = {
+    "jsonl": lambda data: [json.loads(line) for line in data.splitlines()],
+    "csv": lambda data: pyarrow.csv.read_csv(io.BytesIO(data)).to_pylist(),
+    "arrow": lambda data: pyarrow.ipc.open_stream(data).read_all().to_pylist(),
+    "parquet": lambda data: pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist(),
+}
+
+
+@pytest.mark.parametrize("format_", [None, *STREAMS])
+def test_export_to_standard_output(
+    capfdbinary: pytest.CaptureFixture[bytes], built: Built, tmp_path: Path, format_: str | None
+) -> None:
+    given = [] if format_ is None else ["--format", format_]
+    assert main(["export", str(built.root), "-", *given]) == 0
+    out, err = capfdbinary.readouterr()
+    assert err == b""
+    rows = STREAMS[format_ or "jsonl"](out)
+    assert len(rows) == len(built.rows())
+    # As into a file, but that Arrow's file is not its stream.
+    target = tmp_path / "any.name"
+    assert main(["export", str(built.root), str(target), "--format", format_ or "jsonl"]) == 0
+    if format_ == "arrow":
+        assert pyarrow.ipc.open_file(target).read_all().to_pylist() == rows
+    else:
+        assert target.read_bytes() == out
+
+
+def test_what_is_no_text_is_not_for_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, built: Built
+) -> None:
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(terminal))
+    assert main(["export", str(built.root), "-", "--format", "parquet"]) == 1
+    assert "choose one of csv, jsonl with --format" in capsys.readouterr().err
+    assert terminal.getvalue() == b""
+    assert main(["export", str(built.root), "-"]) == 0
+    assert len(terminal.getvalue().splitlines()) == len(built.rows())
+
+
+def test_a_program_that_has_enough_of_an_export_is_no_failure(built: Built) -> None:
+    command = [sys.executable, "-m", "bucketstate", "export", str(built.root), "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        said = run.stderr.read()
+    assert (run.returncode, said) == (0, b"")
+
+
 def test_export_does_not_replace_a_file_unasked(
     capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path
 ) -> None:
@@ -267,7 +333,9 @@ def test_an_ending_that_is_not_known(
     capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, name: str
 ) -> None:
     assert main(["export", str(built.root), str(tmp_path / name)]) == 1
-    assert "must be one of .arrow, .csv, .jsonl, .parquet" in capsys.readouterr().err
+    assert (
+        "must be one of .arrow, .csv, .jsonl, .parquet, or add --format" in capsys.readouterr().err
+    )
 
 
 def test_verify(capsys: pytest.CaptureFixture[str], built: Built) -> None:
