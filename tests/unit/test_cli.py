@@ -131,6 +131,49 @@ def test_a_bad_value_is_one_line_and_a_misuse(
     assert re.fullmatch(f"bucketstate: {words[0]}: spark.*{said}.*\n", err)
 
 
+# As bash asks for the words that may stand where the last of these arguments is.
+ASK = r"""
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+complete -p "$1" | grep -q -- '-F _shtab_bucketstate '
+_shtab_bucketstate "$1" "${@: -1}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(words: tuple[str, ...], folder: Path, script: str) -> set[str]:
+    """What bash offers for the last of these words, in a folder."""
+    command = ["bash", "-c", f"{script}\nset -e{ASK}", "bash", "bucketstate", *words]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_bash_completes_commands_options_values_and_folders(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checklist").touch()
+    offered = {
+        ("ver",): {"verify"},
+        ("conf", "--num-b"): {"--num-buckets"},
+        ("conf", "--preset", "la"): {"large-state"},
+        ("conf", "--format", ""): {"flags", "json", "properties"},
+        ("inspect", "che"): {"checkpoints"},
+        ("export", "checkpoints", "che"): {"checkpoints", "checklist"},
+    }
+    for words, expected in offered.items():
+        assert completed(words, tmp_path, script) == expected, words
+
+
+def test_zsh_has_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    assert script.startswith("#compdef bucketstate\n")
+    assert "--num-buckets" in script
+    assert "large-state" in script
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["--version"])

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from bucketstate.cli.completion import completion
 from bucketstate.cli.conf import conf
 from bucketstate.cli.exits import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.cli.parser import parser
@@ -42,6 +43,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print(jar_path(arguments.spark))
     elif arguments.command == "conf":
         print(conf(arguments))
+    elif arguments.command == "completion":
+        print(completion(parser(), arguments.shell))
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS

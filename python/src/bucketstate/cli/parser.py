@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bucketstate import __version__
+from bucketstate.cli.completion import SHELLS
 from bucketstate.cli.conf import option
 from bucketstate.cli.formats import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.cli.output import RENDERERS
@@ -26,6 +27,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _spark(commands.add_parser("jar", help="print the path of the provider's jar"))
     _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
+
+    completion = commands.add_parser("completion", help="print a shell's script to complete this")
+    completion.add_argument("shell", choices=SHELLS)
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
