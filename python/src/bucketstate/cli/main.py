@@ -11,6 +11,7 @@ from bucketstate.cli.completion import completion
 from bucketstate.cli.conf import conf
 from bucketstate.cli.exits import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.cli.parser import parser
+from bucketstate.cli.size import sizing
 from bucketstate.errors import BucketstateError, InvalidSettingError
 from bucketstate.jar import jar_path
 
@@ -43,6 +44,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print(jar_path(arguments.spark))
     elif arguments.command == "conf":
         print(conf(arguments))
+    elif arguments.command == "size":
+        print(sizing(arguments))
     elif arguments.command == "completion":
         print(completion(parser(), arguments.shell))
     else:

@@ -9,6 +9,7 @@ from bucketstate.cli.completion import SHELLS
 from bucketstate.cli.conf import option
 from bucketstate.cli.formats import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.size import add_arguments
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
@@ -30,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
 
     completion = commands.add_parser("completion", help="print a shell's script to complete this")
     completion.add_argument("shell", choices=SHELLS)
+
+    size = "what a state will take: memory, bytes written, a restart"
+    add_arguments(commands.add_parser("size", help=size, description=f"Reckons {size}."))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
