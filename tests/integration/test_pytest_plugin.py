@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -49,9 +50,15 @@ def test_its_settings_hold_for_a_while(spark: SparkSession) -> None:
 
 def test_what_a_session_has_to_be_made_with_is_refused(spark: SparkSession) -> None:
     before = held(spark)
-    late = {"spark.driver.memory": "9g", "spark.sql.extensions": "x.Y", SHUFFLE: "7"}
-    expected = r"cannot be given spark\.driver\.memory=9g, spark\.sql\.extensions=x\.Y any more"
-    with pytest.raises(SessionError, match=expected), beside(late):
+    late = {
+        "spark.driver.memory": "9g",
+        "spark.master": "local[9]",
+        "spark.sql.extensions": "x.Y",
+        "spark.sql.warehouse.dir": "elsewhere",
+    }
+    expected = "cannot be given " + ", ".join(f"{k}={v}" for k, v in late.items()) + " any more"
+    late |= {SHUFFLE: "7", MODE: "sync"}
+    with pytest.raises(SessionError, match=re.escape(expected)), beside(late):
         pytest.fail("it goes on")
     assert held(spark) == before
     there = {key: str(spark.conf.get(key)) for key in ("spark.master", "spark.sql.extensions")}

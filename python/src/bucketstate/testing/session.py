@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from bucketstate.config import PROVIDER_KEY
@@ -26,6 +27,10 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xss4m",
 }
 """What makes Spark start and run short queries quickly."""
+
+
+_OF_SESSIONS = "spark.sql."
+"""What others begin with has to be there when Spark starts, if it was."""
 
 
 def local_session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
@@ -55,35 +60,42 @@ def local_session(settings: Mapping[str, str] | None = None) -> Iterator[SparkSe
     session.stop()
 
 
-def _beside(session: SparkSession, wanted: dict[str, str]) -> Iterator[SparkSession]:
+def _beside(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[SparkSession]:
     """The session of others, with settings of ours for a while."""
-    fixed = {key for key in wanted if not session.conf.isModifiable(key)}
-    late = {key: wanted[key] for key in fixed if not _holds(session, key, wanted[key])}
-    if late:
-        named = ", ".join(f"{key}={value}" for key, value in sorted(late.items()))
-        raise SessionError(
-            f"A session is active already, which cannot be given {named} any more: that is read "
-            "when a session is made. Make that session with it, stop that session before, or leave "
-            "it out of bucketstate_spark_settings."
-        )
-    changed = [PROVIDER_KEY, *sorted(wanted.keys() - fixed)]
-    before = {key: session.conf.get(key, None) for key in changed}
+    before = {key: session.conf.get(key, None) for key in (PROVIDER_KEY, *wanted)}
     try:
         enable(session)
-        for key in changed[1:]:
-            session.conf.set(key, wanted[key])
+        late = {key: text for key, text in wanted.items() if not _has(session, key, text)}
+        if late:
+            named = ", ".join(f"{key}={text}" for key, text in sorted(late.items()))
+            raise SessionError(
+                f"A session is active already, which cannot be given {named} any more: that is "
+                "read when a session is made. Make that session with it, stop that session before, "
+                "or leave it out of bucketstate_spark_settings."
+            )
         yield session
     finally:
         for key, value in before.items():
+            if value == session.conf.get(key, None):
+                continue
             if value is None:
                 session.conf.unset(key)
             else:
                 session.conf.set(key, value)
 
 
-def _holds(session: SparkSession, key: str, value: str) -> bool:
-    """Whether a session has what is asked for; of a list, all of it."""
-    found = session.sparkContext.getConf().get(key) or session.conf.get(key, None)
+def _has(session: SparkSession, key: str, value: str) -> bool:
+    """Whether a session has a setting, of a list all of it, or has it now."""
+    made_with = session.sparkContext.getConf().get(key)
+    found = session.conf.get(key, None) if made_with is None else made_with
     if key in FIXED:
         return set(value.split(",")) <= set((found or "").split(","))
-    return found == value
+    if not key.startswith(_OF_SESSIONS) and made_with is not None:
+        return value == made_with
+    if value == session.conf.get(key, None):
+        return True
+    try:
+        session.conf.set(key, value)
+    except AnalysisException:
+        return False
+    return True
