@@ -10,7 +10,7 @@ from bucketstate.optional import needed
 
 SHELLS = ("bash", "zsh")
 _FOLDERS = ("checkpoint",)
-_FILES = ("output",)
+_FILES = ("output", "places")
 
 
 def completion(top: argparse.ArgumentParser, shell: str) -> str:

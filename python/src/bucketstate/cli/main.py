@@ -48,6 +48,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print(sizing(arguments))
     elif arguments.command == "completion":
         print(completion(parser(), arguments.shell))
+    elif arguments.command == "doctor":
+        from bucketstate.cli.doctor import doctor
+
+        return doctor(arguments)
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS

@@ -14,7 +14,8 @@ from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
 _EXITS = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference)."
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference, "
+    "doctor --exit-code: something to say)."
 )
 
 
@@ -87,6 +88,8 @@ def parser() -> argparse.ArgumentParser:
     _part(diff)
     _limit(diff)
 
+    _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
+
     plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
     plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
     return top
@@ -133,6 +136,18 @@ def _conf(conf: argparse.ArgumentParser) -> None:
                 action="append",
                 help=setting.doc.replace("%", "%%") + " Can be given again.",
             )
+
+
+def _doctor(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "places",
+        nargs="+",
+        metavar="PLACE",
+        help="a checkpoint, a file of query progresses (JSON by lines, or what Recorder.save "
+        "wrote), or an event log of Spark's",
+    )
+    command.add_argument("--exit-code", action="store_true", help="exit with 3 if there is advice")
+    command.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:
