@@ -195,7 +195,7 @@ def test_a_checkpoint_that_cannot_be_read(built: Built) -> None:
 # Of the store of partition 1: what is ill, with what is just not, and the setting that helps.
 ILL_STORES: dict[str, tuple[dict[str, int], dict[str, int], str | None]] = {
     "many changelogs": ({"changelogs": 100}, {"changelogs": 99}, "snapshot.maxVersions"),
-    "one partition": ({"keys": 10_000}, {"keys": 9_999}, None),
+    "One partition": ({"keys": 10_000}, {"keys": 9_999}, None),
     "buckets are large": (
         {"keys": 900_000, "num_buckets": 9},
         {"keys": 899_999, "num_buckets": 9},
