@@ -41,7 +41,7 @@ BATCHES = 40
 
 
 def progress(
-    batch: int, run: str = "run", query: str = "query", add_batch: int = 900, **values: float
+    batch: int, run: str = "run", query: str = "query", add_batch: int = 900, **values: Any
 ) -> dict[str, Any]:
     """One of a query without complaints, but for what is given."""
     metrics = METRICS | {k: v for k, v in values.items() if k.startswith("bucketed")}
@@ -59,7 +59,7 @@ def progress(
     }
 
 
-def constant(**values: float) -> list[dict[str, Any]]:
+def constant(**values: Any) -> list[dict[str, Any]]:
     return [progress(n, **values) for n in range(BATCHES)]
 
 
@@ -126,8 +126,8 @@ def test_snapshots_that_are_further_and_further_behind() -> None:
 
 
 def test_state_that_only_grows() -> None:
-    def grows(**more: float) -> list[dict[str, Any]]:
-        rows = {"numRowsRemoved": 0, **more}
+    def grows(**more: Any) -> list[dict[str, Any]]:
+        rows: dict[str, Any] = {"numRowsRemoved": 0, **more}
         return [progress(n, numRowsTotal=1000 + 50 * n, **rows) for n in range(BATCHES)]
 
     (advice,) = of_progress(grows()).advice
@@ -204,7 +204,7 @@ ILL_STORES: dict[str, tuple[dict[str, int], dict[str, int], str | None]] = {
 }
 
 
-def with_store(overview: Overview, everywhere: dict[str, int], **values: int) -> Overview:
+def with_store(overview: Overview, everywhere: dict[str, Any], **values: Any) -> Overview:
     """The overview with other figures of its stores, and of one of them."""
     (operator,) = overview.operators
     first, second = (replace(store, **everywhere) for store in operator.stores)

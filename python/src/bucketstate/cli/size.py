@@ -118,7 +118,8 @@ def _suffixed(base: int) -> Callable[[str], int]:
         number = _NUMBER.fullmatch(text.lower())
         if number is None:
             raise argparse.ArgumentTypeError(f"'{text}' is no number such as 500, 20k or 1.5m")
-        return round(float(number[1]) * base ** " kmg".index(number[2] or " "))
+        scale: int = base ** " kmg".index(number[2] or " ")
+        return round(float(number[1]) * scale)
 
     return parse
 
