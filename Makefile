@@ -34,7 +34,7 @@ JAR := $(call jar_of,$(SPARK))
 EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
-PY_ROOMS := python/src python/bench examples scripts tests
+PY_ROOMS := python/src python/bench python/hatch_build.py examples scripts tests
 # Of Spark's suites, those that take seconds, up to one minute.
 QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSessionWindowSuite \
   *BucketedFlatMapGroupsWithStateExecHelperSuite *BucketedFullOuterJoinV4Suite \

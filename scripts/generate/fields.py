@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 
 from bucketstate.registry import Registry, Setting
@@ -19,7 +18,10 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Every setting of the provider, unchecked: use `bucketstate.Conf`."""
+    """Every setting of the provider, unchecked: use `bucketstate.Conf`.
+
+    None means that the setting is not given.
+    """
 '''
 
 
@@ -28,11 +30,13 @@ def module(registry: Registry) -> str:
 
 
 def _field(setting: Setting) -> str:
-    # JSON's numbers and strings are Python's, in the quotes that the formatter wants.
-    default = json.dumps(setting.default) if setting.default != () else "()"
+    many = setting.default == ()
+    doc = setting.doc if many else f"{setting.doc} By default {setting.default!r}."
     # Of a text in triple quotes only these two characters can be taken for something else.
-    doc = setting.doc.replace("\\", r"\\").replace('"', r"\"")
-    field = _declared(setting.field, setting.kind.annotation, default)
+    doc = doc.replace("\\", r"\\").replace('"', r"\"")
+    # Of a setting that is many keys, none given is no key.
+    annotation = setting.kind.annotation if many else f"{setting.kind.annotation} | None"
+    field = _declared(setting.field, annotation, "()" if many else "None")
     return field + "".join(
         textwrap.fill(
             line,
@@ -47,10 +51,14 @@ def _field(setting: Setting) -> str:
     )
 
 
-def _declared(name: str, annotation: str, default: str) -> str:
-    """As the formatter breaks it, if it is too long for a line: within the brackets of the type."""
-    line = f"    {name}: {annotation} = {default}\n"
+def _declared(name: str, annotation: str, value: str) -> str:
+    """As the formatter breaks it, if it is too long for a line: by bars, then by brackets."""
+    line = f"    {name}: {annotation} = {value}\n"
     head, bracket, rest = annotation.partition("[")
     if len(line) <= _WIDTH + 1 or not bracket:
         return line
-    return f"    {name}: {head}[\n        {rest.removesuffix(']')}\n    ] = {default}\n"
+    inside, _, behind = rest.rpartition("]")
+    type_ = f"        {head}[{inside}]\n"
+    if len(type_) > _WIDTH + 1:
+        type_ = f"        {head}[\n            {inside}\n        ]\n"
+    return f"    {name}: (\n{type_}       {behind}\n    ) = {value}\n"

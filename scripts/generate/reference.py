@@ -13,8 +13,9 @@ def page(registry: Registry) -> str:
     parts = [_head(registry), "## Settings\n"]
     parts += [_setting(s) for s in registry.settings]
     parts += [
-        "## Presets\n\n`bucketstate conf --preset <name>` prints them. What is not listed keeps "
-        "its default.\n"
+        "## Presets\n\n`bucketstate conf --preset <name>` prints them, and in Python "
+        '`Conf.preset("<name>")` is them; both take other settings besides, which win. What is not '
+        "listed stays as it is.\n"
     ]
     parts += [_preset(p) for p in PRESETS.values()]
     parts += ["## Metrics\n\nIn each progress, below `stateOperators[].customMetrics`.\n"]
@@ -32,8 +33,9 @@ def _head(registry: Registry) -> str:
 `{EXTENSIONS_KEY}={EXTENSION_CLASS}`, given before a session is made, lets
 `transformWithState` and its forms for pandas use it.
 Its own settings are below `{registry.prefix}`; in Python they are the
-fields of `bucketstate.Conf`. A value that cannot work is refused with the key, the value and what
-is allowed, and an unknown key with its nearest neighbour.
+fields of `bucketstate.Conf`, of which those count that are given: the others stay as the session
+has them. A value that cannot work is refused with the key, the value and what is allowed, and an
+unknown key with its nearest neighbour.
 
 All queries of a session have the same settings. Those that can be given for one query have more
 keys: of the following, the first that is set counts. In Python, `Conf.for_query` makes them.

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from bucketstate import Conf, enable
+from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.bucket_residency import NUMBERS
 from bucketstate.checkpoint.names import RunName, parse
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
+from tests.integration.test_operators import settings
 from tests.kit.sparks import JOIN_FORMATS
 
 if TYPE_CHECKING:
@@ -192,9 +193,9 @@ def test_the_state_is_what_spark_reads(
 @pytest.fixture
 def snapshots(session: SparkSession) -> Iterator[None]:
     """Every two versions a snapshot, inside the commit: it is there when the batch is done."""
-    enable(session, Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=2))
-    yield
-    enable(session, Conf(num_buckets=16))
+    often = Conf(snapshot_mode="sync", snapshot_max_versions=2)
+    with settings(session, often.to_spark()):
+        yield
 
 
 @each_kind
@@ -256,10 +257,10 @@ def test_buckets_of_several_column_families(session: SparkSession, tmp_path: Pat
 @pytest.fixture
 def spans(session: SparkSession) -> Iterator[None]:
     """A snapshot with each version, and no more merged at a time than some buckets."""
-    settings = Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=1)
-    enable(session, replace(settings, compaction_max_runs=2, compaction_max_bytes=1))
-    yield
-    enable(session, Conf(num_buckets=16))
+    every = Conf(snapshot_mode="sync", snapshot_max_versions=1)
+    merged = replace(every, compaction_max_runs=2, compaction_max_bytes=1)
+    with settings(session, merged.to_spark()):
+        yield
 
 
 @pytest.mark.usefixtures("spans")

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import bucketstate
 from bucketstate import EXTENSION_CLASS, jar_path
+from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
 
+PACKAGE = Path(bucketstate.__file__).parent
 PRESET = ROOT / "conf" / "spark-defaults.conf"
 
 
+QUIET = [part for k, v in builder_options().items() for part in ("--conf", f"{k}={v}")]
+SPARK_SUBMIT = str(Path(sys.executable).with_name("spark-submit"))
+SUBMIT = [SPARK_SUBMIT, "--master", "local[2]", *QUIET]
+
+
 def submit(*arguments: str) -> list[str]:
-    quiet = [part for k, v in builder_options().items() for part in ("--conf", f"{k}={v}")]
-    command = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
-    return [*command, *quiet, "--jars", str(jar_path()), *arguments]
+    return [*SUBMIT, "--jars", str(jar_path()), *arguments]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +40,44 @@ def submit(*arguments: str) -> list[str]:
     ],
 )
 def test_the_query_runs_on_the_provider(app: str, command: list[str], tmp_path: Path) -> None:
-    answer = answer_of([*command, str(APPS / app), str(tmp_path)], timeout=170)
+    on_the_provider(answer_of([*command, str(APPS / app), str(tmp_path)], timeout=170))
+
+
+def test_flags_are_heard_whatever_the_package_s_folder(tmp_path: Path) -> None:
+    """As the README has it: what a shell makes of `$(...)` has no quotes."""
+    package = tmp_path / "some folder"
+    shutil.copytree(PACKAGE, package / PACKAGE.name)
+    mine = package / "mine.jar"
+    mine.write_bytes(jar_path().read_bytes())
+    flags = [sys.executable, "-m", "bucketstate", "conf", "--format", "flags", "--num-buckets", "8"]
+    line = f'exec "$@" $({shlex.join([*flags, "--jars", str(mine)])}) "$APP" "$FOLDER"'
+    answer = answer_of(
+        ["bash", "-c", line, "bash", *SUBMIT],
+        timeout=170,
+        PYTHONPATH=f"{package}:{ROOT}",
+        APP=str(APPS / "submitted.py"),
+        FOLDER=str(tmp_path),
+    )
+    on_the_provider(answer)
+    assert Checkpoint(tmp_path / "checkpoint").plan().num_buckets == 8
+
+
+def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
+    other = tmp_path / "other.jar"
+    other.write_bytes(jar_path().read_bytes())
+    said = {
+        "spark.jars": str(other),
+        "spark.sql.extensions": "other.Rules",
+        registry().prefix + "numBuckets": "8",
+    }
+    lines = "".join(f"{key}  {value}\n" for key, value in said.items())
+    (tmp_path / "spark-defaults.conf").write_text(lines, encoding="utf-8")
+    command = [sys.executable, str(APPS / "kept.py"), str(tmp_path)]
+    on_the_provider(answer_of(command, timeout=170, SPARK_CONF_DIR=str(tmp_path)))
+    assert Checkpoint(tmp_path / "checkpoint").plan().num_buckets == 8
+
+
+def on_the_provider(answer: dict[str, Any]) -> None:
     assert answer["counts"] == {str(digit): 10 for digit in range(10)}
     assert len(answer["metrics"]) >= 2
     for reported in answer["metrics"]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from bucketstate import Conf, enable
+from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import SCHEMA, events, run_with_restart
-from tests.kit.engine import CONF
+from tests.integration.test_operators import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def rocksdb(spark: SparkSession) -> Iterator[None]:
-    enable(
-        spark,
-        Conf(
-            num_buckets=16,
-            snapshot_max_versions=2,
-            engine="rocksdb",
-            rocksdb_preset="small-memory",
-            rocksdb_options={"cf.write_buffer_size": "64K"},
-        ),
+    conf = Conf(
+        snapshot_max_versions=2,
+        engine="rocksdb",
+        rocksdb_preset="small-memory",
+        rocksdb_options={"cf.write_buffer_size": "64K"},
     )
-    yield
-    enable(spark, CONF)
+    with settings(spark, conf.to_spark()):
+        yield
 
 
 def sums(source: DataFrame) -> DataFrame:

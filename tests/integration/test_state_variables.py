@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketstate import Conf, enable
+from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.state_processors import FULL, Evolved, Keeping, KeepingRows
 from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
+from tests.integration.test_operators import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,9 +162,9 @@ def test_state_variables_are_what_spark_reads(
 @pytest.fixture
 def snapshots(session: SparkSession) -> Iterator[None]:
     """Every two versions a snapshot, inside the commit: it is there when the batch is done."""
-    enable(session, Conf(num_buckets=16, snapshot_mode="sync", snapshot_max_versions=2))
-    yield
-    enable(session, Conf(num_buckets=16))
+    often = Conf(snapshot_mode="sync", snapshot_max_versions=2)
+    with settings(session, often.to_spark()):
+        yield
 
 
 @pytest.mark.usefixtures("snapshots")

@@ -1,15 +1,28 @@
 """The command `bucketstate`."""
 
 import json
+import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pyspark
 import pytest
 
-from bucketstate import EXTENSION_CLASS, Conf, JarNotFoundError, jar_path, spark_settings
+from bucketstate import (
+    EXTENSION_CLASS,
+    Conf,
+    JarNotFoundError,
+    __version__,
+    jar_path,
+    spark_settings,
+)
 from bucketstate.cli import main
+from bucketstate.config import EXTENSIONS_KEY
 from bucketstate.presets import PRESETS
+from bucketstate.properties import parsed
 
 
 def without_jar(conf: Conf) -> dict[str, str]:
@@ -38,7 +51,60 @@ def test_conf_as_flags_survives_a_shell(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_conf_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--no-jar", "--format", "json", "--engine", "heap"]) == 0
-    assert json.loads(capsys.readouterr().out) == without_jar(Conf())
+    assert json.loads(capsys.readouterr().out) == without_jar(Conf(engine="heap"))
+
+
+def test_conf_with_every_default(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["conf", "--no-jar", "--format", "json", "--defaults"]
+    assert main([*given, "--preset", "small-files", "--num-buckets", "8"]) == 0
+    expected = {
+        **Conf.defaults().to_spark(),
+        **Conf.preset("small-files", num_buckets=8).to_spark(),
+    }
+    assert json.loads(capsys.readouterr().out) == {EXTENSIONS_KEY: EXTENSION_CLASS, **expected}
+
+
+def test_jars_and_extensions_of_others_go_along(capsys: pytest.CaptureFixture[str]) -> None:
+    others = ["--jars", "a.jar,b.jar", "--jars", "c.jar", "--extensions", "x.Y"]
+    assert main(["conf", "--format", "json", *others]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["spark.jars"] == f"a.jar,b.jar,c.jar,{jar_path()}"
+    assert found[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},x.Y"
+
+
+# Where a shell splits what a command printed, quotes are letters; eval reads them.
+SHELLS = {
+    "substituted": 'set -- $("$@"); printf "%s\\n" "$@"',
+    "evaluated": 'eval "set -- $("$@")"; printf "%s\\n" "$@"',
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_flags_are_words_of_a_shell_whatever_the_folder(shell: str) -> None:
+    given = ["--jars", "/some folder/it's.jar,plain.jar", "--memory-max-bytes", "40%"]
+    command = [sys.executable, "-m", "bucketstate", "conf", "--format", "flags", *given]
+    run = subprocess.run(
+        ["bash", "-c", SHELLS[shell], "bash", *command], capture_output=True, text=True, check=True
+    )
+    words = run.stdout.splitlines()
+    assert set(words[::2]) == {"--conf"}
+    found = dict(word.split("=", 1) for word in words[1::2])
+    first, *rest = found.pop("spark.jars").split(",")
+    assert unquote(urlsplit(first).path) == "/some folder/it's.jar"
+    assert rest == ["plain.jar", str(jar_path())]
+    assert found == without_jar(Conf(memory_max_bytes="40%"))
+
+
+def test_a_flag_that_a_shell_would_take_apart_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "my folder")
+    assert main(["conf", "--format", "flags", "--local-dir", folder]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"localDir is '{folder}', which a shell would take apart" in err
+    assert main(["conf", "--local-dir", folder]) == 0
+    assert parsed(capsys.readouterr().out) == spark_settings(Conf(local_dir=folder))
 
 
 def test_native_options_are_given_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,12 +114,71 @@ def test_native_options_are_given_one_by_one(capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out) == without_jar(Conf(rocksdb_options=given))
 
 
-def test_a_bad_value_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conf", "--num-buckets", "0"]) == 1
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--num-buckets", "0"], "numBuckets is '0': it must be a whole number from 1 to 32768"),
+        (["--num-buckets", "abc"], "numBuckets is 'abc': it must be a whole number from 1 to"),
+        (["--rocksdb-options", "foo=1"], "it must be texts .*, db.<name> or cf.<name>"),
+    ],
+)
+def test_a_bad_value_is_one_line_and_a_misuse(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["conf", *words]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "numBuckets is '0': it must be a whole number from 1 to 32768" in err
-    assert len(err.splitlines()) == 1
+    assert re.fullmatch(f"bucketstate: {words[0]}: spark.*{said}.*\n", err)
+
+
+# As bash asks for the words that may stand where the last of these arguments is.
+ASK = r"""
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+complete -p "$1" | grep -q -- '-F _shtab_bucketstate '
+_shtab_bucketstate "$1" "${@: -1}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(words: tuple[str, ...], folder: Path, script: str) -> set[str]:
+    """What bash offers for the last of these words, in a folder."""
+    command = ["bash", "-c", f"{script}\nset -e{ASK}", "bash", "bucketstate", *words]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_bash_completes_commands_options_values_and_folders(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checklist").touch()
+    offered = {
+        ("ver",): {"verify"},
+        ("conf", "--num-b"): {"--num-buckets"},
+        ("conf", "--preset", "la"): {"large-state"},
+        ("conf", "--format", ""): {"flags", "json", "properties"},
+        ("inspect", "che"): {"checkpoints"},
+        ("export", "checkpoints", "che"): {"checkpoints", "checklist"},
+    }
+    for words, expected in offered.items():
+        assert completed(words, tmp_path, script) == expected, words
+
+
+def test_zsh_has_a_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "zsh"]) == 0
+    script = capsys.readouterr().out
+    assert script.startswith("#compdef bucketstate\n")
+    assert "--num-buckets" in script
+    assert "large-state" in script
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"bucketstate {__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["jars"], ["conf", "--buckets", "1"]])

@@ -203,6 +203,17 @@ def test_show_and_export_with_times(capsys: pytest.CaptureFixture[str], tmp_path
     assert table["time_bucket"].null_count == 2
 
 
+@pytest.mark.parametrize("limit", ["-1", "many", "1.5"])
+def test_a_limit_that_is_no_number_of_rows(
+    capsys: pytest.CaptureFixture[str], built: Built, limit: str
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["show", str(built.root), "--limit", limit])
+    assert stop.value.code == 2
+    said = f"argument --limit: '{limit}' is no number of rows: give 0 for all of them"
+    assert said in capsys.readouterr().err
+
+
 def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     rows = lines(ran(capsys, "show", built.root, "--json", "--limit", 0, "--version", 5))
     found = {(r["partition_id"], *r["key"].values(), *r["value"].values()) for r in rows}
@@ -267,7 +278,9 @@ def test_an_ending_that_is_not_known(
     capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, name: str
 ) -> None:
     assert main(["export", str(built.root), str(tmp_path / name)]) == 1
-    assert "must be one of .arrow, .csv, .jsonl, .parquet" in capsys.readouterr().err
+    assert (
+        "must be one of .arrow, .csv, .jsonl, .parquet, or add --format" in capsys.readouterr().err
+    )
 
 
 def test_verify(capsys: pytest.CaptureFixture[str], built: Built) -> None:

@@ -1,6 +1,6 @@
 """Conf: what it accepts, what it refuses and how it says so."""
 
-from dataclasses import FrozenInstanceError, asdict
+from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,23 +10,31 @@ from hypothesis import strategies as st
 
 from bucketstate import PROVIDER_CLASS, Conf, InvalidSettingError
 from bucketstate.config import PROVIDER_KEY
+from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
 PREFIX = "spark.sql.streaming.stateStore.bucketed."
 
+
+def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | values
+
+
 confs = st.builds(
     Conf,
-    num_buckets=st.integers(1, 32768),
-    lock_acquire_timeout=st.integers(1, 86_400_000),
+    num_buckets=maybe(st.integers(1, 32768)),
+    lock_acquire_timeout=maybe(st.integers(1, 86_400_000)),
     memory_max_bytes=st.one_of(
+        st.none(),
         st.just("auto"),
         st.integers(1, 90).map("{}%".format),
         st.integers(1, 1 << 30).map("{}m".format),
         st.integers(1 << 20, (1 << 63) - 1),
     ),
-    memory_prevent_eviction_for=st.integers(0, 86_400_000),
-    exact_key_count=st.sampled_from(["true", "false"]),
+    memory_prevent_eviction_for=maybe(st.integers(0, 86_400_000)),
+    exact_key_count=maybe(st.sampled_from(["true", "false"])),
     time_bucket_expire_after=st.one_of(
+        st.none(),
         st.just("never"),
         st.integers(1, 100).flatmap(lambda n: st.sampled_from([f"{n}s", f"{n} min", f"{n}d"])),
         st.integers(1, 0xFFFFFFFF).map(lambda n: timedelta(seconds=n)),
@@ -57,12 +65,66 @@ def test_spark_holds_what_is_for_one_query_too(
 
 
 @given(confs)
-def test_every_setting_and_the_provider_reach_spark_as_text(conf: Conf) -> None:
+def test_what_is_given_and_the_provider_reach_spark_as_text(conf: Conf) -> None:
     settings = conf.to_spark()
     assert settings[PROVIDER_KEY] == PROVIDER_CLASS
-    single = {s.key for s in registry().settings if s.shown == (s.key,)}
-    assert set(settings) == {PROVIDER_KEY} | single
+    given = {s.key for s in registry().settings if getattr(conf, s.field) not in (None, ())}
+    assert set(settings) == {PROVIDER_KEY} | given
     assert all(isinstance(text, str) for text in settings.values())
+
+
+def test_what_is_not_given_is_not_set_and_a_default_that_is_given_is() -> None:
+    assert Conf().to_spark() == {PROVIDER_KEY: PROVIDER_CLASS}
+    given = Conf(num_buckets=64)
+    assert given.to_spark() == {PROVIDER_KEY: PROVIDER_CLASS, PREFIX + "numBuckets": "64"}
+    assert given != Conf()
+    assert replace(given, engine="heap") == Conf(num_buckets=64, engine="heap")
+
+
+def test_the_defaults_are_given_all_of_them() -> None:
+    every = Conf.defaults()
+    assert {s.field: getattr(every, s.field) for s in registry().settings} == {
+        s.field: s.default for s in registry().settings
+    }
+    single = {s.key for s in registry().settings if s.shown == (s.key,)}
+    assert set(every.to_spark()) == {PROVIDER_KEY} | single
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_what_it_sets(name: str) -> None:
+    conf = Conf.preset(name)
+    assert conf.to_spark() == {PROVIDER_KEY: PROVIDER_CLASS, **PRESETS[name].to_spark()}
+    assert Conf.preset(name, compaction_max_runs=99) == replace(conf, compaction_max_runs=99)
+
+
+def test_a_preset_that_is_not_known_names_those_that_are() -> None:
+    expected = "no preset 'large': it must be one of 'low-latency', 'large-state', 'small-files'"
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf.preset("large")
+    with pytest.raises(InvalidSettingError, match="numBuckets is 0: it must be"):
+        Conf.preset("large-state", num_buckets=0)
+
+
+def test_settings_of_spark_s_own_go_along() -> None:
+    key = "spark.sql.streaming.minBatchesToRetain"
+    conf = Conf(others={key: 20})  # type: ignore[dict-item]  # as a text
+    assert conf == Conf(others=((key, "20"),))
+    assert conf.to_spark() == {PROVIDER_KEY: PROVIDER_CLASS, key: "20"}
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({PREFIX + "numBuckets": "8"}, "numBuckets, which is not Spark's own"),
+        ({PROVIDER_KEY: "x"}, "providerClass, which is not Spark's own"),
+        ({"numBuckets": "8"}, "it must be texts by Spark's keys"),
+        ("spark.a=1", "it must be texts by Spark's keys"),
+        ((("spark.a", 1),), "it must be texts by Spark's keys"),
+    ],
+)
+def test_what_is_not_spark_s_own_does_not(others: Any, expected: str) -> None:
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf(others=others)
 
 
 def test_settings_of_others_are_ignored() -> None:
@@ -88,9 +150,7 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
         ("num_buckets", "64"),
         ("num_buckets", 64.0),
         ("num_buckets", True),
-        ("num_buckets", None),
         ("engine", "Heap"),
-        ("engine", None),
         ("lock_acquire_timeout", 0),
         ("lock_acquire_timeout", "60s"),
         ("lock_acquire_timeout", timedelta(microseconds=1500)),
@@ -116,9 +176,8 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(buckets: int) -> None
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
-    fields: dict[str, Any] = asdict(Conf()) | {field: value}
     with pytest.raises(InvalidSettingError, match="it must be"):
-        Conf(**fields)
+        Conf(**{field: value})
 
 
 @pytest.mark.parametrize("text", ["", "many", "1e3", "12.0", "0", "32769"])
@@ -194,9 +253,7 @@ def test_settings_for_one_query_stand_beside_those_for_all() -> None:
         key + ".query.a.b": "7d",
         key + ".operator.2": "3600s",
         key + ".query.a.b.operator.0": "never",
-        PREFIX + "timeBucket.column": "none",
         PREFIX + "timeBucket.column.query.a.b": "seen",
-        PREFIX + "timeBucket.span": "auto",
     }
     assert Conf.from_spark(found) == conf
 

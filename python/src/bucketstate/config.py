@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Named, Value
+from bucketstate.kinds import Named, Value, plain
+from bucketstate.presets import PRESETS
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
 from bucketstate.settings import Settings
@@ -20,22 +21,55 @@ EXTENSIONS_KEY = "spark.sql.extensions"
 
 @dataclass(frozen=True, kw_only=True)
 class Conf(Settings):
-    """Every setting of the provider. A value that is not allowed raises when it is given.
+    """Settings of the provider. A value that is not allowed raises when it is given.
+
+    Only what is given is set: a field that is None leaves the setting to whoever has set it (the
+    builder, `spark-defaults.conf`, `--conf`, the session), or else to the provider's default.
 
     A time may be given as a `timedelta`; it is kept as a text of seconds, or as a number where the
     setting is one of milliseconds. Options by name may be given as a dict; they are kept as pairs
-    in the order of their names.
+    in the order of their names. It cannot change, so any number of threads may use one.
     """
 
     per_query: tuple[tuple[str, Value], ...] = ()
     """What is otherwise for some queries: keys with their values, made by `for_query`."""
 
+    others: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    """Settings of Spark's own that go with these, such as those of a preset: keys with texts."""
+
     def __post_init__(self) -> None:
-        for field, value in self._everywhere().items():
+        for field, value in self._given().items():
             self._keep(field, registry().by_field(field).checked(value))
         given = {key: _narrowed(key).checked(value) for key, value in self.per_query}
         # In one order, so that the same settings are equal.
         self._keep("per_query", tuple(sorted(given.items())))
+        self._keep("others", _of_spark(self.others))
+
+    @classmethod
+    def defaults(cls) -> Self:
+        """Every setting, given as the provider's default."""
+        every: dict[str, Any] = {s.field: s.default for s in registry().settings}
+        return cls(**every)
+
+    @classmethod
+    def preset(cls, name: str, **settings: Any) -> Self:
+        """The settings for a purpose, as given ones: they win over what the session has.
+
+            Conf.preset("large-state", num_buckets=1024)
+
+        Args:
+            name: one of those that `bucketstate conf --help` lists.
+            settings: by their names as fields of `Conf`; they win over the preset's.
+
+        Raises InvalidSettingError for a name that is not known, or a value that is not allowed.
+        """
+        if name not in PRESETS:
+            raise InvalidSettingError(
+                f"There is no preset {name!r}: it must be one of {', '.join(map(repr, PRESETS))}."
+            )
+        found = PRESETS[name]
+        given = {"others": found.others()} | settings
+        return replace(cls.from_spark(found.to_spark()), **given)
 
     def for_query(
         self, query: str | None = None, *, operator: int | None = None, **settings: Any
@@ -62,19 +96,23 @@ class Conf(Settings):
         return replace(self, per_query=tuple((dict(self.per_query) | given).items()))
 
     def to_spark(self) -> dict[str, str]:
-        """The settings that a session may be given at any time, with the one of the provider.
+        """What is given, as a session may be told at any time, with the one of the provider.
 
         What has to be there when a session is made is in `bucketstate.spark_settings` besides.
         """
         texts: dict[str, str] = {}
-        for field, value in self._everywhere().items():
+        for field, value in self._given().items():
             texts |= registry().by_field(field).to_spark(value)
         texts |= {key: str(value) for key, value in self.per_query}
-        return {PROVIDER_KEY: PROVIDER_CLASS, **texts}
+        return {PROVIDER_KEY: PROVIDER_CLASS, **texts, **dict(self.others)}
 
     @classmethod
     def from_spark(cls, settings: Mapping[str, str]) -> Self:
-        """The value that a session's settings hold; keys of others are ignored."""
+        """What of a session's settings is the provider's; keys of others are ignored.
+
+        Raises InvalidSettingError for a key below the provider's prefix that is not known, or a
+        value that is not allowed.
+        """
         known = registry()
         everywhere: dict[str, Any] = {}
         per_query: dict[str, Value] = {}
@@ -91,9 +129,10 @@ class Conf(Settings):
                 per_query[key] = value
         return cls(**everywhere, per_query=tuple(per_query.items()))
 
-    def _everywhere(self) -> dict[str, Any]:
-        """What is for all queries, by field."""
-        return {field.name: getattr(self, field.name) for field in fields(Settings)}
+    def _given(self) -> dict[str, Any]:
+        """What is given for all queries, by field."""
+        values = {field.name: getattr(self, field.name) for field in fields(Settings)}
+        return {field: value for field, value in values.items() if value is not None}
 
     def _keep(self, field: str, value: object) -> None:
         # It is frozen for everybody else.
@@ -112,6 +151,30 @@ def _scope(query: str | None, operator: int | None) -> Scope:
         "name that is not empty and does not end in .operator.<number>, an operator's number from "
         "0, or both."
     )
+
+
+def _of_spark(others: object) -> tuple[tuple[str, str], ...]:
+    """Pairs in the order of their keys. InvalidSettingError for what is not Spark's own."""
+    pairs = plain(others)
+    if not isinstance(pairs, tuple) or not all(map(_is_pair, pairs)):
+        raise InvalidSettingError(
+            f"others is {others!r}: it must be texts by Spark's keys, such as "
+            "{'spark.sql.streaming.minBatchesToRetain': '20'}."
+        )
+    for key, _ in pairs:
+        if key == PROVIDER_KEY or key.startswith(registry().prefix):
+            raise InvalidSettingError(
+                f"others has {key}, which is not Spark's own: give the provider's settings as "
+                "fields of Conf, which checks them; the provider's class is set anyway."
+            )
+    return tuple(sorted(pairs))
+
+
+def _is_pair(pair: object) -> bool:
+    match pair:
+        case (str(key), str()):
+            return key.startswith("spark.")
+    return False
 
 
 def _per_query(field: str) -> Setting:

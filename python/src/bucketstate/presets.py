@@ -21,7 +21,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings that go together; everything else keeps its default."""
+    """Settings that go together; everything else stays as it is."""
 
     name: str
     purpose: str
@@ -29,6 +29,10 @@ class Preset:
 
     def to_spark(self) -> dict[str, str]:
         return {c.key: c.value for c in self.choices}
+
+    def others(self) -> dict[str, str]:
+        """Those that are Spark's own."""
+        return {key: text for key, text in self.to_spark().items() if not key.startswith(_OURS)}
 
     def reasons(self) -> dict[str, str]:
         return {c.key: c.why for c in self.choices}

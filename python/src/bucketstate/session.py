@@ -14,7 +14,9 @@ Spark 4.1 runs these, too.
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -24,51 +26,82 @@ from pyspark.sql import SparkSession
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
 from bucketstate.errors import ExtensionMissingWarning, SessionError
 from bucketstate.jar import jar_path, minor_of
+from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
 
 JARS = "spark.jars"
 FIXED = (JARS, EXTENSIONS_KEY)
 """Lists that `configure` adds to; nothing changes them in a session that runs."""
 
+_OURS = "bucketstate-spark-"
+"""What the provider's jars and coordinates begin with."""
+
 _RULE = "io.bucketstate.spark.plan.TransformWithStateRule"
 
 
-def spark_settings(conf: Conf | None = None, *, spark: str | None = None) -> dict[str, str]:
+def spark_settings(
+    conf: Conf | None = None,
+    *,
+    spark: str | None = None,
+    jars: Iterable[str] = (),
+    extensions: Iterable[str] = (),
+) -> dict[str, str]:
     """The settings with jar and extension, for `spark-submit`, a notebook or a Connect server.
 
-    `spark` is the version that will run, if it is another than that of the pyspark installed here.
+    Args:
+        conf: what is set besides; nothing without.
+        spark: the version that will run, if it is another than that of the pyspark installed here.
+        jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
+        extensions: others that the session needs.
+
+    Raises JarNotFoundError if there is no jar for that Spark.
     """
     jar = str(jar_path(spark))
-    return {JARS: jar, EXTENSIONS_KEY: EXTENSION_CLASS, **(conf or Conf()).to_spark()}
+    return {
+        JARS: ",".join(_with(jar, jars)),
+        EXTENSIONS_KEY: ",".join(with_extension(extensions)),
+        **(conf or Conf()).to_spark(),
+    }
+
+
+def with_extension(others: Iterable[str] = ()) -> list[str]:
+    """The provider's session extension, and others."""
+    # Spark runs the rules of the first one last: behind others that touch the same operators.
+    others = list(others)
+    return others if EXTENSION_CLASS in others else [EXTENSION_CLASS, *others]
 
 
 def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
     """Adds jar, session extension and settings to a classic session's builder, and returns it.
 
-    Jars and extensions that the builder already names are kept. Those named in
-    `spark-defaults.conf` are not seen from here before Spark's JVM runs, and Spark lets the builder
-    win: name those in the builder too.
+    Of the provider's settings only those that `conf` gives are set: what the builder,
+    `spark-defaults.conf` or `--conf` say stays, but for these. Jars and extensions that any of them
+    names are kept.
 
-    Raises SessionError if a JVM already runs without the jar: see `enable`. Warns with
-    ExtensionMissingWarning if a session already runs without the extension, which the builder's
-    `getOrCreate` would return.
+    Not for two threads at a time: it changes the builder.
+
+    Raises:
+        JarNotFoundError: there is no jar for this pyspark.
+        SessionError: a JVM already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
+            names jars without it, or a file of settings cannot be read.
+
+    Warns with ExtensionMissingWarning if a session already runs without the extension, which the
+    builder's `getOrCreate` would return.
     """
     options: dict[str, Any] = builder._options
-    given = _listed(options.get(JARS))
     running = _jvm()
     if running is not None and not _loads(running):
         raise SessionError(
             f"A Spark JVM already runs in this process, without {PROVIDER_CLASS}; spark.jars is "
             "read only when the JVM starts. Call `bucketstate.enable(spark)` on the session, or "
-            "start the process with `spark-submit --jars $(bucketstate jar)`."
+            'start the process with `spark-submit --jars "$(bucketstate jar)"`.'
         )
+    hidden = _hidden(running, options)
+    jars = _listed(options.get(JARS) or hidden.get(JARS))
     # A JVM that has the class has it from its own spark.jars, which the builder would hide.
-    if running is None or given:
-        jar = str(jar_path())
-        builder = builder.config(JARS, ",".join([*given, *([] if jar in given else [jar])]))
-    extensions = _listed(options.get(EXTENSIONS_KEY) or _submitted(running, EXTENSIONS_KEY))
-    if EXTENSION_CLASS not in extensions:
-        # Spark runs the rules of the first one last: behind others that touch the same operators.
-        builder = builder.config(EXTENSIONS_KEY, ",".join([EXTENSION_CLASS, *extensions]))
+    if running is None or jars:
+        builder = builder.config(JARS, ",".join(_with(str(jar_path()), jars)))
+    extensions = _listed(options.get(EXTENSIONS_KEY) or hidden.get(EXTENSIONS_KEY))
+    builder = builder.config(EXTENSIONS_KEY, ",".join(with_extension(extensions)))
     for key, value in (conf or Conf()).to_spark().items():
         builder = builder.config(key, value)
     active = SparkSession.getActiveSession() if running is not None else None
@@ -80,9 +113,15 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
 def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     """Turns the provider on in a classic session that already runs, for queries started after it.
 
-    The jar is added with `ADD JAR` unless the session has it; then the settings are set. Warns with
-    ExtensionMissingWarning if the session was made without the extension: its queries with
-    `transformWithState` will not start.
+    The jar is added with `ADD JAR` unless the session has it; then what `conf` gives is set. The
+    session's other settings stay, those of the provider, too.
+
+    Raises:
+        JarNotFoundError: the session has no jar, and there is none for its Spark.
+        SessionError: the session is not a classic one.
+
+    Warns with ExtensionMissingWarning if the session was made without the extension: its queries
+    with `transformWithState` will not start.
     """
     settings = (conf or Conf()).to_spark()
     running = _jvm()
@@ -108,20 +147,39 @@ def _warn_without_extension(spark: SparkSession) -> None:
         warnings.warn(
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "
             f"or its forms for pandas on bucketstate. {EXTENSIONS_KEY} is read only when a session "
-            "is made: use `bucketstate.configure(builder)`, or `spark-submit --jars "
-            f"$(bucketstate jar) --conf {EXTENSIONS_KEY}={EXTENSION_CLASS}`. Everything else runs.",
+            'is made: use `bucketstate.configure(builder)`, or `spark-submit --jars "$(bucketstate '
+            f'jar)" --conf {EXTENSIONS_KEY}={EXTENSION_CLASS}`. Everything else runs.',
             ExtensionMissingWarning,
             stacklevel=3,
         )
 
 
+def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:
+    """Lists that Spark was told of, or will be, and that the builder would hide."""
+    if running is not None:
+        # What `spark-submit` was told. The jars among them are on the class path already.
+        said = running.java.lang.System.getProperty(EXTENSIONS_KEY)
+        return {EXTENSIONS_KEY: str(said or "")}
+    told = submission()
+    named = told.arguments.get(JARS)
+    classes = [str(options.get(key) or told.get(key)) for key in CLASS_KEYS if key != JARS]
+    if named and not any(_OURS in text for text in [named, *classes]):
+        # The JVM's class path is made of the arguments' jars alone, if they name any.
+        raise SessionError(
+            f"{ARGUMENTS} names jars ({named}), and Spark's JVM would not hear of others: name the "
+            f"provider's there, too, as --jars {shlex.quote(f'{named},{jar_path()}')}, or name "
+            "yours in the builder's spark.jars instead."
+        )
+    return {key: told.get(key) for key in FIXED}
+
+
+def _with(jar: str, others: Iterable[str]) -> list[str]:
+    others = list(others)
+    return others if jar in others else [*others, jar]
+
+
 def _listed(names: Any) -> list[str]:
     return [name.strip() for name in str(names or "").split(",") if name.strip()]
-
-
-def _submitted(running: Any | None, key: str) -> str:
-    """What `spark-submit` was told, which the builder would hide."""
-    return "" if running is None else str(running.java.lang.System.getProperty(key) or "")
 
 
 def _jvm() -> Any | None:

@@ -1,5 +1,6 @@
 """Looks into a checkpoint without a JVM: its files, what a restart would read, and the state."""
 
+from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.overview import Overview
 from bucketstate.checkpoint.plan import Plan

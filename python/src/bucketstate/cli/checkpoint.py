@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,8 @@ from bucketstate.cli import console
 from bucketstate.cli.buckets import by_bucket, print_buckets
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
-from bucketstate.cli.export import exported
+from bucketstate.cli.export import exported, format_of, streamed
+from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
 from bucketstate.cli.variables import print_variables
@@ -57,17 +59,23 @@ def diff(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    total = _total(checkpoint, arguments)
-    reader = _rows(checkpoint, arguments)
+    if arguments.output == STANDARD_OUTPUT:
+        format_ = arguments.format or OF_STANDARD_OUTPUT
+        streamed(_rows(checkpoint, arguments), sys.stdout.buffer, format_)
+        return EXIT_OK
     target = Path(arguments.output)
+    format_ = format_of(target, arguments.format)
+    reader = _rows(checkpoint, arguments)
     if arguments.json:
-        written = exported(reader, target, overwrite=arguments.overwrite)
+        written = exported(reader, target, format_, overwrite=arguments.overwrite)
         print(as_json({"output": str(target), "rows": written}))
         return EXIT_OK
+    total = _total(checkpoint, arguments)
     with console.progress(f"writing {target.name}") as advance:
         written = exported(
             reader,
             target,
+            format_,
             overwrite=arguments.overwrite,
             progress=lambda done: advance(done, total),
         )

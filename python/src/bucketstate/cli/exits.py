@@ -6,4 +6,5 @@ EXIT_FAILED = 1
 EXIT_MISUSE = 2
 """The command line itself (argparse)."""
 EXIT_FOUND = 3
-"""It did its work, and found what it looks for: damage, or with `diff --exit-code` a difference."""
+"""It did its work, and found what it looks for: damage, or with `--exit-code` a difference or some
+advice."""

@@ -5,46 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from bucketstate.cli.formats import FORMATS
 from bucketstate.cli.rows import as_json, records
 from bucketstate.errors import BucketstateError
+
+_TEXT = ("csv", "jsonl")
 
 
 class ExportError(BucketstateError):
     """The file cannot be written as asked."""
 
 
+def format_of(target: Path, given: str | None) -> str:
+    """The format of a file: the one that is given, or what its ending says.
+
+    Raises ExportError for an ending that says nothing.
+    """
+    found = given or target.suffix.removeprefix(".")
+    if found not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise ExportError(
+            f"{target} has the ending '{target.suffix}': it must be one of {known}, or add "
+            "--format."
+        )
+    return found
+
+
 def exported(
     reader: pa.RecordBatchReader,
     target: Path,
+    format: str,  # noqa: A002
     *,
     overwrite: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> int:
-    """Writes all rows; how many. What the file is, its ending says.
+    """Writes all rows into a file, in one of FORMATS; how many.
 
     Parquet and Arrow keep the structs; in CSV each of their fields is a column, and what is not
     flat then is JSON text. The file is there when it is whole: it is written under another name
     first.
+
+    Raises ExportError if the file is there already or cannot be written.
     """
-    if target.suffix not in _WRITERS:
-        known = ", ".join(sorted(_WRITERS))
-        raise ExportError(f"{target} has the ending '{target.suffix}': it must be one of {known}.")
     if target.exists() and not overwrite:
         raise ExportError(f"{target} is there already: choose another name, or add --overwrite.")
     partial = target.with_name(f".{target.name}.partial")
-    done = 0
     try:
-        with _WRITERS[target.suffix](partial, reader.schema) as write:
-            for batch in reader:
-                write(batch)
-                done += batch.num_rows
-                progress(done)
+        with pa.OSFile(str(partial), "wb") as sink:
+            done = _written(_WRITERS[format](sink, reader.schema), reader, progress)
         partial.replace(target)
     except OSError as error:
         raise ExportError(f"{target} cannot be written: {error}.") from error
@@ -53,13 +67,40 @@ def exported(
     return done
 
 
+def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int:  # noqa: A002
+    """Writes all rows to a stream, in one of FORMATS; how many.
+
+    As `exported`, but that Arrow is its stream format, which is read as it comes. Who reads has to
+    see whether the program failed: what comes before an error has been written.
+
+    Raises ExportError for a format that is no text where the stream is a terminal.
+    """
+    if output.isatty() and format not in _TEXT:
+        raise ExportError(
+            f"{format} is not for a terminal: send the output into a file or another program, or "
+            f"choose one of {', '.join(_TEXT)} with --format."
+        )
+    make = _streaming if format == "arrow" else _WRITERS[format]
+    return _written(make(pa.PythonFile(output, "w"), reader.schema), reader, lambda _: None)
+
+
+def _written(writer: Any, reader: pa.RecordBatchReader, progress: Callable[[int], None]) -> int:
+    done = 0
+    with writer as write:
+        for batch in reader:
+            write(batch)
+            done += batch.num_rows
+            progress(done)
+    return done
+
+
 class _Arrow(AbstractContextManager[Callable[[pa.RecordBatch], None]]):
     """One of pyarrow's own writers."""
 
     def __init__(
-        self, make: Callable[[str, pa.Schema], Any], path: Path, schema: pa.Schema
+        self, make: Callable[[pa.NativeFile, pa.Schema], Any], sink: pa.NativeFile, schema: Any
     ) -> None:
-        self._writer = make(str(path), schema)
+        self._writer = make(sink, schema)
 
     def __enter__(self) -> Callable[[pa.RecordBatch], None]:
         return self._writer.write_batch  # type: ignore[no-any-return]
@@ -71,23 +112,23 @@ class _Arrow(AbstractContextManager[Callable[[pa.RecordBatch], None]]):
 class _Lines(AbstractContextManager[Callable[[pa.RecordBatch], None]]):
     """JSON, one row a line."""
 
-    def __init__(self, path: Path, _schema: pa.Schema) -> None:
-        self._file = path.open("w", encoding="utf-8")
+    def __init__(self, sink: pa.NativeFile, _schema: pa.Schema) -> None:
+        self._sink = sink
 
     def __enter__(self) -> Callable[[pa.RecordBatch], None]:
         return self._write
 
     def _write(self, batch: pa.RecordBatch) -> None:
-        self._file.writelines(as_json(row) + "\n" for row in records(batch))
+        self._sink.write("".join(as_json(row) + "\n" for row in records(batch)).encode())
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self._sink.flush()
 
 
 class _Csv(_Arrow):
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, sink: pa.NativeFile, schema: pa.Schema) -> None:
         flat = _flat(pa.RecordBatch.from_pylist([], schema=schema))
-        super().__init__(pa.csv.CSVWriter, path, flat.schema)
+        super().__init__(pa.csv.CSVWriter, sink, flat.schema)
 
     def __enter__(self) -> Callable[[pa.RecordBatch], None]:
         return lambda batch: self._writer.write_batch(_flat(batch))
@@ -110,9 +151,13 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-_WRITERS: dict[str, Callable[[Path, pa.Schema], Any]] = {
-    ".parquet": lambda path, schema: _Arrow(pa.parquet.ParquetWriter, path, schema),
-    ".arrow": lambda path, schema: _Arrow(pa.ipc.new_file, path, schema),
-    ".csv": _Csv,
-    ".jsonl": _Lines,
+def _streaming(sink: pa.NativeFile, schema: pa.Schema) -> Any:
+    return _Arrow(pa.ipc.new_stream, sink, schema)
+
+
+_WRITERS: dict[str, Callable[[pa.NativeFile, pa.Schema], Any]] = {
+    "arrow": lambda sink, schema: _Arrow(pa.ipc.new_file, sink, schema),
+    "csv": _Csv,
+    "jsonl": _Lines,
+    "parquet": lambda sink, schema: _Arrow(pa.parquet.ParquetWriter, sink, schema),
 }

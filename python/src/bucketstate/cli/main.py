@@ -7,15 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bucketstate.cli.exits import EXIT_FAILED, EXIT_OK
-from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.completion import completion
+from bucketstate.cli.conf import conf
+from bucketstate.cli.exits import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.cli.parser import parser
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, Conf
-from bucketstate.errors import BucketstateError
+from bucketstate.cli.size import sizing
+from bucketstate.errors import BucketstateError, InvalidSettingError
 from bucketstate.jar import jar_path
-from bucketstate.presets import PRESETS
-from bucketstate.registry import registry
-from bucketstate.session import JARS
 
 EXIT_INTERRUPTED = 130
 
@@ -25,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
+    except InvalidSettingError as error:
+        # Settings come from the command line alone.
+        print(f"bucketstate: {error}", file=sys.stderr)
+        return EXIT_MISUSE
     except BucketstateError as error:
         print(f"bucketstate: {error}", file=sys.stderr)
         return EXIT_FAILED
@@ -41,30 +43,18 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.command == "jar":
         print(jar_path(arguments.spark))
     elif arguments.command == "conf":
-        print(_conf(arguments))
+        print(conf(arguments))
+    elif arguments.command == "size":
+        print(sizing(arguments))
+    elif arguments.command == "completion":
+        print(completion(parser(), arguments.shell))
+    elif arguments.command == "doctor":
+        from bucketstate.cli.doctor import doctor
+
+        return doctor(arguments)
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS
 
         return COMMANDS[arguments.command](arguments)
     return EXIT_OK
-
-
-def _conf(arguments: argparse.Namespace) -> str:
-    known = registry()
-    preset = PRESETS[arguments.preset] if arguments.preset else None
-    settings = preset.to_spark() if preset else {}
-    for setting in known.settings:
-        given = getattr(arguments, setting.field)
-        if isinstance(given, list):
-            pairs = (text.partition("=") for text in given)
-            settings |= {f"{setting.key}.{name}": value for name, _, value in pairs}
-        elif given is not None:
-            settings[setting.key] = given
-    # Ours are checked; Spark's go along as they are.
-    others = {k: v for k, v in settings.items() if not k.startswith(known.prefix)}
-    conf = Conf.from_spark(settings)
-    jar = {} if arguments.no_jar else {JARS: str(jar_path(arguments.spark))}
-    reasons = preset.reasons() if preset else {}
-    extension = {EXTENSIONS_KEY: EXTENSION_CLASS}
-    return RENDERERS[arguments.format]({**jar, **extension, **conf.to_spark(), **others}, reasons)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 
+from bucketstate import __version__
+from bucketstate.cli.completion import SHELLS
+from bucketstate.cli.conf import option
+from bucketstate.cli.formats import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.size import add_arguments
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
 _EXITS = (
-    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference)."
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference, "
+    "doctor --exit-code: something to say)."
 )
 
 
@@ -19,9 +25,16 @@ def parser() -> argparse.ArgumentParser:
         description="Turn the bucketstate state store on for Spark, and look into its checkpoints.",
         epilog=_EXITS,
     )
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _spark(commands.add_parser("jar", help="print the path of the provider's jar"))
     _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
+
+    completion = commands.add_parser("completion", help="print a shell's script to complete this")
+    completion.add_argument("shell", choices=SHELLS)
+
+    size = "what a state will take: memory, bytes written, a restart"
+    add_arguments(commands.add_parser("size", help=size, description=f"Reckons {size}."))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
@@ -44,7 +57,15 @@ def parser() -> argparse.ArgumentParser:
     _limit(show)
 
     export = _of_checkpoint(commands, "export", "the state as a file")
-    export.add_argument("output", help="ends in .parquet, .arrow, .csv or .jsonl")
+    export.add_argument(
+        "output", help="ends in .parquet, .arrow, .csv or .jsonl; - for standard output"
+    )
+    export.add_argument(
+        "--format",
+        choices=FORMATS,
+        help=f"default: what the ending says, {OF_STANDARD_OUTPUT} on standard output; arrow is "
+        "Arrow's stream format there",
+    )
     export.add_argument("--overwrite", action="store_true", help="replace the file")
     _version(export)
     _timers(_part(export))
@@ -67,6 +88,8 @@ def parser() -> argparse.ArgumentParser:
     _part(diff)
     _limit(diff)
 
+    _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
+
     plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
     plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
     return top
@@ -80,21 +103,51 @@ def _spark(command: argparse.ArgumentParser) -> None:
 def _conf(conf: argparse.ArgumentParser) -> None:
     conf.add_argument("--format", choices=RENDERERS, default="properties", help="how to print them")
     _spark(conf)
-    conf.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
+    jars = conf.add_mutually_exclusive_group()
+    jars.add_argument("--no-jar", action="store_true", help="leave out spark.jars")
+    jars.add_argument(
+        "--jars",
+        action="append",
+        default=[],
+        metavar="JAR,JAR",
+        help="jars of yours for spark.jars, beside the provider's: of --jars and spark.jars Spark "
+        "hears one. Can be given again.",
+    )
+    conf.add_argument(
+        "--extensions",
+        action="append",
+        default=[],
+        metavar="CLASS,CLASS",
+        help="session extensions of yours, beside the provider's. Can be given again.",
+    )
     conf.add_argument("--preset", choices=PRESETS, help="start from settings for a purpose")
+    conf.add_argument(
+        "--defaults", action="store_true", help="all settings, those not given by their defaults"
+    )
     for setting in registry().settings:
-        option = "--" + setting.field.replace("_", "-")
         if setting.shown == (setting.key,):
             said = f"{setting.doc} (default {setting.default})"
             # argparse reads % in a help text as a placeholder.
-            conf.add_argument(option, metavar="VALUE", help=said.replace("%", "%%"))
+            conf.add_argument(option(setting), metavar="VALUE", help=said.replace("%", "%%"))
         else:
             conf.add_argument(
-                option,
+                option(setting),
                 metavar="NAME=VALUE",
                 action="append",
                 help=setting.doc.replace("%", "%%") + " Can be given again.",
             )
+
+
+def _doctor(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "places",
+        nargs="+",
+        metavar="PLACE",
+        help="a checkpoint, a file of query progresses (JSON by lines, or what Recorder.save "
+        "wrote), or an event log of Spark's",
+    )
+    command.add_argument("--exit-code", action="store_true", help="exit with 3 if there is advice")
+    command.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:
@@ -155,7 +208,8 @@ def _limit(command: argparse.ArgumentParser) -> None:
 
 
 def _rows(text: str) -> int | None:
-    number = int(text)
-    if number < 0:
-        raise ValueError("a number of rows is not negative")
-    return number or None
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no number of rows: give 0 for all of them, or how many at most"
+        )
+    return int(text) or None

@@ -1,0 +1,34 @@
+"""What the doctor says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One thing that is slow or at risk. Immutable."""
+
+    about: str
+    """Which query and operator, or which part of a checkpoint."""
+
+    what: str
+    """What is slow or at risk."""
+
+    figures: tuple[tuple[str, float], ...]
+    """The figures that led to it, by the names of Spark's fields and the provider's metrics."""
+
+    help: str
+    """What to do about it."""
+
+    settings: tuple[str, ...] = ()
+    """Keys of settings that help."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was found. Immutable."""
+
+    advice: tuple[Advice, ...]
+    notes: tuple[str, ...]
+    """What could not be looked at, and why."""

@@ -1,0 +1,57 @@
+"""All rules over all evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bucketstate.checkpoint.overview import Overview
+from bucketstate.doctor import checkpoint_rules, progress_rules
+from bucketstate.doctor.advice import Diagnosis
+from bucketstate.doctor.evidence import Progress, gathered
+
+LEAST_BATCHES = 5
+"""Fewer, after the first of each run, say nothing."""
+
+
+def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
+    """What a query's progress says, or that of several.
+
+        of_progress(json.loads(p.json) for p in query.recentProgress)
+
+    Args:
+        progresses: as Spark's JSON has them, in any order.
+
+    Safe from any thread: a function of its argument.
+    """
+    advice, notes = [], []
+    found = gathered(progresses)
+    for evidence in found:
+        batches = len(evidence.progresses)
+        if batches < LEAST_BATCHES:
+            notes.append(
+                f"{evidence.about}: {batches} batches after the first of each run say too little, "
+                f"{LEAST_BATCHES} are needed."
+            )
+        elif not evidence.on_bucketstate:
+            notes.append(f"{evidence.about}: its state is not in bucketstate.")
+        else:
+            said = (rule(evidence) for rule in progress_rules.RULES)
+            advice += [one for one in said if one is not None]
+    if not found:
+        notes.append("No batch of a stateful operator after the first of a run is among these.")
+    return Diagnosis(tuple(advice), tuple(notes))
+
+
+def of_checkpoint(overview: Overview) -> Diagnosis:
+    """What a checkpoint says of a restart and of how its keys lie: `Checkpoint(...).overview()`.
+
+    Safe from any thread: a function of its argument.
+    """
+    advice = [
+        one
+        for operator in overview.operators
+        for rule in checkpoint_rules.RULES
+        for one in rule(operator)
+    ]
+    notes = () if overview.operators else (f"{overview.location} has no stateful operator.",)
+    return Diagnosis(tuple(advice), notes)

@@ -1,0 +1,85 @@
+"""The progress of one stateful operator, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+Progress = Mapping[str, Any]
+"""One progress as Spark's JSON has it."""
+
+OURS = "bucketedChangelogBytes"
+"""A metric that the provider always reports."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Batches of an operator, in their order, without the first of each run, which is a start."""
+
+    query: str
+    operator: int
+    name: str
+    progresses: tuple[Progress, ...]
+
+    @property
+    def about(self) -> str:
+        return f"query {self.query}, operator {self.operator} ({self.name})"
+
+    def each(self, name: str) -> list[float]:
+        """A field or a metric of the operator, of each batch; 0 where it has none."""
+        return [_value(p["stateOperators"][self.operator], name) for p in self.progresses]
+
+    def total(self, *names: str) -> float:
+        """Over all batches, and all of these names."""
+        return sum(sum(self.each(name)) for name in names)
+
+    def last(self, name: str) -> float:
+        return self.each(name)[-1]
+
+    def phase(self, name: str) -> float:
+        """Milliseconds over all batches."""
+        return float(sum(p["durationMs"].get(name, 0) for p in self.progresses))
+
+    @property
+    def on_bucketstate(self) -> bool:
+        return any(
+            OURS in p["stateOperators"][self.operator].get("customMetrics", {})
+            for p in self.progresses
+        )
+
+    @property
+    def watermarked(self) -> bool:
+        return any("watermark" in p.get("eventTime", {}) for p in self.progresses)
+
+
+def gathered(progresses: Iterable[Progress]) -> list[Evidence]:
+    """By query and operator. Triggers without a batch, and batches without state, are left out."""
+    runs: dict[tuple[str, str], list[Progress]] = {}
+    for progress in progresses:
+        if "addBatch" in progress.get("durationMs", {}) and progress.get("stateOperators"):
+            runs.setdefault((progress["id"], progress["runId"]), []).append(progress)
+    queries: dict[str, list[Progress]] = {}
+    for (query, _), batches in runs.items():
+        in_order = sorted(batches, key=lambda p: int(p["batchId"]))
+        queries.setdefault(query, []).extend(in_order[1:])
+    found = []
+    for query, of_query in queries.items():
+        for number in range(max((len(p["stateOperators"]) for p in of_query), default=0)):
+            # A query that was changed may have fewer operators in some of its runs.
+            theirs = tuple(p for p in of_query if len(p["stateOperators"]) > number)
+            name = theirs[-1]["stateOperators"][number].get("operatorName", "unknown")
+            found.append(Evidence(theirs[-1].get("name") or query, number, name, theirs))
+    return found
+
+
+def rising(values: list[float]) -> bool:
+    """Whether nearly every value is above the one before."""
+    steps = [later > earlier for earlier, later in pairwise(values)]
+    return bool(steps) and sum(steps) >= 0.9 * len(steps)
+
+
+def _value(operator: Mapping[str, Any], name: str) -> float:
+    metrics: Mapping[str, Any] = operator.get("customMetrics", {})
+    return float(operator.get(name, metrics.get(name, 0)))

@@ -1,0 +1,97 @@
+"""Files of progress: JSON by lines, what a `Recorder` saved, and Spark's event logs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bucketstate.doctor.evidence import Progress
+from bucketstate.errors import BucketstateError
+from bucketstate.progress import Recorder
+
+_EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+_ROLLED = re.compile(r"events_([0-9]+)_.*")
+_ZSTD = (".zst", ".zstd")
+_OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+
+
+class ProgressFileError(BucketstateError):
+    """A file that holds no progress, or that cannot be read."""
+
+
+def is_progress(path: Path) -> bool:
+    """Whether that is a file, or the folder of an event log, and not a checkpoint."""
+    return path.is_file() or bool(_rolled(path))
+
+
+def read_progress(path: Path) -> list[Progress]:
+    """Every progress of a file, or of the folder of an event log that Spark rolls.
+
+    Raises ProgressFileError for what holds none or cannot be read.
+    """
+    if path.suffix == ".parquet":
+        return list(Recorder.read(path).progress)
+    files = _rolled(path) if path.is_dir() else [path]
+    found = [progress for file in files for progress in _lines(file)]
+    if not found:
+        raise ProgressFileError(
+            f"{path} holds no progress of a streaming query: give the JSON of query progresses, "
+            "one a line, a file that Recorder.save wrote, or an event log of Spark's."
+        )
+    return found
+
+
+def _rolled(folder: Path) -> list[Path]:
+    """The files of an event log in their order; none if it is no such folder."""
+    if not folder.is_dir():
+        return []
+    numbered = ((_ROLLED.fullmatch(file.name), file) for file in folder.iterdir())
+    return [file for _, file in sorted((int(m[1]), file) for m, file in numbered if m)]
+
+
+def _lines(file: Path) -> Iterator[Progress]:
+    if file.suffix in _OTHER_CODECS:
+        raise ProgressFileError(
+            f"{file} is compressed as only Spark's JVM reads it: write event logs with "
+            "spark.eventLog.compress=false or spark.eventLog.compression.codec=zstd."
+        )
+    codec = "zstd" if file.suffix in _ZSTD else None
+    try:
+        with pa.input_stream(str(file), compression=codec) as stream:
+            # A log that is being written ends anywhere.
+            lines = stream.read().decode("utf-8", "replace").splitlines()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ProgressFileError(f"{file} cannot be read: {error}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = _progress(json.loads(line))
+        except (ValueError, KeyError) as error:
+            if number == len(lines) and number > 1:
+                return
+            raise ProgressFileError(
+                f"{file}, line {number}, is neither a query's progress nor an event of Spark's "
+                f"({error}): give the JSON of one a line."
+            ) from error
+        if found is not None:
+            yield found
+
+
+def _progress(line: Any) -> Progress | None:
+    """None for another event. ValueError or KeyError for what is neither."""
+    if not isinstance(line, Mapping):
+        raise ValueError("not an object")
+    if "Event" in line:
+        if line["Event"] != _EVENT:
+            return None
+        line = line["progress"]
+    missing = {"id", "runId", "batchId", "durationMs"} - line.keys()
+    if missing:
+        raise KeyError(f"without {', '.join(sorted(missing))}")
+    return dict(line)

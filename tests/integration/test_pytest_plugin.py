@@ -1,0 +1,82 @@
+"""The fixture `bucketstate_spark` beside a session that runs already."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bucketstate import PROVIDER_CLASS, Conf, SessionError, enable
+from bucketstate.config import PROVIDER_KEY
+from bucketstate.registry import registry
+from bucketstate.testing.session import local_session
+from tests.integration.test_operators import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUCKETS = registry().prefix + "numBuckets"
+MODE = registry().prefix + "snapshot.mode"
+SHUFFLE = "spark.sql.shuffle.partitions"
+OTHER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+beside = contextmanager(local_session)
+
+
+def held(session: SparkSession) -> dict[str, str | None]:
+    return {key: session.conf.get(key, None) for key in (PROVIDER_KEY, BUCKETS, MODE, SHUFFLE)}
+
+
+def test_its_settings_hold_for_a_while(spark: SparkSession) -> None:
+    with settings(spark, {PROVIDER_KEY: OTHER, BUCKETS: "128", SHUFFLE: "3"}):
+        before = held(spark)
+        assert before[MODE] is None
+        with beside({MODE: "sync", SHUFFLE: "7"}) as session:
+            assert session is spark
+            assert held(spark) == {
+                PROVIDER_KEY: PROVIDER_CLASS,
+                BUCKETS: "128",
+                MODE: "sync",
+                SHUFFLE: "7",
+            }
+        assert held(spark) == before
+        with pytest.raises(ValueError, match="a test fails"), beside({SHUFFLE: "7"}):
+            raise ValueError("a test fails")
+        assert held(spark) == before
+    assert spark.range(3).count() == 3
+
+
+def test_what_a_session_has_to_be_made_with_is_refused(spark: SparkSession) -> None:
+    before = held(spark)
+    late = {
+        "spark.driver.memory": "9g",
+        "spark.master": "local[9]",
+        "spark.sql.extensions": "x.Y",
+        "spark.sql.warehouse.dir": "elsewhere",
+    }
+    expected = "cannot be given " + ", ".join(f"{k}={v}" for k, v in late.items()) + " any more"
+    late |= {SHUFFLE: "7", MODE: "sync"}
+    with pytest.raises(SessionError, match=re.escape(expected)), beside(late):
+        pytest.fail("it goes on")
+    assert held(spark) == before
+    there = {key: str(spark.conf.get(key)) for key in ("spark.master", "spark.sql.extensions")}
+    with beside(there) as session:
+        assert session is spark
+
+
+def test_enabling_again_sets_what_is_given_and_no_more(spark: SparkSession) -> None:
+    with settings(spark, {BUCKETS: "128", MODE: "sync"}):
+        enable(spark)
+        assert (spark.conf.get(BUCKETS), spark.conf.get(MODE)) == ("128", "sync")
+        enable(spark, Conf(num_buckets=64))
+        assert (spark.conf.get(BUCKETS), spark.conf.get(MODE)) == ("64", "sync")
+
+
+@pytest.mark.parametrize("name", ["low-latency", "large-state", "small-files"])
+def test_a_session_that_runs_takes_every_preset(spark: SparkSession, name: str) -> None:
+    preset = Conf.preset(name).to_spark()
+    with settings(spark, preset):
+        enable(spark, Conf.preset(name))
+        assert {key: spark.conf.get(key) for key in preset} == preset

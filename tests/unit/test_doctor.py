@@ -1,0 +1,309 @@
+"""What the doctor says, and of what it says nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bucketstate.checkpoint import Checkpoint, Overview
+from bucketstate.cli import main
+from bucketstate.doctor import ProgressFileError, of_checkpoint, of_progress, read_progress
+from bucketstate.doctor.progress_rules import RULES
+from bucketstate.progress import Recorder
+from bucketstate.registry import registry
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown
+from tests.unit.checkpoint.test_verify import damage
+
+FIELDS = {
+    "numRowsTotal": 1000,
+    "numRowsUpdated": 100,
+    "numRowsRemoved": 10,
+    "memoryUsedBytes": 1000,
+    "allUpdatesTimeMs": 100,
+    "allRemovalsTimeMs": 10,
+    "commitTimeMs": 10,
+    "numStateStoreInstances": 2,
+    "numShufflePartitions": 2,
+}
+METRICS = {
+    "bucketedChangelogBytes": 500,
+    "bucketedChangedKeys": 100,
+    "bucketedMemoryLimitBytes": 10_000,
+    "bucketedSnapshotLag": 8,
+}
+BATCHES = 40
+
+
+def progress(
+    batch: int, run: str = "run", query: str = "query", add_batch: int = 900, **values: Any
+) -> dict[str, Any]:
+    """One of a query without complaints, but for what is given."""
+    metrics = METRICS | {k: v for k, v in values.items() if k.startswith("bucketed")}
+    own = FIELDS | {k: v for k, v in values.items() if k in FIELDS}
+    assert set(values) <= set(FIELDS) | {m.name for m in registry().metrics}
+    return {
+        "id": query,
+        "runId": run,
+        "name": f"the {query}",
+        "timestamp": "2026-03-01T00:00:00.000Z",
+        "batchId": batch,
+        "durationMs": {"addBatch": add_batch, "triggerExecution": 1000},
+        "eventTime": {},
+        "stateOperators": [{"operatorName": "dedupe", "customMetrics": metrics} | own],
+    }
+
+
+def constant(**values: Any) -> list[dict[str, Any]]:
+    return [progress(n, **values) for n in range(BATCHES)]
+
+
+def test_a_query_without_complaints() -> None:
+    said = of_progress(constant())
+    assert (said.advice, said.notes) == ((), ())
+
+
+# What is ill, with what is just not, and the setting that helps.
+ILL: dict[str, tuple[dict[str, float], dict[str, float], str | None]] = {
+    "failing": ({"bucketedSnapshotFailures": 1}, {}, None),
+    "damaged": ({"bucketedRepairs": 1}, {}, None),
+    "moving": ({"bucketedTableReloads": 1}, {}, "spark.locality.wait"),
+    "flushing": ({"bucketedMemoryFlushes": 1}, {}, "memory.maxBytes"),
+    "cold": (
+        {"bucketedColdReads": 20, "memoryUsedBytes": 7000},
+        {"bucketedColdReads": 20, "memoryUsedBytes": 6000},
+        "memory.maxBytes",
+    ),
+    "scanning": (
+        {"bucketedColdBuckets": 9, "allRemovalsTimeMs": 200},
+        {"bucketedColdBuckets": 0, "allRemovalsTimeMs": 200},
+        "memory.maxBytes",
+    ),
+    "stalling": (
+        {"bucketedDbStallTimeMs": 100},
+        {"bucketedDbStallTimeMs": 99},
+        "rocksdb.maxBytesPerSecond",
+    ),
+    "writing": (
+        {"commitTimeMs": 200, "bucketedWriteTimeMs": 100},
+        {"commitTimeMs": 20, "bucketedWriteTimeMs": 20},
+        "spark.sql.shuffle.partitions",
+    ),
+    "encoding": (
+        {"commitTimeMs": 200, "bucketedEncodeTimeMs": 100},
+        {"commitTimeMs": 200, "bucketedEncodeTimeMs": 99},
+        "stateStore.compression.codec",
+    ),
+    "late": ({"bucketedLateWrites": 2}, {"bucketedLateWrites": 1}, "timeBucket.expireAfter"),
+    "outside": ({"add_batch": 400}, {"add_batch": 600}, None),
+}
+
+
+@pytest.mark.parametrize("name", ILL)
+def test_what_is_ill_gets_its_advice_alone(name: str) -> None:
+    ill, well, setting = ILL[name]
+    (advice,) = of_progress(constant(**ill)).advice
+    assert advice.about == "query the query, operator 0 (dedupe)"
+    assert advice.figures
+    if setting is None:
+        assert advice.settings == ()
+    else:
+        assert advice.settings[0].endswith(setting)
+    assert of_progress(constant(**well)).advice == ()
+
+
+def test_snapshots_that_are_further_and_further_behind() -> None:
+    falling = [progress(n, bucketedSnapshotLag=4 * n) for n in range(BATCHES)]
+    (advice,) = of_progress(falling).advice
+    assert "further and further behind" in advice.what
+    # Far behind, but not more and more.
+    assert of_progress(constant(bucketedSnapshotLag=100)).advice == ()
+
+
+def test_state_that_only_grows() -> None:
+    def grows(**more: Any) -> list[dict[str, Any]]:
+        rows: dict[str, Any] = {"numRowsRemoved": 0, **more}
+        return [progress(n, numRowsTotal=1000 + 50 * n, **rows) for n in range(BATCHES)]
+
+    (advice,) = of_progress(grows()).advice
+    assert advice.settings == (registry().prefix + "timeBucket.expireAfter",)
+    assert dict(advice.figures)["numRowsTotal, last"] == 1000 + 50 * (BATCHES - 1)
+    assert of_progress(grows(numRowsRemoved=1)).advice == ()
+    watermarked = [p | {"eventTime": {"watermark": "2026-01-01T00:00:00Z"}} for p in grows()]
+    assert of_progress(watermarked).advice == ()
+
+
+def test_every_rule_was_tried() -> None:
+    assert {rule.__name__ for rule in RULES} == {*ILL, "behind", "growing"}
+
+
+def test_settings_that_help_are_real() -> None:
+    ours = {s.key for s in registry().settings}
+    for ill, _, _ in ILL.values():
+        for advice in of_progress(constant(**ill)).advice:
+            named = {key for key in advice.settings if key.startswith(registry().prefix)}
+            assert named <= ours
+
+
+def test_the_start_of_a_run_is_no_complaint() -> None:
+    runs = [
+        progress(batch, run=f"run {run}", bucketedTableReloads=2 if batch % 10 == 0 else 0)
+        for run in range(3)
+        for batch in range(run * 10, run * 10 + 10)
+    ]
+    assert of_progress(reversed(runs)).advice == ()
+
+
+def test_what_says_too_little_is_said() -> None:
+    said = of_progress([progress(n) for n in range(5)])
+    (note,) = said.notes
+    assert "4 batches after the first of each run say too little, 5 are needed" in note
+    other = [progress(n) for n in range(9)]
+    for one in other:
+        one["stateOperators"][0]["customMetrics"] = {"rocksdbGetCount": 5}
+    assert of_progress(other).notes[0].endswith("its state is not in bucketstate.")
+    idle = [progress(n) | {"durationMs": {"triggerExecution": 1}} for n in range(9)]
+    (note,) = of_progress(idle).notes
+    assert note.startswith("No batch of a stateful operator")
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    made = grown(tmp_path / "checkpoint")
+    made.snapshot(2, 4)
+    return made
+
+
+def test_a_checkpoint_without_complaints(built: Built) -> None:
+    said = of_checkpoint(Checkpoint(built.root).overview())
+    assert (said.advice, said.notes) == ((), ())
+
+
+def test_a_checkpoint_that_cannot_be_read(built: Built) -> None:
+    damage(built.folder(1) / "6.changelog", -60)
+    (advice,) = of_checkpoint(Checkpoint(built.root).overview()).advice
+    assert advice.about == "operator 0 (stateStoreSave), partition 1, default"
+    assert "6.changelog" in advice.what
+    assert "bucketstate verify" in advice.help
+
+
+# Of the store of partition 1: what is ill, with what is just not, and the setting that helps.
+ILL_STORES: dict[str, tuple[dict[str, int], dict[str, int], str | None]] = {
+    "many changelogs": ({"changelogs": 100}, {"changelogs": 99}, "snapshot.maxVersions"),
+    "One partition": ({"keys": 10_000}, {"keys": 9_999}, None),
+    "buckets are large": (
+        {"keys": 900_000, "num_buckets": 9},
+        {"keys": 899_999, "num_buckets": 9},
+        "numBuckets",
+    ),
+}
+
+
+def with_store(overview: Overview, everywhere: dict[str, Any], **values: Any) -> Overview:
+    """The overview with other figures of its stores, and of one of them."""
+    (operator,) = overview.operators
+    first, second = (replace(store, **everywhere) for store in operator.stores)
+    stores = (first, replace(second, **values))
+    return replace(overview, operators=(replace(operator, stores=stores),))
+
+
+@pytest.mark.parametrize("name", ILL_STORES)
+def test_a_checkpoint_s_complaints(built: Built, name: str) -> None:
+    overview = Checkpoint(built.root).overview()
+    ill, well, setting = ILL_STORES[name]
+    # Partitions that are alike, where it is about one that is large by itself.
+    everywhere = ill if "num_buckets" in ill else {}
+    (advice, *others) = of_checkpoint(with_store(overview, everywhere, **ill)).advice
+    assert others == []
+    assert name in advice.what
+    assert "partition 1" in advice.about or everywhere
+    assert all(figure > 0 for _, figure in advice.figures)
+    assert [s.removeprefix(registry().prefix) for s in advice.settings[:1]] == (
+        [] if setting is None else [setting]
+    )
+    everywhere = well if everywhere else {}
+    assert of_checkpoint(with_store(overview, everywhere, **well)).advice == ()
+
+
+def event(of: dict[str, Any]) -> str:
+    name = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+    return json.dumps({"Event": name, "progress": of})
+
+
+OTHER_EVENT = json.dumps({"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"})
+
+
+def plain(folder: Path, each: list[dict[str, Any]]) -> Path:
+    file = folder / "progress.jsonl"
+    file.write_text("\n".join(map(json.dumps, each)) + "\n\n")
+    return file
+
+
+def saved(folder: Path, each: list[dict[str, Any]]) -> Path:
+    Recorder.of(each).save(folder / "progress.parquet")
+    return folder / "progress.parquet"
+
+
+def log(folder: Path, each: list[dict[str, Any]]) -> Path:
+    """One that is being written: its last line is not whole."""
+    file = folder / "local-1.inprogress"
+    file.write_text("\n".join([OTHER_EVENT, *map(event, each), event(each[0])[:50]]))
+    return file
+
+
+def rolled(folder: Path, each: list[dict[str, Any]]) -> Path:
+    made = folder / "eventlog_v2_local-1"
+    made.mkdir()
+    (made / "appstatus_local-1.inprogress").touch()
+    for number in range(10):
+        text = "\n".join([OTHER_EVENT, *map(event, each[number::10])])
+        with pa.output_stream(str(made / f"events_{number + 1}_local-1.zstd"), "zstd") as file:
+            file.write(text.encode())
+    return made
+
+
+@pytest.mark.parametrize("write", [plain, saved, log, rolled])
+def test_every_kind_of_file_gives_the_same(write: Any, tmp_path: Path) -> None:
+    each = constant(bucketedRepairs=1)
+    assert of_progress(read_progress(write(tmp_path, each))) == of_progress(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.json", "", "holds no progress of a streaming query"),
+        ("a.json", OTHER_EVENT, "holds no progress of a streaming query"),
+        ("a.json", "no JSON\n{}", r"a\.json, line 1, is neither a query's progress nor"),
+        ("a.json", "[1]\n{}", r"line 1, is neither .* \(not an object\)"),
+        ("a.json", "{}\n{}", r"line 1, is neither .*without batchId, durationMs, id, runId"),
+        ("a.lz4", "x", r"a\.lz4 is compressed as only Spark's JVM reads it"),
+        ("a.zstd", "x", r"a\.zstd cannot be read"),
+        ("a.parquet", "x", "does not hold a recorder's progress"),
+    ],
+)
+def test_what_holds_no_progress(name: str, text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    expected = ProgressFileError if not name.endswith("parquet") else Exception
+    with pytest.raises(expected, match=said):
+        read_progress(tmp_path / name)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path) -> None:
+    file = plain(tmp_path, constant(bucketedMemoryFlushes=1))
+    places = [str(built.root), str(file)]
+    assert main(["doctor", *places]) == 0
+    out = capsys.readouterr().out
+    assert f"{built.root}\n  nothing that a setting would help\n{file}\n  query the query" in out
+    assert "figures: batches 39, with bucketedMemoryFlushes 39, memoryUsedBytes 1,000" in out
+    assert "settings: spark.sql.streaming.stateStore.bucketed.memory.maxBytes\n" in out
+    assert main(["doctor", *places, "--json", "--exit-code"]) == 3
+    said = json.loads(capsys.readouterr().out)
+    assert said[str(built.root)] == {"advice": [], "notes": []}
+    assert said[str(file)]["advice"][0]["what"] == "What batches change fills the memory."
+    assert main(["doctor", str(built.root), "--exit-code"]) == 0
+    assert main(["doctor", str(tmp_path / "nowhere")]) == 1

@@ -1,0 +1,83 @@
+"""What is built of the Python package: with the provider's jars, or not at all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
+_MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+SPARKS = re.findall(r"^SPARKS := (.+)$", _MAKEFILE, re.MULTILINE)[0].split()
+LICENCE = (ROOT / "LICENSE").read_bytes()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The Python project as it is in a checkout in which no jar was built."""
+    made = tmp_path / "project"
+    ignored = shutil.ignore_patterns("*.jar", "__pycache__", "bench")
+    shutil.copytree(ROOT / "python", made, ignore=ignored)
+    return made
+
+
+def with_jars(project: Path, sparks: list[str]) -> None:
+    folder = project / "src" / "bucketstate" / "jars"
+    folder.mkdir(exist_ok=True)
+    for spark in sparks:
+        (folder / f"bucketstate-spark-{spark}_2.13-{VERSION}.jar").write_bytes(b"a jar")
+
+
+def build(project: Path, target: str, *, fails: bool = False) -> str:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", "built"]
+    run = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert (run.returncode != 0) == fails, run.stdout + run.stderr
+    return run.stderr
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_nothing_is_built_without_every_jar(project: Path, target: str) -> None:
+    said = build(project, target, fails=True)
+    assert f"No jar for Spark {', '.join(SPARKS)}: " in said
+    assert "`make package`" in said
+    with_jars(project, SPARKS[:-1])
+    assert f"No jar for Spark {SPARKS[-1]}: " in build(project, target, fails=True)
+    assert not list(project.glob("built/*"))
+
+
+def test_an_editable_install_comes_before_its_jars(project: Path) -> None:
+    build(project, "wheel:editable")
+    assert list(project.glob("built/*.whl"))
+
+
+def test_a_wheel_from_an_sdist_is_whole(project: Path, tmp_path: Path) -> None:
+    with_jars(project, SPARKS)
+    build(project, "sdist")
+    with tarfile.open(project / "built" / f"bucketstate-{VERSION}.tar.gz") as sdist:
+        sdist.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / f"bucketstate-{VERSION}"
+    assert (unpacked / "LICENSE").read_bytes() == LICENCE
+    build(unpacked, "wheel")
+    with zipfile.ZipFile(next(unpacked.glob("built/*.whl"))) as wheel:
+        names = {Path(name).name for name in wheel.namelist() if name.endswith(".jar")}
+        assert names == {f"bucketstate-spark-{s}_2.13-{VERSION}.jar" for s in SPARKS}
+        info = f"bucketstate-{VERSION}.dist-info"
+        assert wheel.read(f"{info}/licenses/LICENSE") == LICENCE
+        metadata = message_from_bytes(wheel.read(f"{info}/METADATA"))
+    required = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
+    names = {re.split(r"[<>=]", r)[0] for r in required}
+    assert names == {"numpy", "pandas", "pyarrow", "pyspark"}
+    of_checkpoint = [r for r in metadata.get_all("Requires-Dist", []) if "'checkpoint'" in r]
+    assert {re.split(r"[<>=]", r)[0] for r in of_checkpoint} == {
+        "google-crc32c",
+        "rocksdict",
+        "xxhash",
+    }

@@ -1,0 +1,156 @@
+"""What `configure` tells a builder before any JVM runs: nothing over what others have said."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from bucketstate import (
+    EXTENSION_CLASS,
+    PROVIDER_CLASS,
+    Conf,
+    SessionError,
+    configure,
+    jar_path,
+    spark_settings,
+)
+from bucketstate.config import EXTENSIONS_KEY, PROVIDER_KEY
+from bucketstate.session import JARS
+from bucketstate.submission import submission
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PREFIX = "spark.sql.streaming.stateStore.bucketed."
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of Spark's settings, in a process in which no JVM runs."""
+    monkeypatch.setattr(SparkContext, "_gateway", None)
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path
+
+
+def defaults(home: Path, *lines: str) -> None:
+    (home / "spark-defaults.conf").write_text("\n".join(lines), encoding="utf-8")
+
+
+def told(conf: Conf | None = None, options: dict[str, str] | None = None) -> dict[str, Any]:
+    builder = SparkSession.builder
+    for key, value in (options or {}).items():
+        builder = builder.config(key, value)
+    return dict(configure(builder, conf)._options)
+
+
+@pytest.mark.usefixtures("home")
+def test_without_a_conf_no_setting_of_the_provider_is_set() -> None:
+    assert told() == {
+        JARS: str(jar_path()),
+        EXTENSIONS_KEY: EXTENSION_CLASS,
+        PROVIDER_KEY: PROVIDER_CLASS,
+    }
+
+
+@pytest.mark.usefixtures("home")
+def test_what_the_builder_says_stays_unless_it_is_given_again() -> None:
+    said = {PREFIX + "numBuckets": "128", PREFIX + "engine": "rocksdb"}
+    assert told(Conf(snapshot_mode="sync"), said).items() >= said.items()
+    assert told(Conf(num_buckets=64), said).items() >= {PREFIX + "numBuckets": "64"}.items()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_preset_is_given_like_its_values() -> None:
+    said = {PREFIX + "numBuckets": "128", PREFIX + "engine": "rocksdb"}
+    found = told(Conf.preset("large-state", run_bloom_bits=15), said)
+    assert found[PREFIX + "numBuckets"] == "512"
+    assert found[PREFIX + "engine"] == "rocksdb"
+    assert found[PREFIX + "run.bloomBits"] == "15"
+    assert found["spark.sql.streaming.minBatchesToRetain"] == "20"
+
+
+def by_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+    defaults(home, f"{JARS}  a.jar, b.jar", f"{EXTENSIONS_KEY}=x.Y,\\", "  z.Z")
+
+
+def by_another_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_file(home, monkeypatch)
+    (home / "spark-defaults.conf").rename(home / "mine own.conf")
+    file = shlex.quote(str(home / "mine own.conf"))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {file} pyspark-shell")
+
+
+def by_arguments(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults(home, f"{JARS} dropped.jar", f"{EXTENSIONS_KEY} dropped.Too")
+    words = f"--jars a.jar,b.jar --packages org:bucketstate-spark-4.3_2.13:1 --conf={JARS}=no.jar"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} -c {EXTENSIONS_KEY}=x.Y,z.Z pyspark-shell")
+
+
+@pytest.mark.parametrize("said", [by_file, by_another_file, by_arguments])
+def test_jars_and_extensions_that_others_name_are_kept(
+    said: Callable[[Path, pytest.MonkeyPatch], None], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said(home, monkeypatch)
+    found = told()
+    assert found[JARS] == f"a.jar,b.jar,{jar_path()}"
+    assert found[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},x.Y,z.Z"
+    # Where the builder says something, Spark hears nothing else.
+    found = told(options={JARS: "mine.jar", EXTENSIONS_KEY: EXTENSION_CLASS})
+    assert found[JARS] == f"mine.jar,{jar_path()}"
+    assert found[EXTENSIONS_KEY] == EXTENSION_CLASS
+
+
+def test_defaults_are_read_beside_another_file_where_spark_does(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults(home, "spark.a 1", "spark.b 1")
+    (home / "mine").write_text("spark.b 2")
+    words = f"--properties-file={home / 'mine'}"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", words)
+    assert submission().defaults == {"spark.b": "2"}
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} --load-spark-defaults")
+    assert submission().defaults == {"spark.a": "1", "spark.b": "2"}
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("words", ["--jars mine.jar", "--conf spark.jars=mine.jar"])
+def test_arguments_that_would_hide_the_jar_are_refused(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} pyspark-shell")
+    with pytest.raises(SessionError, match=r"PYSPARK_SUBMIT_ARGS names jars \(mine.jar\)") as error:
+        told()
+    assert f"--jars mine.jar,{jar_path()}" in str(error.value)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--jars mine.jar,{jar_path()} pyspark-shell")
+    assert told()[JARS] == f"mine.jar,{jar_path()}"
+
+
+def test_a_file_of_settings_that_cannot_be_read_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "spark-defaults.conf").write_bytes(b"\xff")
+    with pytest.raises(SessionError, match=r"spark-defaults\.conf, from which Spark would"):
+        told()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--properties-file gone.conf")
+    with pytest.raises(SessionError, match=r"gone\.conf, from which Spark would"):
+        told()
+
+
+def test_the_settings_as_a_dict_take_jars_and_extensions_along() -> None:
+    found = spark_settings(Conf(num_buckets=8), jars=["a.jar"], extensions=["x.Y"])
+    assert found == {
+        JARS: f"a.jar,{jar_path()}",
+        EXTENSIONS_KEY: f"{EXTENSION_CLASS},x.Y",
+        PROVIDER_KEY: PROVIDER_CLASS,
+        PREFIX + "numBuckets": "8",
+    }
+    again = spark_settings(jars=found[JARS].split(","), extensions=[EXTENSION_CLASS])
+    assert again[JARS] == found[JARS]
+    assert again[EXTENSIONS_KEY] == EXTENSION_CLASS

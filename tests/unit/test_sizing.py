@@ -1,0 +1,124 @@
+"""`bucketstate size`: the model gives back the figures that it is made of."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketstate import InvalidSettingError, sizing
+from bucketstate.cli import main
+from bucketstate.sizing import Workload, reckon
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+MEASUREMENTS = (DOCS / "measurements.md").read_text(encoding="utf-8")
+
+# That of the benchmarks: one partition, 20,000 updates of 168 bytes a batch, snapshots after 10.
+BENCHMARK: dict[str, Any] = {"record_bytes": 168, "updates": 20_000, "partitions": 1}
+
+
+def test_the_constants_are_those_of_the_page() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| ([0-9.]+) \|", MEASUREMENTS, re.MULTILINE)
+    assert len(rows) == 9
+    assert {name: getattr(sizing, name) for name, _ in rows} == {n: float(v) for n, v in rows}
+
+
+def test_heap_and_bytes_written_are_as_measured() -> None:
+    found = reckon(Workload(keys=1_000_000, batch_seconds=1, **BENCHMARK))
+    assert found.memory_bytes == pytest.approx(320e6, rel=0.01)
+    assert found.written_per_second == pytest.approx(304 * 20_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("keys", "changelogs", "measured"),
+    [(100_000, 10, 1.176), (100_000, 100, 2.292), (1_000_000, 10, 1.681), (1_000_000, 100, 2.811)],
+)
+def test_restarts_take_as_long_as_measured(keys: int, changelogs: int, measured: float) -> None:
+    # The newest snapshot may be twice its interval behind: that is what the time is for.
+    versions = changelogs // sizing.LAG
+    work = Workload(keys=keys, **BENCHMARK | {"partitions": 20}, snapshot_versions=versions)
+    assert reckon(work).restart_seconds == pytest.approx(measured, rel=0.02)
+
+
+def test_a_heap_of_which_auto_is_enough() -> None:
+    """As `memory.maxBytes` says what auto is."""
+    for keys in (1_000, 1_000_000, 100_000_000):
+        found = reckon(Workload(keys=keys, **BENCHMARK))
+        auto = max(0.75 * (found.heap_bytes - (300 << 20)) * 0.4, found.heap_bytes / 10)
+        assert auto == pytest.approx(found.memory_bytes, rel=0.001)
+
+
+def test_many_bytes_of_changelog_make_snapshots_due_earlier() -> None:
+    small = reckon(Workload(keys=10_000_000, record_bytes=100, updates=100_000, partitions=100))
+    assert small.snapshot_seconds == 100
+    large = reckon(Workload(keys=10_000_000, record_bytes=1000, updates=100_000, partitions=1))
+    assert large.snapshot_seconds == 10
+    assert large.uncovered_updates == 200_000
+
+
+@given(st.integers(1, 10**12), st.integers(1, 10**6), st.integers(1, 10**9), st.integers(1, 10_000))
+def test_more_executors_take_less_each(keys: int, size: int, updates: int, executors: int) -> None:
+    work = {"keys": keys, "record_bytes": size, "updates": updates}
+    one, many = (reckon(Workload(**work, executors=n)) for n in (1, executors))
+    assert many.memory_bytes <= one.memory_bytes
+    assert many.restart_seconds <= one.restart_seconds
+    assert many.rewritable_files >= one.rewritable_files
+    assert many.state_bytes == one.state_bytes
+    assert 64 <= one.num_buckets <= 32_768
+    assert one.num_buckets.bit_count() == 1
+
+
+@pytest.mark.parametrize("field", ["keys", "updates", "batch_seconds", "executors", "bandwidth"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), True, "many"])
+def test_a_number_that_cannot_be(field: str, value: Any) -> None:
+    given_: dict[str, Any] = {"keys": 1, "record_bytes": 1, "updates": 1, field: value}
+    with pytest.raises(InvalidSettingError, match=f"{field} is .*: it must be a number greater"):
+        Workload(**given_)
+
+
+def test_the_command_of_the_page_prints_what_the_page_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (DOCS / "tuning.md").read_text(encoding="utf-8")
+    found = re.search(r"```sh\n(bucketstate size .*)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    words = shlex.split(found[1])[1:]
+    assert main(words) == 0
+    assert capsys.readouterr().out == found[2]
+    assert main([*words, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["workload"]["keys"] == 20_000_000
+    assert said["size"]["num_buckets"] == 64
+
+
+def test_what_is_too_much_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    given_ = ["--keys", "1g", "--bytes", "1k", "--updates", "1m", "--batch-seconds", "1"]
+    assert main(["size", *given_, "--bandwidth", "100m"]) == 0
+    out = capsys.readouterr().out
+    assert "1768% of what it can: TOO MUCH" in out
+    assert "LONGER to merge" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--keys", "many"], "argument --keys: 'many' is no number such as 500, 20k or 1.5m"),
+        (["--keys", "-5"], "argument --keys: '-5' is no number such as"),
+    ],
+)
+def test_what_is_no_number(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["size", "--bytes", "1", "--updates", "1", *words])
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_none_is_a_misuse(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", "--keys", "0", "--bytes", "1", "--updates", "1"]) == 2
+    assert "keys is 0: it must be a number greater than 0" in capsys.readouterr().err
