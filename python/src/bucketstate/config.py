@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Named, Value, plain
+from bucketstate.kinds import Named, Value, pairs_of
 from bucketstate.presets import PRESETS
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
@@ -155,7 +155,7 @@ def _scope(query: str | None, operator: int | None) -> Scope:
 
 def _of_spark(others: object) -> tuple[tuple[str, str], ...]:
     """Pairs in the order of their keys. InvalidSettingError for what is not Spark's own."""
-    pairs = plain(others)
+    pairs = pairs_of(others) if isinstance(others, Mapping) else others
     if not isinstance(pairs, tuple) or not all(map(_is_pair, pairs)):
         raise InvalidSettingError(
             f"others is {others!r}: it must be texts by Spark's keys, such as "

@@ -266,7 +266,7 @@ def plain(value: object, kind: Kind) -> object:
     of texts in the order of their names.
     """
     if isinstance(value, Mapping):
-        return tuple(sorted((str(name), _text(each)) for name, each in value.items()))
+        return pairs_of(value)
     if not isinstance(value, timedelta):
         return value
     if isinstance(kind, Millis):
@@ -275,6 +275,11 @@ def plain(value: object, kind: Kind) -> object:
     seconds, rest = divmod(value, timedelta(seconds=1))
     # Less than a second has no text that a setting takes.
     return value if rest else f"{seconds}s"
+
+
+def pairs_of(texts: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
+    """What names map to as texts, in the order of the names."""
+    return tuple(sorted((str(name), _text(each)) for name, each in texts.items()))
 
 
 def _text(value: object) -> str:
