@@ -54,6 +54,31 @@ def test_inspect(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     assert "keys per bucket" in ran(capsys, "inspect", built.root, "--buckets")
 
 
+def test_a_batch_in_place_of_a_version(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    for command in (["inspect"], ["show", "--limit", "0"]):
+        by_batch = ran(capsys, *command, built.root, "--json", "--batch", 2)
+        assert by_batch == ran(capsys, *command, built.root, "--json", "--version", 3)
+        assert by_batch != ran(capsys, *command, built.root, "--json")
+
+
+def test_a_limit_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for wrong in ("-1", "x", "1.5"):
+        with pytest.raises(SystemExit):
+            main(["show", "somewhere", f"--limit={wrong}"])
+        assert f"--limit: '{wrong}' is no number of rows: give 0 for all" in capsys.readouterr().err
+
+
+def test_the_way_to_hdfs_without_libhdfs_is_one_of_the_command_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ARROW_LIBHDFS_DIR", str(tmp_path))
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
+    assert main(["verify", "hdfs://127.0.0.1:1/checkpoint"]) == 1
+    told = capsys.readouterr().err
+    assert "give the path as webhdfs://namenode:9870/path" in told
+    assert "filesystem=" not in told
+
+
 def cells(text: str) -> list[list[str]]:
     """The cells of all tables' rows."""
     split = (line.strip("│").split("│") for line in text.splitlines() if line.startswith("│"))

@@ -25,8 +25,8 @@ Command = Callable[[argparse.Namespace], int]
 
 def inspect(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    found = checkpoint.overview(arguments.version)
-    buckets = by_bucket(checkpoint, found, arguments.version) if arguments.buckets else None
+    found = checkpoint.overview(arguments.version, batch=arguments.batch)
+    buckets = by_bucket(checkpoint, found, found.version) if arguments.buckets else None
     if arguments.json:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
@@ -49,7 +49,7 @@ def diff(arguments: argparse.Namespace) -> int:
     newer = checkpoint.restart_version if arguments.to is None else arguments.to
     older = max(0, newer - 1) if arguments.since is None else arguments.since
     selection = _selection(arguments)
-    del selection["version"]
+    del selection["version"], selection["batch"]
     reader = checkpoint.diff_batch_reader(older, newer, **selection)
     found = _print_rows(reader, arguments, f"version {older} to {newer}")
     return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
@@ -112,6 +112,7 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
         "operator": arguments.operator,
         "partition": arguments.partition,
         "version": getattr(arguments, "version", None),
+        "batch": getattr(arguments, "batch", None),
         "column_family": arguments.column_family,
         "store": arguments.store,
         "state_var": arguments.state_var,
@@ -122,7 +123,7 @@ def _rows(checkpoint: Checkpoint, arguments: argparse.Namespace) -> pa.RecordBat
     """What is asked for of the state: timers, a state variable, or a column family."""
     selection = _selection(arguments)
     if arguments.timers:
-        part = {name: selection[name] for name in ("operator", "partition", "version")}
+        part = {name: selection[name] for name in ("operator", "partition", "version", "batch")}
         return checkpoint.timers_batch_reader(**part, times=arguments.times)
     return checkpoint.to_arrow_batch_reader(
         **selection, times=arguments.times, flatten=arguments.flatten
@@ -132,17 +133,18 @@ def _rows(checkpoint: Checkpoint, arguments: argparse.Namespace) -> pa.RecordBat
 def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     """How many rows there will be; None if that shows when they are read."""
     selection = _selection(arguments)
+    version = checkpoint.version_at(selection["version"], selection["batch"])
     family = selection["column_family"] or "default"
     if arguments.timers:
-        family = checkpoint.timers_family(selection["operator"], selection["version"])
+        family = checkpoint.timers_family(selection["operator"], version)
     elif selection["state_var"]:
         family = selection["state_var"]
-        kind = checkpoint.state_variable(family, selection["operator"], selection["version"]).kind
+        kind = checkpoint.state_variable(family, selection["operator"], version).kind
         if kind == ("list" if arguments.flatten else "map"):
             return None
     return sum(
         f.keys
-        for operator in checkpoint.overview(selection["version"]).operators
+        for operator in checkpoint.overview(version).operators
         for store in operator.stores
         for f in store.families
         if operator.id == selection["operator"]

@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
-    inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
+    _version(inspect)
     inspect.add_argument(
         "--buckets",
         action="store_true",
@@ -107,11 +107,10 @@ def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentP
 
 
 def _version(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--version",
-        type=int,
-        metavar="N",
-        help="the state after batch n is version n + 1 (default: what a restart reads)",
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--version", type=int, metavar="N", help="default: what a restart reads")
+    which.add_argument(
+        "--batch", type=int, metavar="N", help="what batch N made, which is version N + 1"
     )
 
 
@@ -155,7 +154,8 @@ def _limit(command: argparse.ArgumentParser) -> None:
 
 
 def _rows(text: str) -> int | None:
-    number = int(text)
-    if number < 0:
-        raise ValueError("a number of rows is not negative")
-    return number or None
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no number of rows: give 0 for all of them, or how many at most"
+        )
+    return int(text) or None
