@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from bucketstate.checkpoint.catalog import Catalog
@@ -64,7 +65,9 @@ class Selection(Catalog):
             )
         info = self.store_info(self.operator(operator), store)
         numbers = range(info.partitions) if partition is None else [partition]
-        stores = [self.store(operator, number, store) for number in numbers]
+        return self._parts_at([self.store(operator, n, store) for n in numbers], target, since)
+
+    def _parts_at(self, stores: Sequence[Store], target: int, since: int = 0) -> list[Part]:
         _ = self.query.committed
         return list(in_order(lambda s: self._part(s, target, since), stores))
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from bucketstate.checkpoint.key_columns import KeyColumns
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Reading
-from bucketstate.checkpoint.selection import Selection
 from bucketstate.checkpoint.shapes import TimersShape
+from bucketstate.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class StateColumns(Selection):
+class StateColumns(KeyColumns):
     """Reads keys, values, state variables and timers. Not thread-safe."""
 
     def to_arrow_batch_reader(
@@ -30,6 +31,8 @@ class StateColumns(Selection):
         state_var: str | None = None,
         flatten: bool = True,
         batch: int | None = None,
+        key: Any = None,
+        user_key: Any = None,
     ) -> pa.RecordBatchReader:
         """The state at a version, as a stream of record batches, in no order.
 
@@ -53,10 +56,30 @@ class StateColumns(Selection):
             flatten: a row for each element of a list or entry of a map; without, one for each key,
                 with `list_value` or `map_value`.
             batch: the state that this batch made, in place of a version.
+            key: this key alone, looked up without reading the others: see `get`. The first columns
+                of a key are enough where keys are scanned by them. (None,) is a key that is null.
+            user_key: with `key`, this key of a map variable alone.
 
         Raises NoSuchStateError, and whatever makes a file unreadable, here or while it is read.
         """
         version = self.version_at(version, batch)
+        if key is not None:
+            return self._key_table(
+                key,
+                operator,
+                partition,
+                version,
+                column_family,
+                store=store,
+                state_var=state_var,
+                user_key=user_key,
+                times=times,
+                flatten=flatten,
+            ).to_reader()
+        if user_key is not None:
+            raise InvalidArgumentError(
+                f"user_key={user_key!r} is given without key: give the grouping key, too."
+            )
         reading = self._reading(
             operator, column_family, store, version, state_var, times=times, flatten=flatten
         )
@@ -74,6 +97,8 @@ class StateColumns(Selection):
         state_var: str | None = None,
         flatten: bool = True,
         batch: int | None = None,
+        key: Any = None,
+        user_key: Any = None,
     ) -> pa.Table:
         """The state at a version as one table: see `to_arrow_batch_reader`."""
         return self.to_arrow_batch_reader(
@@ -86,6 +111,8 @@ class StateColumns(Selection):
             state_var=state_var,
             flatten=flatten,
             batch=batch,
+            key=key,
+            user_key=user_key,
         ).read_all()
 
     def to_pandas(
@@ -100,6 +127,8 @@ class StateColumns(Selection):
         state_var: str | None = None,
         flatten: bool = True,
         batch: int | None = None,
+        key: Any = None,
+        user_key: Any = None,
     ) -> pd.DataFrame:
         """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`."""
         table = self.to_arrow(
@@ -112,6 +141,8 @@ class StateColumns(Selection):
             state_var=state_var,
             flatten=flatten,
             batch=batch,
+            key=key,
+            user_key=user_key,
         )
         frame: pd.DataFrame = table.flatten().to_pandas()
         return frame

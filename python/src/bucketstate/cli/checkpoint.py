@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -16,11 +17,15 @@ from bucketstate.cli.buckets import by_bucket, print_buckets
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported
+from bucketstate.cli.keys import key_arguments
 from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
 from bucketstate.cli.variables import print_variables
+from bucketstate.errors import InvalidArgumentError
 
 Command = Callable[[argparse.Namespace], int]
+
+NO_KEY: Mapping[str, Any] = MappingProxyType({})
 
 
 def inspect(arguments: argparse.Namespace) -> int:
@@ -40,7 +45,12 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    _print_rows(_rows(checkpoint, arguments), arguments, "timers" if arguments.timers else "state")
+    given = key_arguments(checkpoint, arguments)
+    if arguments.history:
+        _print_rows(_history(checkpoint, arguments, given), arguments, "history of a key")
+        return EXIT_OK
+    title = "timers" if arguments.timers else "state"
+    _print_rows(_rows(checkpoint, arguments, given), arguments, title)
     return EXIT_OK
 
 
@@ -119,14 +129,26 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _rows(checkpoint: Checkpoint, arguments: argparse.Namespace) -> pa.RecordBatchReader:
+def _history(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: dict[str, Any]
+) -> pa.RecordBatchReader:
+    selection = _selection(arguments)
+    if selection.pop("version") is not None or selection.pop("batch") is not None:
+        raise InvalidArgumentError("--history is of all versions: leave out --version and --batch.")
+    how = {"times": arguments.times, "flatten": arguments.flatten}
+    return checkpoint.key_history(**selection, **how, **key).to_reader()
+
+
+def _rows(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any] = NO_KEY
+) -> pa.RecordBatchReader:
     """What is asked for of the state: timers, a state variable, or a column family."""
     selection = _selection(arguments)
     if arguments.timers:
         part = {name: selection[name] for name in ("operator", "partition", "version", "batch")}
         return checkpoint.timers_batch_reader(**part, times=arguments.times)
     return checkpoint.to_arrow_batch_reader(
-        **selection, times=arguments.times, flatten=arguments.flatten
+        **selection, times=arguments.times, flatten=arguments.flatten, **key
     )
 
 

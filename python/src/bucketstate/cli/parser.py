@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
+    _key(show)
     _timers(_part(show))
     _flatten(show)
     _times(show)
@@ -122,6 +123,20 @@ def _part(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     which.add_argument("--state-var", metavar="NAME", help="a state variable (transformWithState)")
     which.add_argument("--column-family", metavar="NAME", help="for operators with several")
     return which
+
+
+def _key(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--key",
+        metavar="KEY",
+        help="this key alone, looked up: the value of its column, or JSON of its columns",
+    )
+    command.add_argument("--user-key", metavar="KEY", help="with --key, this key of a map variable")
+    command.add_argument(
+        "--history",
+        action="store_true",
+        help="with --key, its value at every version that can still be read",
+    )
 
 
 def _timers(which: argparse._MutuallyExclusiveGroup) -> None:
