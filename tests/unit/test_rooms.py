@@ -19,7 +19,7 @@ PACKAGE = Path(bucketstate.__file__).parent
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
-    "checkpoint": {"config", "errors", "optional"},
+    "checkpoint": {"config", "errors", "optional", "stateful"},
     "cli": {"checkpoint", "config", "errors", "jar", "optional", "presets", "registry", "session"},
     "config": {"errors", "kinds", "registry", "scopes", "settings"},
     "errors": set(),

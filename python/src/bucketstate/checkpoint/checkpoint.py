@@ -15,12 +15,12 @@ from bucketstate.checkpoint.overview import Overview, overview
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.report import Report
 from bucketstate.checkpoint.state import MEMORY
-from bucketstate.checkpoint.state_columns import StateColumns
+from bucketstate.checkpoint.states import StateDocuments
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.verify import Progress, verify
 
 
-class Checkpoint(StateColumns, ChangeColumns):
+class Checkpoint(StateDocuments, ChangeColumns):
     """The checkpoint of a stateful query on bucketstate, read only.
 
     It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe;

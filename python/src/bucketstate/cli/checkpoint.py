@@ -12,8 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
+from bucketstate.checkpoint.query import DEFAULT_STORE
+from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
 from bucketstate.cli.buckets import by_bucket, print_buckets
+from bucketstate.cli.decode import state_of
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported
@@ -135,6 +138,8 @@ def _history(
     selection = _selection(arguments)
     if selection.pop("version") is not None or selection.pop("batch") is not None:
         raise InvalidArgumentError("--history is of all versions: leave out --version and --batch.")
+    if arguments.decode:
+        raise InvalidArgumentError("--history has states as they are stored: leave out --decode.")
     how = {"times": arguments.times, "flatten": arguments.flatten}
     return checkpoint.key_history(**selection, **how, **key).to_reader()
 
@@ -147,9 +152,23 @@ def _rows(
     if arguments.timers:
         part = {name: selection[name] for name in ("operator", "partition", "version", "batch")}
         return checkpoint.timers_batch_reader(**part, times=arguments.times)
+    if arguments.decode:
+        return _decoded(checkpoint, arguments, key)
     return checkpoint.to_arrow_batch_reader(
         **selection, times=arguments.times, flatten=arguments.flatten, **key
     )
+
+
+def _decoded(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any]
+) -> pa.RecordBatchReader:
+    if arguments.times or arguments.store != DEFAULT_STORE or not arguments.flatten:
+        raise InvalidArgumentError(
+            "--decode has the columns of states: leave out --times, --store and --no-flatten."
+        )
+    part = {n: getattr(arguments, n) for n in ("operator", "partition", "version", "batch")}
+    states = checkpoint.states(state_of(arguments.decode), **part)
+    return states.to_arrow_batch_reader(**key)
 
 
 def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
@@ -159,6 +178,8 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     family = selection["column_family"] or "default"
     if arguments.timers:
         family = checkpoint.timers_family(selection["operator"], version)
+    elif arguments.decode and checkpoint.operator_at(selection["operator"], version).transform:
+        family = DOCUMENTS
     elif selection["state_var"]:
         family = selection["state_var"]
         kind = checkpoint.state_variable(family, selection["operator"], version).kind

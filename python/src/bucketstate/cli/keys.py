@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.errors import InvalidArgumentError
 
 _NUMBERS = (
@@ -38,8 +39,11 @@ def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict
         raise InvalidArgumentError("--key is of state, not of timers: leave one of them out.")
     operator = arguments.operator
     version = checkpoint.version_at(arguments.version, arguments.batch)
-    if arguments.state_var:
-        variable = checkpoint.state_variable(arguments.state_var, operator, version)
+    name = arguments.state_var
+    if arguments.decode and checkpoint.operator_at(operator, version).transform:
+        name = DOCUMENTS
+    if name:
+        variable = checkpoint.state_variable(name, operator, version)
         key, user_key = variable.key, variable.user_key
     else:
         family = arguments.column_family

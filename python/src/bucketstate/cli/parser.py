@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
     _key(show)
-    _timers(_part(show))
+    _decode(_timers(_part(show)))
     _flatten(show)
     _times(show)
     _limit(show)
@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     export.add_argument("output", help="ends in .parquet, .arrow, .csv or .jsonl")
     export.add_argument("--overwrite", action="store_true", help="replace the file")
     _version(export)
-    _timers(_part(export))
+    _decode(_timers(_part(export)))
     _flatten(export)
     _times(export)
 
@@ -139,8 +139,19 @@ def _key(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _timers(which: argparse._MutuallyExclusiveGroup) -> None:
+def _timers(
+    which: argparse._MutuallyExclusiveGroup,
+) -> argparse._MutuallyExclusiveGroup:
     which.add_argument("--timers", action="store_true", help="the timers of a transformWithState")
+    return which
+
+
+def _decode(which: argparse._MutuallyExclusiveGroup) -> None:
+    which.add_argument(
+        "--decode",
+        metavar="TYPE",
+        help="states of bucketstate.stateful as MODULE:CLASS, or as a DDL text",
+    )
 
 
 def _flatten(command: argparse.ArgumentParser) -> None:
