@@ -121,7 +121,7 @@ def test_of_state_variables(
     """Values that have expired among them, as in the whole state."""
     test_variables.grown(tmp_path, evolving=evolving)
     checkpoint = Checkpoint(tmp_path)
-    how = {"state_var": name, "flatten": flatten, "times": times}
+    how: dict[str, Any] = {"state_var": name, "flatten": flatten, "times": times}
     for version in (1, 2):
         whole = checkpoint.to_arrow(version=version, **how)
         for key in ("a", "b", "c", "d", "none"):
@@ -141,7 +141,7 @@ def test_values_of_state_variables(tmp_path: Path) -> None:
             found = checkpoint.get(key, version=version, state_var="every")
             assert found == [{"v": number} for number in numbers]
         for (key, user_key), number in state.plain.items():
-            how = {"version": version, "state_var": "plain"}
+            how: dict[str, Any] = {"version": version, "state_var": "plain"}
             assert checkpoint.get(key, user_key=user_key, **how) == {"v": number}
             assert ({"v": user_key}, {"v": number}) in checkpoint.get(key, **how)
             assert checkpoint.get(key, user_key=999, **how) is None
@@ -196,8 +196,8 @@ def test_values_that_were_appended_to(
             else:
                 model[key] = (model.get(key, b"") if op == MERGE else b"") + value
         records = [(op, key, value) for key, (op, value) in version.items()]
-        lists = {"value_encoding": "compact-rows/1"}
-        data = changelog(number, records, len(model), buckets=3, **lists)
+        lists = "compact-rows/1"
+        data = changelog(number, records, len(model), buckets=3, value_encoding=lists)
         (folder / f"{number}.changelog").write_bytes(data)
     store = Store(0, 0, "default", Folder.at(folder))
     plan = store.plan(Attempt(len(versions)))

@@ -148,7 +148,9 @@ class KeyColumns(Selection):
             grouping = reading.schema.grouping_key(composite=True)
             values: tuple[Any, ...] = (stored_key(grouping, key),)
             if user_key is not None:
-                values += (stored_key(schema["userKey"].dataType, user_key, "user_key"),)
+                of_map = variable.user_key
+                assert of_map is not None
+                values += (stored_key(of_map, user_key, "user_key"),)
             return replace(reading, key=Key(schema, values, 1))
         if user_key is not None:
             raise InvalidArgumentError(

@@ -106,7 +106,7 @@ class SstReader:
         else:
             plain = xxhash.xxh3_64_intdigest(data[:-1]) & 0xFFFFFFFF ^ data[-1] * 0x6B9083D9
         place = offset + (offset >> 32) & 0xFFFFFFFF
-        return (plain + (self._base ^ place)) & 0xFFFFFFFF
+        return int(plain + (self._base ^ place)) & 0xFFFFFFFF
 
     def _block(self, at: _Handle, part: str) -> bytes:
         where = f"the {part} at byte {at.offset}"
@@ -152,7 +152,7 @@ class _Block:
     def start(self, low: bytes, *, values: bool) -> int:
         """Where to begin to come by the first key that is not below `low`."""
         place = bisect_left(self.restarts, low, key=lambda at: self._key(at, values=values))
-        return self.restarts[max(0, place - 1)]
+        return int(self.restarts[max(0, place - 1)])
 
     def _key(self, at: int, *, values: bool) -> bytes:
         shared, at = _varint(self.data, at)

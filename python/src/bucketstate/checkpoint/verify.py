@@ -188,8 +188,8 @@ class _Verifier:
             for replaced in plan.replaced:
                 self._found.add("note", replaced.path, str(replaced))
             broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
-            for error in broken:
-                self._lost_by(error).versions.append(version)
+            for bad in broken:
+                self._lost_by(bad).versions.append(version)
             self._found.versions += not broken
 
     def _required(self) -> list[int]:
