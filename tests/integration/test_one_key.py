@@ -13,7 +13,6 @@ from bucketstate.checkpoint.key_values import stored_key
 from bucketstate.checkpoint.partitioning import partition_of, spark_hash
 from tests.integration.streams import events
 from tests.integration.test_checkpoint import (
-    JOIN_FORMAT,
     JOIN_STORES,
     TYPED,
     aggregated,
@@ -27,8 +26,6 @@ from tests.integration.test_checkpoint import (
     written,
 )
 from tests.integration.test_checkpoint import session as session
-from tests.integration.test_state_variables import expiring_in_pandas
-from tests.integration.test_state_variables import written as written_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,38 +81,6 @@ def test_every_key_is_found(
             values = stored_key(schema, row["key"])
             place = partition_of([f.dataType for f in schema], values, count)
             assert place == row["partition_id"], row["key"]
-
-
-def of_every_family(found: Checkpoint) -> set[str]:
-    """Looks up keys of each column family that has some; the encodings of their keys."""
-    encodings = set()
-    for family in found.plan().families:
-        if family.keys:
-            table = found.to_arrow(column_family=family.name)
-            found_again(found, table.slice(0, 40), column_family=family.name)
-            encodings.add(family.key_encoding)
-    return encodings
-
-
-@pytest.mark.usefixtures("snapshots")
-def test_keys_of_a_join_with_times(session: SparkSession, tmp_path: Path) -> None:
-    session.conf.set(JOIN_FORMAT, 4)
-    found = written(session, tmp_path, joined, "append", 1)
-    assert any(encoding.startswith("spark-timestamp") for encoding in of_every_family(found))
-
-
-@pytest.mark.usefixtures("snapshots")
-@pytest.mark.timeout(400)
-def test_every_key_of_state_variables(session: SparkSession, tmp_path: Path) -> None:
-    found = written_variables(session, tmp_path, expiring_in_pandas, 1, "unsaferow")
-    for variable in found.state_variables():
-        found_again(found, found.to_arrow(state_var=variable.name), state_var=variable.name)
-        history = found.key_history(
-            found.to_arrow(state_var=variable.name)["key"][0].as_py(), state_var=variable.name
-        )
-        assert history["version"].to_pylist()[-1] == found.restart_version
-    encodings = {encoding.partition("/")[0] for encoding in of_every_family(found)}
-    assert encodings == {"compact-row", "spark-prefix-scan", "spark-range-scan"}
 
 
 def test_the_hash_is_spark_s(session: SparkSession) -> None:
