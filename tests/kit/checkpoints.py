@@ -19,7 +19,7 @@ from rocksdict import Options, SstFileWriter
 from bucketstate import PROVIDER_CLASS
 from tests.kit.rows import compact_row, varint
 
-PUT, REMOVE = 1, 2
+PUT, REMOVE, MERGE = 1, 2, 3
 CODECS = {"none": (0, None), "lz4": (1, "lz4_raw"), "zstd": (2, "zstd"), "snappy": (3, "snappy")}
 KEY = StructType().add("key", StringType())
 VALUE = StructType().add("count", LongType()).add("total", LongType())

@@ -157,3 +157,15 @@ def test_diff_and_verify(capsys: pytest.CaptureFixture[str], root: Path) -> None
     changes = {(r["key"]["userKey"]["v"], r["change"]) for r in found if "a" in str(r["key"])}
     assert changes == {(1, "changed"), (2, "removed")}
     assert json.loads(ran(capsys, "verify", root, "--json"))["findings"] == []
+
+
+def test_one_key_of_a_variable(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    root = grown(tmp_path / "tws").root
+    how = ["show", root, "--state-var", "plain", "--json"]
+    whole = lines(ran(capsys, *how))
+    first = whole[0]
+    key, user_key = first["key"]["key"], first["user_map_key"]["v"]
+    assert lines(ran(capsys, *how, "--key", key)) == [r for r in whole if r["key"] == first["key"]]
+    assert lines(ran(capsys, *how, "--key", key, "--user-key", user_key)) == [first]
+    newest = lines(ran(capsys, *how, "--key", key, "--user-key", user_key, "--history"))[-1]
+    assert newest == {"version": 2, "batch_id": 1} | first

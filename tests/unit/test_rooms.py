@@ -19,7 +19,7 @@ PACKAGE = Path(bucketstate.__file__).parent
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
-    "checkpoint": {"config", "errors", "optional"},
+    "checkpoint": {"config", "errors", "optional", "stateful"},
     "cli": {
         "__init__",
         "checkpoint",

@@ -1,5 +1,9 @@
 """What can go wrong on the Python side. Each message ends with what to do about it."""
 
+from __future__ import annotations
+
+from typing import Self
+
 
 class BucketstateError(Exception):
     """The base of every error this package raises."""
@@ -7,6 +11,10 @@ class BucketstateError(Exception):
 
 class InvalidSettingError(BucketstateError, ValueError):
     """A setting that can never work as given: an unknown key or a value that is not allowed."""
+
+
+class InvalidArgumentError(BucketstateError, ValueError):
+    """An argument that can never work as given: of a wrong type, or at odds with another."""
 
 
 class JarNotFoundError(BucketstateError, FileNotFoundError):
@@ -22,7 +30,21 @@ class ExtensionMissingWarning(UserWarning):
 
 
 class CheckpointError(BucketstateError):
-    """Something about a checkpoint that keeps it, or a part of it, from being read."""
+    """Something about a checkpoint that keeps it, or a part of it, from being read.
+
+    Attributes:
+        path: the file that it is about, as messages have it; None if it is about no single one.
+        problem: what is wrong with that file, without what to do about it; None if `path` is.
+    """
+
+    path: str | None = None
+    problem: str | None = None
+
+    def about(self, path: str, problem: str) -> Self:
+        """The same error, with these attributes."""
+        self.path = path
+        self.problem = problem
+        return self
 
 
 class NotACheckpointError(CheckpointError, ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyarrow import fs
@@ -12,6 +12,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.names import parse
 from bucketstate.errors import (
     DamagedFileError,
+    InvalidArgumentError,
     MissingFileError,
     NewerFormatError,
     NotACheckpointError,
@@ -75,13 +76,60 @@ def test_a_newer_format_of_spark_s_files(
         Checkpoint(tmp_path).to_arrow()
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"not a log\n{}", b'v1\n{"stateUn'])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe", b"not a log\n{}", b'v1\n{"stateUn', b"v1\n[1]", b"v1\n5", b"v1\nnull"],
+)
 @pytest.mark.parametrize("name", ["offsets/5", "commits/5", "state/0/_metadata/metadata"])
 def test_damage_of_spark_s_files_names_the_file(tmp_path: Path, name: str, content: bytes) -> None:
     grown(tmp_path)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DamagedFileError, match=name):
         Checkpoint(tmp_path).to_arrow()
+
+
+@pytest.mark.parametrize(
+    "ids", ["5", "[1]", '{"0":5}', '{"0":[]}', '{"0":[[],[]]}', '{"0":[[5],[5]]}', '{"1":[["a"]]}']
+)
+def test_checkpoint_ids_that_are_none_name_the_commit(tmp_path: Path, ids: str) -> None:
+    grown(tmp_path, ids=True)
+    (tmp_path / "commits/5").write_text(f'v2\n{{"stateUniqueIds":{ids}}}')
+    with pytest.raises(DamagedFileError, match=r"commits/5 is damaged: .*expected the checkpoint"):
+        Checkpoint(tmp_path).to_arrow()
+
+
+NUMBERS = ["3", True, 3.0, b"3"]
+"""Whole numbers they are not."""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize(
+    "what", ["to_arrow", "overview", "plan", "keys_per_bucket", "residency_per_bucket", "schema"]
+)
+def test_a_version_is_a_whole_number(tmp_path: Path, what: str, number: Any) -> None:
+    grown(tmp_path)
+    ask = getattr(Checkpoint(tmp_path), what)
+    with pytest.raises(InvalidArgumentError, match=f"version={number!r} is a .*version=3"):
+        ask(version=number)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("what", ["operator", "partition", "batch"])
+def test_so_are_operator_partition_and_batch(tmp_path: Path, what: str, number: Any) -> None:
+    grown(tmp_path)
+    with pytest.raises(InvalidArgumentError, match=f"{what}={number!r} is a .*{what}=3"):
+        Checkpoint(tmp_path).to_arrow(**{what: number})
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_so_are_the_versions_between_which_something_changed(tmp_path: Path, number: Any) -> None:
+    grown(tmp_path)
+    checkpoint = Checkpoint(tmp_path)
+    for ask in (checkpoint.changes, checkpoint.diff):
+        with pytest.raises(InvalidArgumentError, match="from_version="):
+            ask(number, 3)
+        with pytest.raises(InvalidArgumentError, match="to_version="):
+            ask(1, number)
 
 
 @pytest.mark.parametrize("name", ["offsets/5", "commits/5"])

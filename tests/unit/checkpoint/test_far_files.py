@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.parallel import REQUESTS, Once, in_order
-from bucketstate.errors import MissingFileError, StorageError
+from bucketstate.errors import InvalidArgumentError, MissingFileError, StorageError
 from tests.kit.checkpoints import Built
 from tests.kit.far_files import FarFiles
 from tests.unit.checkpoint.test_state import grown, rows
@@ -168,8 +169,34 @@ def test_a_file_system_of_fsspec(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_system() -> None:
-    with pytest.raises(TypeError, match=r"a dict: give one of pyarrow\.fs or of fsspec"):
+    with pytest.raises(InvalidArgumentError, match=r"a dict: give one of pyarrow\.fs or of fsspec"):
         Checkpoint("somewhere", {})
+
+
+@pytest.mark.parametrize("path", [None, 5, b"somewhere", fs.LocalFileSystem()])
+def test_what_is_no_path(path: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"path is a \w+: give a path or a URI"):
+        Checkpoint(path)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("the token has expired"), NotImplementedError()])
+def test_what_a_file_system_of_fsspec_raises_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    grown(tmp_path)
+    local = fsspec.filesystem("file")
+    checkpoint = Checkpoint(str(tmp_path), local)
+
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(local, "open", fails)
+    with pytest.raises(StorageError, match=r"metadata cannot be read: "):
+        checkpoint.to_arrow()
+    monkeypatch.setattr(local, "info", fails)
+    with pytest.raises(StorageError, match=f"{tmp_path} cannot be read: "):
+        Checkpoint(str(tmp_path), local)
 
 
 def test_a_scheme_that_fsspec_would_know(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,12 @@ from bucketstate.checkpoint.changelog import read_changelog
 from bucketstate.checkpoint.names import Attempt, ChangelogName
 from bucketstate.checkpoint.state import read_changes
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
+from bucketstate.errors import (
+    DamagedFileError,
+    InvalidArgumentError,
+    MissingFileError,
+    NoSuchStateError,
+)
 from tests.kit.checkpoints import CODECS, PUT, REMOVE, Built
 
 if TYPE_CHECKING:
@@ -38,6 +43,29 @@ def grown(root: Path, *, batches: int = 6, seed: int = 1, **settings: Any) -> Bu
         changes |= dict.fromkeys(chance.sample(known, len(known) // 5))
         built.batch(changes)
     return built
+
+
+def test_the_state_that_a_batch_made(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    checkpoint = Checkpoint(tmp_path)
+    assert rows(checkpoint.to_arrow(batch=2)) == built.rows(3)
+    assert checkpoint.to_pandas(batch=2).equals(checkpoint.to_pandas(version=3))
+    assert checkpoint.overview(batch=2) == checkpoint.overview(3)
+    assert checkpoint.plan(batch=2).target.version == 3
+    with pytest.raises(InvalidArgumentError, match="version=3 and batch=2 are given"):
+        checkpoint.to_arrow(version=3, batch=2)
+
+
+def test_the_version_that_a_restart_opens_when_commits_are_missing(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (tmp_path / "commits/5").unlink()
+    # Batch 5 was planned, and runs once more.
+    assert Checkpoint(tmp_path).restart_version == 5
+    (tmp_path / "commits/4").unlink()
+    assert Checkpoint(tmp_path).restart_version == 5
+    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows(5)
+    (tmp_path / "offsets/5").unlink()
+    assert Checkpoint(tmp_path).restart_version == 4
 
 
 def rows(table: pa.Table) -> set[tuple[int, Row, Row]]:

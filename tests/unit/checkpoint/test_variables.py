@@ -9,7 +9,12 @@ import pytest
 from pyspark.sql.types import DoubleType, StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.errors import DamagedFileError, MissingFileError, NoSuchStateError
+from bucketstate.errors import (
+    DamagedFileError,
+    InvalidArgumentError,
+    MissingFileError,
+    NoSuchStateError,
+)
 from tests.kit.checkpoints import Built
 from tests.kit.variables import COUNT, KEY, NUMBER, Kept, State, Variables, plain_key, stored
 
@@ -216,7 +221,7 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
         checkpoint.to_arrow(state_var="nope")
     with pytest.raises(NoSuchStateError, match=f"keeps its state in state variables.*{known}"):
         checkpoint.to_arrow()
-    with pytest.raises(ValueError, match="a state variable or a column family"):
+    with pytest.raises(InvalidArgumentError, match="state_var='count' and column_family='count'"):
         checkpoint.to_arrow(state_var="count", column_family="count")
     Built(tmp_path / "sum").batch({("a",): (1, 1)})
     other = Checkpoint(tmp_path / "sum")

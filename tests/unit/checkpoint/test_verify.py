@@ -124,6 +124,74 @@ def test_a_flipped_byte_in_a_data_file_is_an_error(tmp_path: Path) -> None:
     assert any("expected checksum" in f.what for f in found(report, "error"))
 
 
+def test_a_changelog_that_is_cut_off_is_one_error(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    path = built.folder(0) / "4.changelog"
+    path.write_bytes(path.read_bytes()[:-20])
+    report = verified(tmp_path)
+    (finding,) = report.findings
+    assert (finding.severity, finding.path) == ("error", str(path))
+    assert finding.what.count("4.changelog is damaged") == 1
+    assert finding.what.endswith("versions 4 to 6 cannot be read, and a restart fails.")
+    assert report.versions == 3 + 6
+
+
+def test_so_is_one_that_is_not_there(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.folder(0) / "4.changelog").unlink()
+    (finding,) = verified(tmp_path).findings
+    assert finding.path == str(built.folder(0) / "4.changelog")
+    assert finding.what.endswith("versions 4 to 6 cannot be read, and a restart fails.")
+
+
+def test_so_is_one_that_a_restart_does_not_need(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(5)
+    damage(built.folder(0) / "4.changelog", 30)
+    (finding,) = verified(tmp_path).findings
+    assert finding.severity == "error"
+    assert finding.what.endswith("Because of this version 4 cannot be read.")
+
+
+@pytest.mark.parametrize("broken", ["4.manifest", "runs"])
+def test_what_is_made_up_for_needs_no_new_checkpoint(tmp_path: Path, broken: str) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+    for path in built.folder(0).glob("runs/*" if broken == "runs" else broken):
+        path.write_bytes(path.read_bytes()[:-9])
+    report = verified(tmp_path)
+    assert report.ok
+    warnings = found(report, "warning")
+    assert warnings
+    for finding in warnings:
+        assert "Nothing is lost by it" in finding.what
+        assert "new checkpoint" not in finding.what
+    assert len({f.what for f in warnings}) == len(warnings)
+
+
+def test_a_batch_that_was_planned_before_the_one_before_was_committed(tmp_path: Path) -> None:
+    grown(tmp_path)
+    for batch in (4, 5):
+        (tmp_path / "commits" / str(batch)).unlink()
+    report = verified(tmp_path)
+    (finding,) = report.findings
+    assert (finding.severity, finding.path) == ("error", f"{tmp_path}/commits/4")
+    assert "batch 5 was planned" in finding.what
+    assert "opens version 5" in finding.what
+    assert {r.version for r in report.restarts} == {5}
+
+
+def test_a_commit_log_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    grown(tmp_path)
+    for entry in (tmp_path / "commits").iterdir():
+        entry.unlink()
+    report = verified(tmp_path)
+    (finding,) = report.findings
+    assert finding.severity == "error"
+    assert "commits has no batch 0 to 4" in finding.what
+    assert not report.ok
+
+
 def test_leftovers_are_notes(tmp_path: Path) -> None:
     built = grown(tmp_path, ids=True)
     built.write_changelog(3, 0, [], 0, checkpoint_id="loser")

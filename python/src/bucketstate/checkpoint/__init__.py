@@ -5,6 +5,7 @@ from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.overview import Overview
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.report import Finding, Report, Restart
+from bucketstate.checkpoint.states import States
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variables import StateVariable
 
@@ -16,5 +17,6 @@ __all__ = [
     "Report",
     "Restart",
     "StateVariable",
+    "States",
     "Store",
 ]

@@ -14,12 +14,13 @@ from bucketstate.checkpoint.changelog_footer import Block
 from bucketstate.checkpoint.damage import decoding
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.manifest import RunFile
+from bucketstate.checkpoint.merging import firsts
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.skew import count_keys
 from bucketstate.checkpoint.slices import Positions, Slices
-from bucketstate.checkpoint.state import firsts, spans
+from bucketstate.checkpoint.state import spans
 from bucketstate.checkpoint.store import Store
 
 NUMBERS = (

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
+from bucketstate.checkpoint.arguments import whole_number
 from bucketstate.checkpoint.damage import damaged
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.parallel import Once
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.query import DEFAULT_STORE, OperatorInfo, Query, StoreInfo
+from bucketstate.checkpoint.ranges import shown
 from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY, FamilySchema
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variables import StateVariable, VariableInfo
-from bucketstate.errors import NoSuchStateError
+from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 
 
 class Catalog:
@@ -47,15 +48,37 @@ class Catalog:
 
     @property
     def restart_version(self) -> int:
-        """The version that a restart opens: the last batch n made version n + 1, 0 is empty."""
-        return 0 if self.last_batch is None else self.last_batch + 1
+        """The version that a restart opens: batch n makes version n + 1, 0 is empty.
+
+        Spark runs the last batch that it planned once more if that was not committed, on the
+        version before it, whatever else the commit log lacks.
+        """
+        committed = -1 if self.last_batch is None else self.last_batch
+        planned = self.query.planned[-1] if self.query.planned else -1
+        return planned if planned > committed else committed + 1
 
     @property
     def versions(self) -> list[int]:
         """Versions that Spark could ask for: of every batch that its commit log still has."""
         return [batch + 1 for batch in self.query.committed]
 
+    def version_at(self, version: int | None = None, batch: int | None = None) -> int:
+        """The version that is meant: by its number, by the batch that made it, or what a restart
+        opens.
+
+        Raises InvalidArgumentError for both, and for what is no whole number.
+        """
+        if version is not None and batch is not None:
+            raise InvalidArgumentError(
+                f"version={version!r} and batch={batch!r} are given: give one of them. Batch n "
+                "makes version n + 1."
+            )
+        if batch is not None:
+            return whole_number("batch", batch) + 1
+        return self.restart_version if version is None else whole_number("version", version)
+
     def operator(self, number: int = 0) -> OperatorInfo:
+        number = whole_number("operator", number)
         for operator in self.operators:
             if operator.id == number:
                 return operator
@@ -65,6 +88,7 @@ class Catalog:
     def store(self, operator: int = 0, partition: int = 0, store: str = DEFAULT_STORE) -> Store:
         """One store of one partition: its files."""
         info = self.store_info(self.operator(operator), store)
+        partition = whole_number("partition", partition)
         if not 0 <= partition < info.partitions:
             raise NoSuchStateError(
                 f"Operator {operator} has no partition {partition}: it has 0 to "
@@ -82,13 +106,15 @@ class Catalog:
         version: int | None = None,
         *,
         store: str = DEFAULT_STORE,
+        batch: int | None = None,
     ) -> Plan:
-        """Which files hold a version; without one, what a restart reads."""
+        """Which files hold a version, or what a batch made; without both, what a restart reads."""
         of = self.store(operator, partition, store)
-        return of.plan(self.attempt(of, self.restart_version if version is None else version))
+        return of.plan(self.attempt(of, self.version_at(version, batch)))
 
     def attempt(self, store: Store, version: int) -> Attempt:
         """The attempt at a version that Spark chose."""
+        version = whole_number("version", version)
         if version == 0:
             return Attempt(0)
         if version < 0:
@@ -108,16 +134,13 @@ class Catalog:
             )
         raise NoSuchStateError(
             f"{store.folder.location} has no version {version}. Spark's log has the versions "
-            f"{_shown(self.versions)}."
+            f"{shown(self.versions)}."
         )
 
     def operator_at(self, number: int, version: int | None = None) -> OperatorInfo:
         """An operator as it was for the batch that made a version: its state variables change."""
-        newest = self.operator(number)
-        if newest.transform is None:
-            return newest
-        of = self.restart_version if version is None else version
-        return self.query.operator(number, of - 1)
+        newest, of = self.operator(number), self.version_at(version)
+        return newest if newest.transform is None else self.query.operator(number, of - 1)
 
     def state_variables(
         self, operator: int = 0, version: int | None = None
@@ -219,9 +242,3 @@ class Catalog:
         raise NoSuchStateError(
             f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
         )
-
-
-def _shown(versions: Sequence[int]) -> str:
-    if not versions:
-        return "(none)"
-    return f"{versions[0]} to {versions[-1]}" if len(versions) > 1 else str(versions[0])

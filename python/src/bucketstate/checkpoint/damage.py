@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from bucketstate.errors import DamagedFileError, NewerFormatError
 
@@ -13,16 +15,21 @@ REMEDY = (
     "new checkpoint location."
 )
 
+MADE_UP_FOR = (
+    "Nothing is lost by it: every version that Spark could ask for is read from other files."
+)
+
 
 def damaged(path: str, problem: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} is damaged: {problem}. {REMEDY}")
+    what = f"{path} is damaged: {problem}."
+    return DamagedFileError(f"{what} {REMEDY}").about(path, what)
 
 
 def newer(path: str, what: str, known: int, found: int) -> NewerFormatError:
+    problem = f"{path}: expected {what} of format version {known} or older, found {found}."
     return NewerFormatError(
-        f"{path}: expected {what} of format version {known} or older, found {found}. It was "
-        "written by a newer bucketstate: upgrade this package."
-    )
+        f"{problem} It was written by a newer bucketstate: upgrade this package."
+    ).about(path, problem)
 
 
 @contextmanager
@@ -32,6 +39,14 @@ def decoding(path: str, part: str) -> Iterator[None]:
         yield
     except (struct.error, IndexError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise damaged(path, f"the {part} cannot be decoded ({error})") from error
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """What a text holds as JSON; ValueError if that is no object."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError(f"expected a JSON object, found {text.strip()[:40]}")
+    return found
 
 
 def format_of(line: str, path: str, what: str, known: int) -> int:

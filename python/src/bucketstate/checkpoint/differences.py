@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from bucketstate.checkpoint.decoding import RecordDecoder, StateSchema
 from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.merging import codes_of
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.slices import Positions
-from bucketstate.checkpoint.state import codes_of, read_span, spans
+from bucketstate.checkpoint.state import read_span, spans
 from bucketstate.checkpoint.store import Store
 
 ADDED, CHANGED, REMOVED = "added", "changed", "removed"

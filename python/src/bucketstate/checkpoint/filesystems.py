@@ -8,7 +8,7 @@ from typing import Any
 
 from pyarrow import ArrowException, fs
 
-from bucketstate.errors import StorageError
+from bucketstate.errors import InvalidArgumentError, StorageError
 from bucketstate.optional import needed
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):/")
@@ -26,8 +26,8 @@ _HINTS = {
     "hdfs": (
         "pyarrow reads HDFS through Hadoop's native client: set ARROW_LIBHDFS_DIR to the folder of "
         "libhdfs.so, JAVA_HOME, and CLASSPATH to what `hadoop classpath --glob` prints. Without "
-        "them use WebHDFS: pip install fsspec requests, and pass "
-        "`filesystem=fsspec.filesystem('webhdfs', host=..., port=9870)` with a plain path."
+        "them use WebHDFS: pip install 'bucketstate[fsspec]' requests, and give the path as "
+        "webhdfs://namenode:9870/path."
     ),
     "abfs": "Check the account, the container and the credentials of Azure.",
 }
@@ -55,9 +55,10 @@ def opened(
     system for are given to fsspec. With `filesystem`, pyarrow's or fsspec's, the path is one of its
     own.
 
-    Raises StorageError, and MissingLibraryError where fsspec is needed and not installed.
+    Raises InvalidArgumentError for what is no path or no file system, StorageError, and
+    MissingLibraryError where fsspec is needed and not installed.
     """
-    text = os.fspath(path)
+    text = _text(path)
     if filesystem is not None:
         return _as_arrow(filesystem), text, ""
     if local := re.fullmatch(r"file:(?://)?(/.*)", text):
@@ -83,8 +84,18 @@ def _as_arrow(filesystem: Any) -> fs.FileSystem:
     # Not imported for this: who passes one has imported fsspec.
     if any(kind.__module__.split(".")[0] == "fsspec" for kind in type(filesystem).__mro__):
         return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
-    raise TypeError(
+    raise InvalidArgumentError(
         f"filesystem is a {type(filesystem).__name__}: give one of pyarrow.fs or of fsspec."
+    )
+
+
+def _text(path: object) -> str:
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if isinstance(text, str):
+        return text
+    raise InvalidArgumentError(
+        f"path is a {type(path).__name__}: give a path or a URI as text, and a file system as the "
+        "second argument."
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bucketstate.checkpoint.damage import damaged, decoding, format_of
+from bucketstate.checkpoint.damage import damaged, decoding, format_of, json_object
 from bucketstate.checkpoint.names import parse
 from bucketstate.checkpoint.parallel import Once
 from bucketstate.checkpoint.schema_files import FamilySchema, evolved, read_schemas
@@ -38,12 +37,24 @@ class Commit:
 
     batch: int
     ids: Mapping[int, list[list[str]]] | None
+    path: str
 
     def id_of(self, operator: int, partition: int, store: str) -> str | None:
+        """DamagedFileError if there are ids, but none of that store."""
         if self.ids is None:
             return None
-        of_stores = self.ids[operator][partition]
-        return of_stores[_JOIN_STORES.index(store) if store in _JOIN_STORES else 0]
+        number = _JOIN_STORES.index(store) if store in _JOIN_STORES else 0
+        try:
+            found = self.ids[operator][partition][number]
+        except (LookupError, TypeError):
+            found = None
+        if not isinstance(found, str):
+            raise damaged(
+                self.path,
+                f"expected the checkpoint id of operator {operator}, partition {partition}, store "
+                f"{store}, found none",
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,7 @@ class Query:
         folder = self.folder / "offsets"
         _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
         with decoding(folder.path_of(str(batch)), "offset log"):
-            return dict(json.loads(lines[0]).get("conf", {})) if lines and lines[0].strip() else {}
+            return dict(json_object(lines[0]).get("conf", {})) if lines and lines[0].strip() else {}
 
     def commit(self, batch: int) -> Commit:
         return self._commits.get(batch, lambda: self._commit(batch))
@@ -129,10 +140,12 @@ class Query:
         folder = self.folder / "commits"
         _, lines = _versioned(folder, str(batch), "a commit log", _COMMITS_FORMAT)
         with decoding(folder.path_of(str(batch)), "commit log"):
-            raw = (json.loads(lines[0]) if lines else {}).get("stateUniqueIds")
-            ids = None if raw is None else {int(op): of for op, of in raw.items()}
+            raw = (json_object(lines[0]) if lines else {}).get("stateUniqueIds") or {}
+            if not isinstance(raw, dict):
+                raise ValueError(f"expected the checkpoint ids by operator, found {raw}")
+            ids = {int(op): of for op, of in raw.items()}
             # An operator may stand there without ids.
-            return Commit(batch, ids or None)
+            return Commit(batch, ids or None, folder.path_of(str(batch)))
 
     def operator(self, number: int, batch: int | None = None) -> OperatorInfo:
         """What Spark recorded of an operator; what its folders say, if it recorded nothing.
@@ -206,7 +219,7 @@ class Query:
 def _operator(folder: Folder, name: str) -> OperatorInfo:
     _, lines = _versioned(folder, name, "operator metadata", _METADATA_FORMAT)
     with decoding(folder.path_of(name), "operator metadata"):
-        raw: dict[str, Any] = json.loads(lines[0])
+        raw = json_object(lines[0])
         info = raw["operatorInfo"]
         stores = tuple(
             StoreInfo(

@@ -19,6 +19,8 @@ from bucketstate.checkpoint.differences import difference_schema, differences
 from bucketstate.checkpoint.expiry import SCHEMA as TIME_BUCKETS
 from bucketstate.checkpoint.expiry import TIME, keys_per_time_bucket, time_buckets_of
 from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.key_bytes import Key
+from bucketstate.checkpoint.lookup import Lookups
 from bucketstate.checkpoint.names import Attempt
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records
@@ -47,7 +49,7 @@ class Reading:
 
     `times` says whether rows of a state have a column of when they expire. `shape` says what their
     columns are. A state variable is `created` with the first batch of a partition that asks for it:
-    its column family need not be there.
+    its column family need not be there. With a `key` that alone is looked up.
     """
 
     family: str
@@ -56,14 +58,27 @@ class Reading:
     times: bool = False
     shape: Shape = field(default_factory=Shape)
     created: bool = True
+    key: Key | None = None
 
     def state(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
-        columns = self._rows_of(parts)
-        if self.times and self.shape.expiry is not None:
-            columns = columns.append(pa.field("expires_at", self.shape.expiry))
-        elif self.times:
-            columns = columns.append(pa.field("time_bucket", TIME))
+        columns = self._state_columns(parts)
         return pa.RecordBatchReader.from_batches(columns, self._state(parts, columns))
+
+    def history(self, parts: Sequence[Part]) -> pa.Table:
+        """The key at the version of each part; nulls where it is not there."""
+        columns = self._state_columns(parts)
+        numbers = pa.schema([("version", pa.int64()), ("batch_id", pa.int64())])
+        schema = pa.schema([*numbers, *columns])
+        batches = []
+        with Lookups() as lookups:
+            for part in parts:
+                found = list(self._of_part(part, columns, lookups))
+                version = part.target.version
+                for batch in found or [_absent(part, columns)]:
+                    count = batch.num_rows
+                    arrays = [pa.array([n] * count, pa.int64()) for n in (version, version - 1)]
+                    batches.append(pa.RecordBatch.from_arrays([*arrays, *batch], schema=schema))
+        return pa.Table.from_batches(batches, schema)
 
     def changes(self, parts: Sequence[Part]) -> pa.RecordBatchReader:
         kinds = [("batch_id", pa.int64()), ("change_type", pa.string())]
@@ -91,32 +106,48 @@ class Reading:
         return pa.concat_tables(tables)
 
     def _state(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            plan, family = self._planned(part.store, part.target)
-            if family is None:
-                continue
-            decoder = RecordDecoder(family, self.schema, part.store.folder.location)
-            for records, groups in self._grouped(part, plan, family):
-                keys, values = decoder.keys(records.keys), decoder.values(records.values)
-                decoded = Decoded(keys, values, groups)
-                after = []
-                if self.times and self.shape.expiry is not None:
-                    after = [self.shape.expires(decoded)]
-                elif self.times:
-                    after = [time_buckets_of(records.values, family)]
-                yield _batch(self.shape.rows(decoded), part, columns, after)
+        with Lookups() as lookups:
+            for part in parts:
+                yield from self._of_part(part, columns, lookups)
+
+    def _of_part(
+        self, part: Part, columns: pa.Schema, lookups: Lookups
+    ) -> Iterator[pa.RecordBatch]:
+        plan, family = self._planned(part.store, part.target)
+        if family is None:
+            return
+        decoder = RecordDecoder(family, self.schema, part.store.folder.location)
+        for records, groups in self._grouped(part, plan, family, lookups):
+            keys, values = decoder.keys(records.keys), decoder.values(records.values)
+            decoded = Decoded(keys, values, groups)
+            after = []
+            if self.times and self.shape.expiry is not None:
+                after = [self.shape.expires(decoded)]
+            elif self.times:
+                after = [time_buckets_of(records.values, family)]
+            yield _batch(self.shape.rows(decoded), part, columns, after)
 
     def _grouped(
-        self, part: Part, plan: Plan, family: Family
+        self, part: Part, plan: Plan, family: Family, lookups: Lookups
     ) -> Iterator[tuple[Records, Positions | None]]:
         """The state in parts of so many rows; whole groups where the shape asks for them."""
-        if not self.shape.grouped:
-            for records in chunked(read_state(part.store, plan, family, self.memory)):
-                yield records, None
+        whole = self.shape.grouped
+        for span in self._records(part, plan, family, lookups, whole=whole):
+            if whole:
+                # All keys of a group lie in one bucket.
+                yield from by_group(span, ROWS)
+            else:
+                for records in chunked([span]):
+                    yield records, None
+
+    def _records(
+        self, part: Part, plan: Plan, family: Family, lookups: Lookups, *, whole: bool
+    ) -> Iterator[Records]:
+        if self.key is None:
+            yield from read_state(part.store, plan, family, self.memory, whole=whole)
             return
-        # All keys of a group lie in one bucket.
-        for span in read_state(part.store, plan, family, self.memory, whole=True):
-            yield from by_group(span, ROWS)
+        wanted = self.key.bytes_in(family.key_encoding, plan.num_buckets)
+        yield lookups.of(part.store.folder).find(plan, family, wanted)
 
     def _changes(self, parts: Sequence[Part], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
         for part in parts:
@@ -158,6 +189,12 @@ class Reading:
         lists = family is not None and holds_lists(family)
         return StateSchema.of(self.schema, lists=lists or self.shape.lists)
 
+    def _state_columns(self, parts: Sequence[Part]) -> pa.Schema:
+        columns = self._rows_of(parts)
+        if self.times and self.shape.expiry is not None:
+            return columns.append(pa.field("expires_at", self.shape.expiry))
+        return columns.append(pa.field("time_bucket", TIME)) if self.times else columns
+
     def _rows_of(self, parts: Sequence[Part]) -> pa.Schema:
         fields = self.shape.columns(self._columns(parts))
         return pa.schema([*fields, pa.field("partition_id", pa.int32())])
@@ -175,6 +212,12 @@ def _kinds(records: Records, repeats: Positions) -> pa.StringArray:
     kinds = np.where(records.merges, "append", np.where(records.puts, "update", "delete"))
     again = np.diff(repeats, prepend=-1) == 0
     return pa.array(np.where(again, "append", kinds[repeats]).tolist(), pa.string())
+
+
+def _absent(part: Part, columns: pa.Schema) -> pa.RecordBatch:
+    """A row of nulls, but for the partition."""
+    row: dict[str, object] = dict.fromkeys(columns.names)
+    return pa.RecordBatch.from_pylist([row | {"partition_id": part.store.partition}], columns)
 
 
 def _batch(

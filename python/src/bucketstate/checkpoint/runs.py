@@ -74,7 +74,7 @@ class Runs:
 
     def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
         """What the file has of these buckets of a family, in the order of their keys."""
-        low, high = _bound(family, first), _bound(family, last + 1)
+        low, high = run_key(family, first), run_key(family, last + 1)
         for records, _ in self._scan(file, low, high):
             yield records
 
@@ -125,7 +125,7 @@ class Runs:
         rows: Iterator[Any] = iter(database.items(from_key=low, read_opt=options))
         while taken := _taken(rows, path):
             try:
-                yield _records(taken)
+                yield records_of(taken)
             except (IndexError, ValueError) as error:
                 raise damaged(path, f"an entry is not one of a run ({error})") from error
 
@@ -196,7 +196,11 @@ def _check_times(records: Records, times: TimeSpan, path: str) -> None:
         )
 
 
-def _records(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
+def records_of(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
+    """Entries as records, and of each its column family << 16 | bucket.
+
+    IndexError or ValueError for what is no entry of a run.
+    """
     both = Slices.joined(list(itertools.chain.from_iterable(rows)))
     keys, values = both[0::2], both[1::2]
     if (keys.lengths < _PREFIX).any():
@@ -216,6 +220,7 @@ def _records(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
     return records, gather(keys.buffer, keys.starts, ">u4").astype(np.int64)
 
 
-def _bound(family: int, bucket: int) -> bytes:
+def run_key(family: int, bucket: int, key: bytes = b"") -> bytes:
+    """How a key begins, or is called, in a run's file."""
     # A bucket past the last one of two bytes is the start of the next family.
-    return ((family << 16) + bucket).to_bytes(_PREFIX, "big")
+    return ((family << 16) + bucket).to_bytes(_PREFIX, "big") + key

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from bucketstate.checkpoint.decoding import StateSchema
 from bucketstate.checkpoint.keys import prefix_of
+from bucketstate.checkpoint.merging import codes_of
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Positions, offsets_of
-from bucketstate.checkpoint.state import codes_of
 from bucketstate.checkpoint.variables import TTL_FIELD, StateVariable
 
 EXPIRY = pa.timestamp("ms", tz="UTC")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,10 @@ class Slices:
 
     def at(self, positions: Positions) -> Slices:
         return Slices(self.buffer, self.starts[positions], self.lengths[positions])
+
+    def matching(self, wanted: Callable[[bytes], bool]) -> Mask:
+        """Which of them are wanted."""
+        return np.fromiter(map(wanted, self.to_list()), np.bool_, len(self))
 
     def check(self) -> None:
         """IndexError if one lies outside of the buffer."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from bucketstate.checkpoint.buckets import buckets_of
 from bucketstate.checkpoint.changelog import Changelog
@@ -14,11 +13,11 @@ from bucketstate.checkpoint.changelog_footer import Block
 from bucketstate.checkpoint.damage import damaged, decoding
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.manifest import Run
+from bucketstate.checkpoint.merging import aged, firsts, merged
 from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
 from bucketstate.checkpoint.runs import Runs
-from bucketstate.checkpoint.slices import Mask, Slices
 from bucketstate.checkpoint.store import Store
 
 MEMORY = 256 * 1024 * 1024
@@ -114,56 +113,8 @@ def _span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Iter
     parts = [_changes(plan, family, first, last)]
     for run in plan.base.runs if plan.base else ():
         parts.append(_of_run(run, family, runs, first, last))
-    parts = [part for part in parts if len(part)]
-    if any(part.merges.any() for part in parts):
-        yield _appended(parts)
-        return
     # A changelog has each key once, and so has a run.
-    alone = len(parts) == 1 and len(plan.changelogs) <= 1
-    wins = [part.puts for part in parts] if alone else firsts([p.keys for p in parts])
-    for part, won in zip(parts, wins, strict=True):
-        live = won & part.puts
-        if live.any():
-            yield part if live.all() else part.where(live)
-
-
-def _appended(newest_first: Sequence[Records]) -> Records:
-    """The state where values were appended to: key by key, the oldest change first."""
-    state: dict[bytes, bytes] = {}
-    for part in reversed(newest_first):
-        changes = zip(
-            part.keys.to_list(),
-            part.values.to_list(),
-            part.puts.tolist(),
-            part.merges.tolist(),
-            strict=True,
-        )
-        for key, value, put, merge in reversed(list(changes)):
-            if not put:
-                state.pop(key, None)
-            else:
-                state[key] = state.get(key, b"") + value if merge else value
-    return Records.of(state)
-
-
-def firsts(parts: Sequence[Slices]) -> list[Mask]:
-    """Which are the first of their key, over all parts."""
-    if not parts:
-        return []
-    codes = codes_of(parts)
-    # Codes are given in the order of first occurrence.
-    highest = np.maximum.accumulate(codes)
-    first = np.append(True, highest[1:] > highest[:-1])
-    bounds = np.cumsum([len(part) for part in parts])[:-1]
-    return list(np.split(first, bounds))
-
-
-def codes_of(parts: Sequence[Slices]) -> npt.NDArray[np.int32]:
-    """A number for each byte string of all parts: 0, 1 and so on, in the order they appear."""
-    strings = pa.chunked_array([part.to_arrow() for part in parts], pa.large_binary())
-    # Arrow leaves out empty chunks.
-    found = [chunk.indices.to_numpy() for chunk in strings.dictionary_encode().chunks]
-    return np.concatenate(found) if found else np.empty(0, np.int32)
+    yield from merged(parts, once=len(plan.changelogs) <= 1)
 
 
 def _changes(plan: Plan, family: Family, first: int, last: int) -> Records:
@@ -188,7 +139,7 @@ def _changes(plan: Plan, family: Family, first: int, last: int) -> Records:
 def _parsed(changelog: Changelog, family: Family, blocks: Sequence[tuple[Block, bytes]]) -> Records:
     with decoding(changelog.path, "records"):
         records = parse([(raw, block.records) for block, raw in blocks])
-    return _aged(records, family, changelog.path)
+    return aged(records, family, changelog.path)
 
 
 def _of_run(run: Run, family: Family, runs: Runs, first: int, last: int) -> Records:
@@ -197,24 +148,11 @@ def _of_run(run: Run, family: Family, runs: Runs, first: int, last: int) -> Reco
         if file.holds(family.id, first, last):
             path = runs.path_of(file)
             for records in runs.read(file, family.id, first, last):
-                parts.append(_aged(records, family, path))
+                parts.append(aged(records, family, path))
                 paths.append(path)
     if run.slices(family.id):
         _check_apart(parts, paths)
     return Records.concat(parts)
-
-
-def _aged(records: Records, family: Family, path: str) -> Records:
-    """With removals in place of what has expired at the version that the family is of.
-
-    Of each record by itself: which one of a key counts is not decided by times.
-    """
-    if family.times is None:
-        return records
-    gone = records.puts.copy()
-    with decoding(path, "times of records"):
-        gone[gone] = family.times.expired(records.values.where(records.puts))
-    return records.removing(gone) if gone.any() else records
 
 
 def _check_apart(parts: Sequence[Records], paths: Sequence[str]) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyarrow import ArrowInvalid, fs
 
 from bucketstate.checkpoint.filesystems import first_line, hint, opened
 from bucketstate.errors import MissingFileError, StorageError
+
+Failures = Callable[[], AbstractContextManager[None]]
+"""Around what is asked of a file system: its errors become ours."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +29,22 @@ class Listed:
 class OpenFile:
     """A file for random access. Not thread-safe."""
 
-    def __init__(self, file: Any, path: str) -> None:
+    def __init__(self, file: Any, path: str, failures: Failures) -> None:
         self._file = file
         self._path = path
-        self.size = int(file.size())
-        """In bytes, when it was opened."""
+        self._failures = failures
+        with failures():
+            self.size = int(file.size())
+            """In bytes, when it was opened."""
 
     def read_at(self, count: int, position: int) -> bytes:
         """All these bytes, which have to be within the file; StorageError if they do not come.
 
         A connection that is cut may give fewer: then what is missing is asked for.
         """
-        data = bytes(self._file.read_at(count, position))
+        data = self._read(count, position)
         while len(data) < count:
-            more = bytes(self._file.read_at(count - len(data), position + len(data)))
+            more = self._read(count - len(data), position + len(data))
             if not more:
                 raise StorageError(
                     f"{self._path} cannot be read: it has {self.size} bytes, but of {count} "
@@ -46,6 +52,10 @@ class OpenFile:
                 )
             data += more
         return data
+
+    def _read(self, count: int, position: int) -> bytes:
+        with self._failures():
+            return bytes(self._file.read_at(count, position))
 
 
 class Folder:
@@ -103,8 +113,10 @@ class Folder:
     @contextmanager
     def opened(self, name: str) -> Iterator[OpenFile]:
         """The file for random access; closed afterwards."""
-        with self._failures(name), self._fs.open_input_file(self._inside(name)) as file:
-            yield OpenFile(file, self.path_of(name))
+        with self._failures(name):
+            file = self._fs.open_input_file(self._inside(name))
+        with file:
+            yield OpenFile(file, self.path_of(name), partial(self._failures, name))
 
     def _entries(self, kind: fs.FileType, *, recursive: bool = False) -> list[fs.FileInfo]:
         selector = fs.FileSelector(self._path, allow_not_found=True, recursive=recursive)
@@ -120,11 +132,13 @@ class Folder:
         path = self.path_of(name) if name else self.location
         try:
             yield
-        except (MissingFileError, StorageError):
-            raise
         except FileNotFoundError as error:
             raise MissingFileError(f"{path} is not there. Was it moved, or deleted?") from error
-        except (OSError, ArrowInvalid) as error:
+        except Exception as error:
+            # Others than pyarrow's raise what their libraries do, which have no error in common.
+            foreign = isinstance(self._fs, fs.PyFileSystem)
+            if not foreign and not isinstance(error, OSError | ArrowInvalid):
+                raise
             raise StorageError(
                 f"{path} cannot be read: {first_line(error)}. {self._remedy}"
             ) from error

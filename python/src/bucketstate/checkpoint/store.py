@@ -142,7 +142,7 @@ class Store:
         try:
             manifest = self.manifest(name)
         except DamagedFileError as error:
-            passed.append(PassedOver(name, "damaged", str(error)))
+            passed.append(PassedOver(name, "damaged", error.problem or str(error)))
             return None
         unfit = self._incomplete(manifest) or self._stale(manifest, following)
         if unfit is None:
@@ -187,9 +187,10 @@ class Store:
                 f"{because} {REMEDY}"
             )
             # Retention removes changelogs that a manifest stands for: then that is what is wrong.
-            if passed and passed[0].reason != "gone":
-                raise DamagedFileError(problem)
-            raise MissingFileError(problem)
+            broken = passed and passed[0].reason != "gone"
+            error = DamagedFileError(problem) if broken else MissingFileError(problem)
+            path = self.folder.path_of(str(passed[0].manifest if passed else name))
+            raise error.about(path, problem.removesuffix(f" {REMEDY}"))
         return self.changelog(name)
 
 

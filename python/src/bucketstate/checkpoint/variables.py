@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql.types import StructType
+
+from bucketstate.checkpoint.damage import json_object
 
 VariableKind = Literal["value", "list", "map"]
 
@@ -104,7 +105,7 @@ def transform_with_state(properties: str) -> TransformWithState | None:
 
     KeyError, TypeError or ValueError for what cannot be such properties.
     """
-    raw = json.loads(properties) if properties else {}
+    raw = json_object(properties) if properties else {}
     if "stateVariables" not in raw:
         return None
     variables = tuple(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 
 from bucketstate.checkpoint.catalog import Catalog
-from bucketstate.checkpoint.damage import damaged
+from bucketstate.checkpoint.damage import MADE_UP_FOR, damaged
 from bucketstate.checkpoint.decoding import RecordDecoder, chunked
 from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.log_checks import check_logs
 from bucketstate.checkpoint.manifest import RunFile
 from bucketstate.checkpoint.names import (
     Attempt,
@@ -24,14 +26,15 @@ from bucketstate.checkpoint.names import (
 from bucketstate.checkpoint.names import parse as parse_name
 from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.plan import Plan
+from bucketstate.checkpoint.ranges import shown
 from bucketstate.checkpoint.records import Records, parse
-from bucketstate.checkpoint.report import Findings, Report, Restart, Severity
+from bucketstate.checkpoint.report import Findings, Report, Restart
 from bucketstate.checkpoint.runs import Runs
 from bucketstate.checkpoint.schema_files import FamilySchema
 from bucketstate.checkpoint.state import MEMORY, read_state
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variable_checks import Indexes, check_schemas
-from bucketstate.errors import CheckpointError, NoSuchStateError
+from bucketstate.errors import CheckpointError, NewerFormatError, NoSuchStateError
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
@@ -54,7 +57,7 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
             check_schemas(catalog, operator, info, found)
             for partition in range(info.partitions):
                 stores.append(catalog.store(operator.id, partition, info.name))
-    _logs(catalog, found)
+    check_logs(catalog, found)
     total = found.files + sum(in_order(lambda store: len(store.files), stores))
     count = _Count(found.files, total, progress)
     for of_store in in_order(lambda s: _Verifier(catalog, s, count).run(), stores, _STORES):
@@ -67,25 +70,6 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
         found.bytes,
         found.versions,
     )
-
-
-def _logs(catalog: Catalog, found: Findings) -> None:
-    query = catalog.query
-    readers: list[tuple[str, list[int], Callable[[int], object]]] = [
-        ("offsets", query.planned, query.settings),
-        ("commits", query.committed, query.commit),
-    ]
-    for name, batches, read in readers:
-        for batch in batches:
-            found.files += 1
-            try:
-                read(batch)
-            except CheckpointError as error:
-                found.add("error", (query.folder / name).path_of(str(batch)), str(error))
-    missing = set(range(min(query.committed, default=0), max(query.committed, default=-1) + 1))
-    for batch in sorted(missing - set(query.committed)):
-        path = (query.folder / "commits").path_of(str(batch))
-        found.add("error", path, f"{path} is not there, though later batches were committed.")
 
 
 class _Count:
@@ -104,6 +88,24 @@ class _Count:
                 self._progress(self._done, self._total)
 
 
+@dataclass
+class _Lost:
+    """What cannot be read because of one error."""
+
+    error: CheckpointError
+    versions: list[int] = field(default_factory=list)
+    restart: bool = False
+
+    def __str__(self) -> str:
+        told = []
+        if self.versions:
+            several = "s" if len(self.versions) > 1 else ""
+            told.append(f"version{several} {shown(self.versions)} cannot be read")
+        if self.restart:
+            told.append("a restart fails")
+        return f"Because of this {', and '.join(told)}."
+
+
 class _Verifier:
     """One store of one partition."""
 
@@ -112,13 +114,15 @@ class _Verifier:
         self._store = store
         self._count = count
         self._found = Findings()
-        self._bad: dict[StoreFile, str] = {}
+        self._bad: dict[StoreFile, CheckpointError] = {}
+        self._lost: dict[str, _Lost] = {}
 
     def run(self) -> Findings:
         self._files()
-        needed = self._versions()
+        self._versions()
         self._restart()
-        self._judge(needed)
+        self._losses()
+        self._spare()
         self._leftovers()
         return self._found
 
@@ -132,7 +136,7 @@ class _Verifier:
                 try:
                     self._file(name, named, runs)
                 except CheckpointError as error:
-                    self._bad[name] = str(error)
+                    self._bad[name] = error
                 self._count.next()
 
     def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
@@ -168,26 +172,25 @@ class _Verifier:
                     )
         return named
 
-    def _versions(self) -> set[StoreFile]:
-        """Every version that Spark could ask for. Returns the files that they need."""
-        needed: set[StoreFile] = set()
+    def _versions(self) -> None:
+        """Every version that Spark could ask for."""
         for version in self._required():
             try:
                 plan = self._plan(version)
             except CheckpointError as error:
                 restart = version == self._catalog.restart_version
-                if not restart and self._retired(version):
-                    continue
-                self._found.add("error", self._store.folder.location, f"version {version}: {error}")
+                if restart or not self._retired(version):
+                    self._lost_by(error).versions.append(version)
                 continue
             for skipped in plan.skipped:
-                self._found.add("warning", self._store.folder.location, str(skipped))
+                path = self._store.folder.path_of(str(skipped.manifest))
+                self._found.add("warning", path, f"{skipped} {MADE_UP_FOR}")
             for replaced in plan.replaced:
                 self._found.add("note", replaced.path, str(replaced))
-            needed |= set(_files_of(plan))
             broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
+            for bad in broken:
+                self._lost_by(bad).versions.append(version)
             self._found.versions += not broken
-        return needed
 
     def _required(self) -> list[int]:
         versions = set(self._catalog.versions) | {self._catalog.restart_version}
@@ -223,7 +226,7 @@ class _Verifier:
             keys = sum(self._keys(plan))
         except CheckpointError as error:
             failure = str(error)
-            self._found.add("error", store.folder.location, f"a restart fails: {failure}")
+            self._lost_by(error).restart = True
         self._found.restarts.append(
             Restart(
                 store.operator,
@@ -295,10 +298,25 @@ class _Verifier:
                     f"{by_start[start]}: one of them is of another history",
                 )
 
-    def _judge(self, needed: set[StoreFile]) -> None:
-        for name, what in self._bad.items():
-            severity: Severity = "error" if name in needed else "warning"
-            self._found.add(severity, self._store.folder.path_of(str(name)), what)
+    def _lost_by(self, error: CheckpointError) -> _Lost:
+        """What is lost by the same as this; told once, however many versions it is."""
+        return self._lost.setdefault(error.path or str(error), _Lost(error))
+
+    def _losses(self) -> None:
+        for lost in self._lost.values():
+            path = lost.error.path or self._store.folder.location
+            self._found.add("error", path, f"{lost.error} {lost}")
+
+    def _spare(self) -> None:
+        """Bad files that no version needs."""
+        for name, error in self._bad.items():
+            path = self._store.folder.path_of(str(name))
+            if {path, error.path, str(error)} & self._lost.keys():
+                continue
+            # What a newer release wrote is not to be restored, and says so.
+            of_newer = isinstance(error, NewerFormatError)
+            what = str(error) if of_newer else f"{error.problem or error} {MADE_UP_FOR}"
+            self._found.add("warning", path, what)
 
     def _leftovers(self) -> None:
         """What nothing refers to: of no harm, but somebody may wonder."""

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
+from bucketstate.checkpoint.query import DEFAULT_STORE
+from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
 from bucketstate.cli.buckets import by_bucket, print_buckets
+from bucketstate.cli.decode import state_of
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported, format_of, streamed
 from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
+from bucketstate.cli.keys import key_arguments
 from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
 from bucketstate.cli.variables import print_variables
+from bucketstate.errors import InvalidArgumentError
 
 Command = Callable[[argparse.Namespace], int]
+
+NO_KEY: Mapping[str, Any] = MappingProxyType({})
 
 
 def inspect(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    found = checkpoint.overview(arguments.version)
-    buckets = by_bucket(checkpoint, found, arguments.version) if arguments.buckets else None
+    found = checkpoint.overview(arguments.version, batch=arguments.batch)
+    buckets = by_bucket(checkpoint, found, found.version) if arguments.buckets else None
     if arguments.json:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
@@ -42,7 +50,12 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    _print_rows(_rows(checkpoint, arguments), arguments, "timers" if arguments.timers else "state")
+    given = key_arguments(checkpoint, arguments)
+    if arguments.history:
+        _print_rows(_history(checkpoint, arguments, given), arguments, "history of a key")
+        return EXIT_OK
+    title = "timers" if arguments.timers else "state"
+    _print_rows(_rows(checkpoint, arguments, given), arguments, title)
     return EXIT_OK
 
 
@@ -51,7 +64,7 @@ def diff(arguments: argparse.Namespace) -> int:
     newer = checkpoint.restart_version if arguments.to is None else arguments.to
     older = max(0, newer - 1) if arguments.since is None else arguments.since
     selection = _selection(arguments)
-    del selection["version"]
+    del selection["version"], selection["batch"]
     reader = checkpoint.diff_batch_reader(older, newer, **selection)
     found = _print_rows(reader, arguments, f"version {older} to {newer}")
     return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
@@ -120,37 +133,69 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
         "operator": arguments.operator,
         "partition": arguments.partition,
         "version": getattr(arguments, "version", None),
+        "batch": getattr(arguments, "batch", None),
         "column_family": arguments.column_family,
         "store": arguments.store,
         "state_var": arguments.state_var,
     }
 
 
-def _rows(checkpoint: Checkpoint, arguments: argparse.Namespace) -> pa.RecordBatchReader:
+def _history(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: dict[str, Any]
+) -> pa.RecordBatchReader:
+    selection = _selection(arguments)
+    if selection.pop("version") is not None or selection.pop("batch") is not None:
+        raise InvalidArgumentError("--history is of all versions: leave out --version and --batch.")
+    if arguments.decode:
+        raise InvalidArgumentError("--history has states as they are stored: leave out --decode.")
+    how = {"times": arguments.times, "flatten": arguments.flatten}
+    return checkpoint.key_history(**selection, **how, **key).to_reader()
+
+
+def _rows(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any] = NO_KEY
+) -> pa.RecordBatchReader:
     """What is asked for of the state: timers, a state variable, or a column family."""
     selection = _selection(arguments)
     if arguments.timers:
-        part = {name: selection[name] for name in ("operator", "partition", "version")}
+        part = {name: selection[name] for name in ("operator", "partition", "version", "batch")}
         return checkpoint.timers_batch_reader(**part, times=arguments.times)
+    if arguments.decode:
+        return _decoded(checkpoint, arguments, key)
     return checkpoint.to_arrow_batch_reader(
-        **selection, times=arguments.times, flatten=arguments.flatten
+        **selection, times=arguments.times, flatten=arguments.flatten, **key
     )
+
+
+def _decoded(
+    checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any]
+) -> pa.RecordBatchReader:
+    if arguments.times or arguments.store != DEFAULT_STORE or not arguments.flatten:
+        raise InvalidArgumentError(
+            "--decode has the columns of states: leave out --times, --store and --no-flatten."
+        )
+    part = {n: getattr(arguments, n) for n in ("operator", "partition", "version", "batch")}
+    states = checkpoint.states(state_of(arguments.decode), **part)
+    return states.to_arrow_batch_reader(**key)
 
 
 def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     """How many rows there will be; None if that shows when they are read."""
     selection = _selection(arguments)
+    version = checkpoint.version_at(selection["version"], selection["batch"])
     family = selection["column_family"] or "default"
     if arguments.timers:
-        family = checkpoint.timers_family(selection["operator"], selection["version"])
+        family = checkpoint.timers_family(selection["operator"], version)
+    elif arguments.decode and checkpoint.operator_at(selection["operator"], version).transform:
+        family = DOCUMENTS
     elif selection["state_var"]:
         family = selection["state_var"]
-        kind = checkpoint.state_variable(family, selection["operator"], selection["version"]).kind
+        kind = checkpoint.state_variable(family, selection["operator"], version).kind
         if kind == ("list" if arguments.flatten else "map"):
             return None
     return sum(
         f.keys
-        for operator in checkpoint.overview(selection["version"]).operators
+        for operator in checkpoint.overview(version).operators
         for store in operator.stores
         for f in store.families
         if operator.id == selection["operator"]

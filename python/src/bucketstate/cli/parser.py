@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add_arguments(commands.add_parser("size", help=size, description=f"Reckons {size}."))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
-    inspect.add_argument("--version", type=int, metavar="N", help="that version instead")
+    _version(inspect)
     inspect.add_argument(
         "--buckets",
         action="store_true",
@@ -51,7 +51,8 @@ def parser() -> argparse.ArgumentParser:
 
     show = _of_checkpoint(commands, "show", "rows of the state")
     _version(show)
-    _timers(_part(show))
+    _key(show)
+    _decode(_timers(_part(show)))
     _flatten(show)
     _times(show)
     _limit(show)
@@ -68,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--overwrite", action="store_true", help="replace the file")
     _version(export)
-    _timers(_part(export))
+    _decode(_timers(_part(export)))
     _flatten(export)
     _times(export)
 
@@ -160,11 +161,10 @@ def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentP
 
 
 def _version(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--version",
-        type=int,
-        metavar="N",
-        help="the state after batch n is version n + 1 (default: what a restart reads)",
+    which = command.add_mutually_exclusive_group()
+    which.add_argument("--version", type=int, metavar="N", help="default: what a restart reads")
+    which.add_argument(
+        "--batch", type=int, metavar="N", help="what batch N made, which is version N + 1"
     )
 
 
@@ -178,8 +178,33 @@ def _part(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
     return which
 
 
-def _timers(which: argparse._MutuallyExclusiveGroup) -> None:
+def _key(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--key",
+        metavar="KEY",
+        help="this key alone, looked up: the value of its column, or JSON of its columns",
+    )
+    command.add_argument("--user-key", metavar="KEY", help="with --key, this key of a map variable")
+    command.add_argument(
+        "--history",
+        action="store_true",
+        help="with --key, its value at every version that can still be read",
+    )
+
+
+def _timers(
+    which: argparse._MutuallyExclusiveGroup,
+) -> argparse._MutuallyExclusiveGroup:
     which.add_argument("--timers", action="store_true", help="the timers of a transformWithState")
+    return which
+
+
+def _decode(which: argparse._MutuallyExclusiveGroup) -> None:
+    which.add_argument(
+        "--decode",
+        metavar="TYPE",
+        help="states of bucketstate.stateful as MODULE:CLASS, or as a DDL text",
+    )
 
 
 def _flatten(command: argparse.ArgumentParser) -> None:

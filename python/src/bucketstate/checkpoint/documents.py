@@ -1,0 +1,140 @@
+"""Documents of `bucketstate.stateful` as typed columns, and as instances of their class."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import UTC
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as T  # noqa: N812
+
+from bucketstate.checkpoint.shapes import EXPIRY
+from bucketstate.checkpoint.values import arrow_type
+from bucketstate.errors import NoSuchStateError
+from bucketstate.stateful.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
+from bucketstate.stateful.kept import SCHEMA as KEPT
+from bucketstate.stateful.kept import Kept
+from bucketstate.stateful.parts import ListState, MapState, ValueState
+
+TIMERS = pa.list_(pa.struct([("at", EXPIRY), ("name", pa.string())]))
+_NOTHING_EXPIRES = Clock(now=0, watermark=0)
+
+
+class Documents:
+    """Reads the documents of a state class, a DDL text or a StructType. Immutable.
+
+    Parts that are state variables of their own (`beside`) are not in the documents.
+
+    Raises DefinitionError for a state that cannot be one, MigrationError, naming the key, for a
+    document that cannot be read as it.
+    """
+
+    def __init__(self, state: Any, *, beside: bool) -> None:
+        self._codec: StateCodec = state_codec(state, UTC)
+        self._parts = self._codec.parts
+        self._beside = beside and bool(self._parts)
+        fields = [f for f in self._codec.stored if not (beside and f.name in self._parts)]
+        self._kinds = {f.name: self._column(f) for f in fields}
+        self.type = pa.struct([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
+
+    def value(self, kept: Kept, key: Any) -> Any:
+        """An instance of the class; None where a key has timers alone."""
+        if kept.text is None:
+            return None
+        codec = self._codec
+        parts = {n: p.kind() for n, p in self._parts.items()} if self._beside else None
+        try:
+            return codec.load(kept.text, kept.version, _NOTHING_EXPIRES, parts)
+        except (MismatchError, UnreadableError, ValueError) as error:
+            what = str(error)
+            if isinstance(error, MismatchError):
+                what = f"field {error.path} holds {error.found_text}, expected {error.expected}"
+            raise MigrationError(
+                f"The state of {key!r}, written by version {kept.version}, cannot be read as "
+                f"{codec.name}: {what}. Give the class that wrote it, or one with a migration."
+            ) from error
+
+    def column(self, values: list[Any], names: list[str]) -> pa.StructArray:
+        """These fields of the instances; null for None."""
+        kind = pa.struct([self.type.field(name) for name in names])
+        rows = [
+            None
+            if value is None
+            else {name: _plain(getattr(value, name), self._kinds[name]) for name in names}
+            for value in values
+        ]
+        return pa.array(rows, kind)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._kinds)
+
+    def _column(self, field: T.StructField) -> T.DataType:
+        part = self._parts.get(field.name)
+        if part is None:
+            return field.dataType
+        assert isinstance(field.dataType, T.ArrayType)
+        item = field.dataType.elementType
+        assert isinstance(item, T.StructType)
+        value = item["value"].dataType
+        if part.kind is MapState:
+            return T.MapType(item["key"].dataType, value)
+        return T.ArrayType(value) if part.kind is ListState else value
+
+
+def kept_of(values: pa.StructArray) -> Iterator[Kept]:
+    """What each key keeps. Of applyInPandasWithState it lies in a field `groupState`."""
+    if values.type.get_field_index("groupState") >= 0:
+        values = values.field("groupState")
+    for row in values.to_pylist():
+        yield Kept.of(None if row is None else (row["version"], row["timeout"], row["state"]))
+
+
+def check_kept(kind: pa.DataType, where: str) -> None:
+    """NoSuchStateError for values that `bucketstate.stateful` did not write."""
+    if pa.types.is_struct(kind) and kind.get_field_index("groupState") >= 0:
+        kind = kind.field("groupState").type
+    if not pa.types.is_struct(kind) or [f.name for f in kind] != KEPT.names:
+        raise NoSuchStateError(
+            f"{where} has no documents of bucketstate.stateful, its values are {kind}: read them "
+            "with to_arrow."
+        )
+
+
+def timers_of(kept: Kept) -> list[dict[str, Any]]:
+    """Its timers by time; the timeout is one without a name."""
+    named = [(at, name) for at, name in kept.timers]
+    alone = [(at, None) for at in kept.moments - {at for at, _ in kept.timers}]
+    found = sorted([*named, *alone], key=lambda timer: (timer[0], timer[1] or ""))
+    return [{"at": at, "name": name} for at, name in found]
+
+
+def _plain(value: Any, kind: T.DataType) -> Any:
+    """A loaded value as Arrow takes it."""
+    match value:
+        case None:
+            return None
+        case ValueState():
+            return _plain(value.get(), kind)
+        case ListState() | MapState():
+            value = list(value.get()) if isinstance(value, ListState) else dict(value.iterator())
+            return _plain(value, kind)
+    match kind:
+        case T.StructType():
+            given = value if isinstance(value, dict) else _fields(value)
+            return {f.name: _plain(given[f.name], f.dataType) for f in kind}
+        case T.MapType():
+            return [(_plain(k, kind.keyType), _plain(v, kind.valueType)) for k, v in value.items()]
+        case T.ArrayType() if isinstance(value, dict):
+            pairs = [{"key": k, "value": v} for k, v in value.items()]
+            return [_plain(pair, kind.elementType) for pair in pairs]
+        case T.ArrayType():
+            return [_plain(element, kind.elementType) for element in value]
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

@@ -1,0 +1,106 @@
+"""Columns and rows that are asked for, by name: `key.station`, `state.total`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bucketstate.errors import InvalidArgumentError
+
+Filter = tuple[str, str, Any]
+"""A column's name, one of `OPERATORS`, and a value; of `in` and `not in` several values."""
+
+OPERATORS: dict[str, Callable[[pa.Array, Any], pa.Array]] = {
+    "=": pc.equal,
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "in": lambda column, values: pc.is_in(column, pa.array(list(values), column.type)),
+    "not in": lambda column, values: pc.invert(
+        pc.is_in(column, pa.array(list(values), column.type))
+    ),
+}
+_EQUAL = (pc.equal,)
+
+
+def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]:
+    """The filters; InvalidArgumentError for what is none, or of no column."""
+    found = []
+    for given in filters or ():
+        if not isinstance(given, tuple) or len(given) != 3 or given[1] not in OPERATORS:
+            raise InvalidArgumentError(
+                f"filters has {given!r}: give tuples of a column, one of "
+                f"{', '.join(OPERATORS)}, and a value."
+            )
+        path_of(given[0], schema, "filters")
+        found.append(given)
+    return found
+
+
+def path_of(name: str, schema: pa.Schema, argument: str) -> tuple[str, ...]:
+    """Where a column lies; InvalidArgumentError, with what there is, for one that is not there."""
+    known = _paths(schema)
+    if name not in known:
+        raise InvalidArgumentError(
+            f"{argument} has the column {name!r}, which is not there. There are: "
+            f"{', '.join(known)}."
+        )
+    return known[name]
+
+
+def equal_to(filters: Sequence[Filter], prefix: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """The values that the filters ask of all these columns of a struct; None if not of all."""
+    wanted = {
+        name.removeprefix(f"{prefix}."): value
+        for name, how, value in filters
+        if OPERATORS[how] in _EQUAL
+    }
+    found = {name: wanted[name] for name in names if name in wanted}
+    return found if names and len(found) == len(names) else None
+
+
+def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBatch:
+    """The rows that all filters want. Nulls are wanted by none."""
+    if not filters:
+        return batch
+    masks = []
+    for name, how, value in filters:
+        column = column_of(batch, path_of(name, batch.schema, "filters"))
+        try:
+            masks.append(OPERATORS[how](column, value))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as e:
+            raise InvalidArgumentError(
+                f"filters has {(name, how, value)!r}, but {name} is {column.type}: give a value "
+                "of that type."
+            ) from e
+    mask = masks[0]
+    for other in masks[1:]:
+        mask = pc.and_(mask, other)
+    return batch.filter(mask, null_selection_behavior="drop")
+
+
+def column_of(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
+    """A column, or a field inside of one; null where what it is in is null."""
+    column = batch.column(path[0])
+    return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
+
+
+def _paths(schema: pa.Schema) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+
+    def add(field: pa.Field, before: tuple[str, ...]) -> None:
+        path = (*before, field.name)
+        found[".".join(path)] = path
+        if pa.types.is_struct(field.type):
+            for inner in field.type:
+                add(inner, path)
+
+    for field in schema:
+        add(field, ())
+    return found

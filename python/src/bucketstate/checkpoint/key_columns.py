@@ -1,0 +1,196 @@
+"""One key: its value at a version, and at every version that is still there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.key_bytes import Key
+from bucketstate.checkpoint.key_values import stored_key
+from bucketstate.checkpoint.query import DEFAULT_STORE
+from bucketstate.checkpoint.reading import Part, Reading
+from bucketstate.checkpoint.selection import Selection
+from bucketstate.checkpoint.store import Store
+from bucketstate.errors import CheckpointError, InvalidArgumentError
+
+
+class KeyColumns(Selection):
+    """Looks single keys up: only the files and blocks that may have them are read.
+
+    Its partition and its bucket are computed as Spark and the provider compute them. If the key is
+    not in that partition, the others are asked, too, because a few operators distribute their keys
+    otherwise; `partition` says which one is meant. Not thread-safe.
+    """
+
+    def get(
+        self,
+        key: Any,
+        operator: int = 0,
+        partition: int | None = None,
+        version: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+        state_var: str | None = None,
+        user_key: Any = None,
+        batch: int | None = None,
+    ) -> Any:
+        """The value of one key at a version, as Python values; None if it is not there.
+
+        A value is a dict by column. Where a key has several, as in a list variable, it is a list of
+        them; of a map variable it is a list of its keys with their values, or with `user_key` the
+        value of that one. Arguments are those of `to_arrow`, which has the same as a table, but for
+
+        Args:
+            key: the value of the key's column; of several columns a tuple of all values, or a dict
+                of them by column. Of a state variable it is the grouping key.
+            user_key: of a map variable, one key of the map; None for all of them.
+
+        Raises InvalidArgumentError for a key that cannot be one of this state, and what `to_arrow`
+        raises.
+        """
+        table = self._key_table(
+            key,
+            operator,
+            partition,
+            self.version_at(version, batch),
+            column_family,
+            store=store,
+            state_var=state_var,
+            user_key=user_key,
+            flatten=user_key is not None,
+        )
+        if table.num_rows > 1:
+            raise InvalidArgumentError(
+                f"key={key!r} is the beginning of {table.num_rows} keys: give all columns, or ask "
+                "`to_arrow` for all of those keys."
+            )
+        # The partition stands behind the value.
+        return table.column(table.num_columns - 2)[0].as_py() if table.num_rows else None
+
+    def key_history(
+        self,
+        key: Any,
+        operator: int = 0,
+        partition: int | None = None,
+        column_family: str | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+        times: bool = False,
+        state_var: str | None = None,
+        user_key: Any = None,
+        flatten: bool = True,
+    ) -> pa.Table:
+        """The value of one key at every version that can still be read, the oldest first.
+
+        Columns: `version`, `batch_id` (the batch that made it), then those of `to_arrow`. Where the
+        key is not there, they are null. Arguments are those of `get` and of `to_arrow`; values are
+        read as of the newest schemas.
+        """
+        reading = self._key_reading(
+            key, operator, column_family, store, None, state_var, user_key, times, flatten
+        )
+        found: pa.Table | None = None
+        for stores in self._places(reading, operator, partition, store):
+            tables = [reading.history(self._readable(one)) for one in stores]
+            there = [t for t in tables if t.column("key").null_count < t.num_rows]
+            if there:
+                return there[0]
+            found = found or tables[0]
+        assert found is not None
+        return found
+
+    def _key_table(
+        self,
+        key: Any,
+        operator: int,
+        partition: int | None,
+        version: int,
+        column_family: str | None,
+        *,
+        store: str,
+        state_var: str | None,
+        user_key: Any,
+        times: bool = False,
+        flatten: bool = True,
+    ) -> pa.Table:
+        reading = self._key_reading(
+            key, operator, column_family, store, version, state_var, user_key, times, flatten
+        )
+        table: pa.Table | None = None
+        for stores in self._places(reading, operator, partition, store):
+            table = reading.state(self._parts_at(stores, version)).read_all()
+            if table.num_rows:
+                break
+        return table
+
+    def _key_reading(
+        self,
+        key: Any,
+        operator: int,
+        column_family: str | None,
+        store: str,
+        version: int | None,
+        state_var: str | None,
+        user_key: Any,
+        times: bool,
+        flatten: bool,
+    ) -> Reading:
+        reading = self._reading(
+            operator, column_family, store, version, state_var, times=times, flatten=flatten
+        )
+        schema = reading.schema.key
+        variable = state_var and self.state_variable(state_var, operator, version)
+        if variable and variable.kind == "map":
+            grouping = reading.schema.grouping_key(composite=True)
+            values: tuple[Any, ...] = (stored_key(grouping, key),)
+            if user_key is not None:
+                of_map = variable.user_key
+                assert of_map is not None
+                values += (stored_key(of_map, user_key, "user_key"),)
+            return replace(reading, key=Key(schema, values, 1))
+        if user_key is not None:
+            raise InvalidArgumentError(
+                f"user_key={user_key!r} is given, but {state_var or 'this'} is no map variable: "
+                "leave it out, or name one with state_var."
+            )
+        info = self.store_info(self.operator(operator), store)
+        columns = (0 if state_var else info.prefix_columns) or len(schema)
+        return replace(reading, key=Key(schema, stored_key(schema, key), columns))
+
+    def _places(
+        self, reading: Reading, operator: int, partition: int | None, store: str
+    ) -> Iterator[Sequence[Store]]:
+        """The store that should have the key; then, for who has not found it, the others."""
+        if partition is not None:
+            yield [self.store(operator, partition, store)]
+            return
+        assert reading.key is not None
+        count = self.store_info(self.operator(operator), store).partitions
+        first = reading.key.partition(count)
+        if first is not None:
+            yield [self.store(operator, first, store)]
+        others = [self.store(operator, n, store) for n in range(count) if n != first]
+        if others:
+            yield others
+
+    def _readable(self, store: Store) -> list[Part]:
+        """The store at each version that Spark could ask for, but for those that retention took."""
+        parts: list[Part] = []
+        gone: CheckpointError | None = None
+        for version in self.versions:
+            try:
+                target = self.attempt(store, version)
+                store.plan(target)
+            except CheckpointError as error:
+                if parts:
+                    raise
+                gone = error
+            else:
+                parts.append(Part(store, target, self.attempt(store, 0)))
+        if gone is not None and not parts:
+            raise gone
+        return parts

@@ -1,0 +1,49 @@
+"""Whether Spark's logs of batches can be read, and what they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.ranges import runs_of, shown
+from bucketstate.checkpoint.report import Findings
+from bucketstate.errors import CheckpointError
+
+
+def check_logs(catalog: Catalog, found: Findings) -> None:
+    """Reads every entry of the offset log and of the commit log."""
+    query = catalog.query
+    readers: list[tuple[str, list[int], Callable[[int], object]]] = [
+        ("offsets", query.planned, query.settings),
+        ("commits", query.committed, query.commit),
+    ]
+    for name, batches, read in readers:
+        for batch in batches:
+            found.files += 1
+            try:
+                read(batch)
+            except CheckpointError as error:
+                found.add("error", (query.folder / name).path_of(str(batch)), str(error))
+    _missing_commits(catalog, found)
+
+
+def _missing_commits(catalog: Catalog, found: Findings) -> None:
+    """A batch is planned when the one before it was committed, so only the last need not be."""
+    query = catalog.query
+    if not query.planned:
+        return
+    planned = query.planned[-1]
+    first = min([*query.committed, *query.planned])
+    last = max([planned - 1, *query.committed])
+    missing = sorted(set(range(first, last + 1)) - set(query.committed))
+    for of in runs_of(missing):
+        folder = query.folder / "commits"
+        path = folder.path_of(str(of[0])) if len(of) == 1 else folder.location
+        what = "is not there" if len(of) == 1 else f"has no batch {shown(of)}"
+        because = f"batch {planned} was planned" if of[-1] == planned - 1 else "later ones are"
+        found.add(
+            "error",
+            path,
+            f"{path} {what}, though {because}. A restart goes by what is left, and opens version "
+            f"{catalog.restart_version}. Restore the commit log from a backup of the checkpoint.",
+        )

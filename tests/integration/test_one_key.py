@@ -1,0 +1,111 @@
+"""Keys that Spark wrote are found where they are looked for, in every encoding and type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.key_values import stored_key
+from bucketstate.checkpoint.partitioning import partition_of, spark_hash
+from tests.integration.streams import events
+from tests.integration.test_checkpoint import (
+    JOIN_STORES,
+    TYPED,
+    aggregated,
+    deduplicated,
+    joined,
+    sessions,
+    snapshots,
+    split,
+    typed_keys,
+    windowed,
+    written,
+)
+from tests.integration.test_checkpoint import session as session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["session", "snapshots"]
+
+KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str], bool]] = [
+    (aggregated, "update", ["default"], True),
+    (windowed, "append", ["default"], True),
+    (deduplicated, "append", ["default"], True),
+    (typed_keys, "append", ["default"], True),
+    (sessions, "append", ["default"], False),
+    (joined, "append", JOIN_STORES, False),
+]
+"""Queries, and whether Spark distributes rows by the whole key of their state."""
+
+
+def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
+    """Each key of the state, or each grouping key, with all that is kept for it."""
+    by_key: dict[str, list[Any]] = {}
+    rows = table.to_pylist()
+    for row in rows:
+        by_key.setdefault(repr(row["key"]), []).append(row)
+    for of_key in by_key.values():
+        again = found.to_arrow(key=of_key[0]["key"], **how).to_pylist()
+        assert sorted(map(repr, again)) == sorted(map(repr, of_key))
+    assert rows
+
+
+@pytest.mark.parametrize(("query", "mode", "stores", "whole"), KINDS, ids=lambda k: str(k)[:24])
+@pytest.mark.usefixtures("snapshots")
+def test_every_key_is_found(
+    session: SparkSession,
+    tmp_path: Path,
+    query: Callable[[DataFrame], DataFrame],
+    mode: str,
+    stores: list[str],
+    whole: bool,
+) -> None:
+    found = written(session, tmp_path, query, mode, 1)
+    for store in stores:
+        table = found.to_arrow(store=store)
+        found_again(found, table.slice(0, 60), store=store)
+        schema = found.schema(store=store).key
+        if not whole:
+            continue
+        count = found.store_info(found.operator(), store).partitions
+        for row in table.slice(0, 60).to_pylist():
+            values = stored_key(schema, row["key"])
+            place = partition_of([f.dataType for f in schema], values, count)
+            assert place == row["partition_id"], row["key"]
+
+
+def test_the_hash_is_spark_s(session: SparkSession) -> None:
+    frame = session.createDataFrame(
+        [(e["at"], e["key"], e["value"]) for e in events(batches=1, rows=50)[0]],
+        "at timestamp, key string, value long",
+    )
+    rows = frame.selectExpr("key as k", *split(TYPED)).drop("named")
+    hashes = [F.hash(name).alias(f"hash_{name}") for name in rows.columns]
+    both = rows.select("*", *hashes, F.hash(*rows.columns).alias("hash"))
+    kinds = {f.name: f.dataType for f in rows.schema}
+    for row in both.collect():
+        values = {
+            name: stored_key(T.StructType([T.StructField(name, kind)]), (plain(row[name]),))[0]
+            for name, kind in kinds.items()
+            if not isinstance(kind, T.TimestampType)
+        }
+        for name, value in values.items():
+            assert spark_hash([kinds[name]], [value]) == row[f"hash_{name}"], name
+
+
+def plain(value: Any) -> Any:
+    """Without Spark's own classes."""
+    if isinstance(value, tuple):
+        return tuple(plain(v) for v in value)
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return bytes(value) if isinstance(value, bytearray) else value

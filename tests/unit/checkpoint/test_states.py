@@ -1,0 +1,231 @@
+"""States of `bucketstate.stateful`, read from a checkpoint as their class."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import StringType, StructType
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.cli import main
+from bucketstate.errors import InvalidArgumentError, NoSuchStateError
+from bucketstate.stateful import DefinitionError, ListState, MapState, MigrationError, state
+from bucketstate.stateful.document import Clock, state_codec
+from bucketstate.stateful.kept import SCHEMA, Kept
+from tests.kit.checkpoints import Built
+from tests.kit.variables import KEY, VARIABLES, Variables, plain_key
+from tests.kit.variables import Kept as Family
+from tests.unit.checkpoint.test_state import grown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = Clock(now=1_000, watermark=None)
+
+
+@dataclass
+class Seen:
+    at: datetime
+    where: str | None = None
+
+
+@dataclass
+class Visits:
+    total: int = 0
+    price: Decimal = Decimal(0)
+    day: date | None = None
+    span: timedelta = timedelta(0)
+    raw: bytes = b""
+    last: Seen | None = None
+    by_hour: dict[int, float] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    pages: ListState[str] = field(default_factory=ListState)
+    counts: MapState[str, int] = field(default_factory=MapState)
+
+
+def visits(number: int) -> Visits:
+    found = Visits(
+        total=number,
+        price=Decimal(number) / 4,
+        day=date(2024, 1, 1 + number),
+        span=timedelta(seconds=-number, microseconds=5),
+        raw=bytes([number, 255]),
+        last=Seen(datetime(2024, 1, 1, number)) if number % 2 else None,
+        by_hour={number: number / 2},
+        names={"a": ["x", "y"]},
+    )
+    found.pages.appendList([f"/{number}", "/end"])
+    found.counts.updateValue("n", number)
+    return found
+
+
+def row_of(value: Any, version: int = 1, **kept: Any) -> tuple[Any, ...]:
+    text = None if value is None else state_codec(type(value), UTC).dump(value, NOW)
+    return Kept(version, text=text, **kept).row
+
+
+def written(root: Path, rows: dict[str, tuple[Any, ...]]) -> Checkpoint:
+    """As applyInPandasWithState keeps them, without Spark."""
+    value = StructType().add("groupState", SCHEMA)
+    built = Built(root, key=StructType().add("user", StringType()), value=value)
+    built.batch({(user,): (row,) for user, row in rows.items()})
+    return Checkpoint(root)
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Checkpoint:
+    rows = {f"u{n}": row_of(visits(n)) for n in range(10)}
+    rows["waits"] = Kept(0, timers=((5_000, "ping"), (7_000, None))).row
+    rows["timed"] = row_of(visits(3), timeout=9_000)
+    return written(tmp_path, rows)
+
+
+def test_instances(found: Checkpoint) -> None:
+    states = found.states(Visits)
+    one = states.get("u3")
+    assert isinstance(one, Visits)
+    plain = [f.name for f in dataclasses.fields(Visits) if f.name not in ("pages", "counts")]
+    assert all(getattr(one, name) == getattr(visits(3), name) for name in plain)
+    assert list(one.pages.get()) == ["/3", "/end"]
+    assert one.counts.getValue("n") == 3
+    assert states.get("waits") is None
+    assert states.get("nobody") is None
+
+
+def test_typed_columns(found: Checkpoint) -> None:
+    table = found.states(Visits).to_arrow()
+    assert table.column_names == ["key", "state", "timers", "partition_id"]
+    by_key = {row["key"]["user"]: row for row in table.to_pylist()}
+    assert len(by_key) == 12
+    at = datetime(2024, 1, 1, 3, tzinfo=UTC)
+    assert by_key["u3"]["state"] == {
+        "total": 3,
+        "price": Decimal("0.75"),
+        "day": date(2024, 1, 4),
+        "span": timedelta(seconds=-3, microseconds=5),
+        "raw": b"\x03\xff",
+        "last": {"at": at, "where": None},
+        "by_hour": [{"key": 3, "value": 1.5}],
+        "names": [("a", ["x", "y"])],
+        "pages": ["/3", "/end"],
+        "counts": [("n", 3)],
+    }
+    assert by_key["u2"]["state"]["last"] is None
+    assert by_key["waits"]["state"] is None
+    assert by_key["waits"]["timers"] == [
+        {"at": datetime.fromtimestamp(5, UTC), "name": "ping"},
+        {"at": datetime.fromtimestamp(7, UTC), "name": None},
+    ]
+    assert by_key["timed"]["timers"] == [{"at": datetime.fromtimestamp(9, UTC), "name": None}]
+    kind = table.schema.field("state").type
+    assert kind.field("last").type.field("at").type == pa.timestamp("us", tz="UTC")
+    assert kind.field("price").type == pa.decimal128(38, 18)
+
+
+def test_columns_and_filters(found: Checkpoint) -> None:
+    states = found.states(Visits)
+    some = states.to_arrow(["key.user", "state.total"], [("state.total", ">=", 8)])
+    assert some.column_names == ["key.user", "state.total"]
+    assert sorted(map(tuple, (r.values() for r in some.to_pylist()))) == [("u8", 8), ("u9", 9)]
+    one = states.to_arrow(["state.last.at"], [("key.user", "=", "u5")])
+    assert one.to_pylist() == [{"state.last.at": datetime(2024, 1, 1, 5, tzinfo=UTC)}]
+    several = [("key.user", "in", ["u1", "u2"]), ("state.total", "!=", 2)]
+    assert states.to_pandas(["key.user"], several)["key.user"].tolist() == ["u1"]
+    frame = states.to_pandas()
+    assert {"key.user", "state.total", "state.last", "timers"} <= set(frame.columns)
+
+
+def test_filters_of_the_key_are_applied_before_documents_are_read(tmp_path: Path) -> None:
+    found = written(tmp_path, {"a": row_of(visits(1)), "b": (1, -1, '{"total":"x"}')})
+    states = found.states(Visits)
+    assert states.to_arrow(["state.total"], [("key.user", "<", "b")]).num_rows == 1
+    # Nor are they where nothing of the state is asked for.
+    assert states.to_arrow(["key.user"]).num_rows == 2
+    with pytest.raises(MigrationError, match=r"state of \{'user': 'b'\}.* field total holds str"):
+        states.to_arrow()
+    with pytest.raises(MigrationError, match="state of 'b', written by version 1"):
+        states.get("b")
+
+
+@pytest.mark.parametrize(
+    ("columns", "filters", "told"),
+    [
+        (["state.nope"], None, r"columns has the column 'state\.nope'.*There are: key, key\.user"),
+        ("state", None, "columns='state' is a text"),
+        (None, [("nope", "=", 1)], "filters has the column 'nope'"),
+        (None, [("state.total", "~", 1)], r"filters has \('state\.total', '~', 1\): give tuples"),
+        (None, [("state.total", "=", "x")], r"state\.total is int64: give a value of that type"),
+    ],
+)
+def test_what_cannot_be_asked_for(found: Checkpoint, columns: Any, filters: Any, told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=told):
+        found.states(Visits).to_arrow(columns, filters)
+
+
+@state(version=2, migrations={1: lambda old: {"count": int(old["total"])}})
+@dataclass
+class Renamed:
+    count: int
+    added: str = "new"
+
+
+def test_older_documents_go_through_migrations_and_get_defaults(tmp_path: Path) -> None:
+    rows = {"old": (1, -1, json.dumps({"total": 7})), "new": (2, -1, '{"count":8}')}
+    table = written(tmp_path, rows).states(Renamed).to_arrow(["key.user", "state"])
+    by_key = {row["key.user"]: row["state"] for row in table.to_pylist()}
+    assert by_key == {"old": {"count": 7, "added": "new"}, "new": {"count": 8, "added": "new"}}
+
+
+def test_a_ddl_text_in_place_of_a_class(found: Checkpoint) -> None:
+    table = found.states("total long, names map<string, array<string>>").to_arrow(
+        filters=[("key.user", "=", "u4")]
+    )
+    assert table.column("state").to_pylist() == [{"total": 4, "names": [("a", ["x", "y"])]}]
+
+
+def test_on_transform_with_state_parts_are_variables(tmp_path: Path) -> None:
+    made = Variables(tmp_path)
+    made.kept["state"] = Family(KEY, SCHEMA)
+    made.new_schemas()
+    made.write_metadata(VARIABLES | {"state": ("ValueState", False)})
+    document = (1, -1, json.dumps({"total": 5}))
+    made.batch({"state": {plain_key("a"): made.row(SCHEMA, document)}})
+    states = Checkpoint(tmp_path).states(Visits)
+    assert states.get("a").total == 5
+    kind = states.to_arrow().schema.field("state").type
+    assert "pages" not in [f.name for f in kind]
+
+
+def test_what_is_no_state_of_a_stateful_function(tmp_path: Path) -> None:
+    grown(tmp_path)
+    with pytest.raises(NoSuchStateError, match=r"no documents of bucketstate\.stateful"):
+        Checkpoint(tmp_path).states(Visits).to_arrow()
+    with pytest.raises(DefinitionError, match="must be a dataclass"):
+        Checkpoint(tmp_path).states(int)
+
+
+@pytest.mark.usefixtures("found")
+def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def shown(*arguments: str, code: int = 0) -> Any:
+        assert main(["show", str(tmp_path), "--json", "--limit", "0", *arguments]) == code
+        out = capsys.readouterr()
+        return out.err if code else [json.loads(line) for line in out.out.splitlines()]
+
+    of_class = shown("--decode", f"{__name__}:Visits")
+    assert len(of_class) == 12
+    (one,) = shown("--decode", "total long", "--key", "u6")
+    assert one["state"] == {"total": 6}
+    assert "cannot be imported" in shown("--decode", "nowhere:Class", code=1)
+    assert "leave out --decode" in shown(
+        "--decode", "total long", "--key", "u6", "--history", code=1
+    )
+    out = tmp_path / "states.jsonl"
+    assert main(["export", str(tmp_path), str(out), "--decode", "total long"]) == 0
+    assert len(out.read_text().splitlines()) == 12
