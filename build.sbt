@@ -71,6 +71,7 @@ lazy val conformance = (project in file("scala/conformance"))
   .settings(
     name := "bucketstate-conformance",
     publish / skip := true,
+    Test / unmanagedSourceDirectories ++= spark.sources((Test / sourceDirectory).value),
     libraryDependencies ++= Seq(
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test,
@@ -87,7 +88,7 @@ lazy val conformance = (project in file("scala/conformance"))
     Test / testOptions += Tests.Argument(
       TestFrameworks.ScalaTest,
       "-u",
-      ((ThisBuild / baseDirectory).value / "artifacts" / "conformance").getPath
+      ((ThisBuild / baseDirectory).value / "artifacts" / "conformance" / spark.minor).getPath
     ),
     Test / baseDirectory := (ThisBuild / baseDirectory).value,
     // Checkpoints of older Sparks that tests restart from: they have to be folders.

@@ -114,6 +114,6 @@ def test_presets_set_what_the_registry_knows_to_something_else_than_the_default(
 
 def test_every_page_is_in_the_site() -> None:
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    named = set(re.findall(r"- ([\w/-]+\.md)$", site, re.MULTILINE))
+    named = set(re.findall(r"- ([\w./-]+\.md)$", site, re.MULTILINE))
     docs = ROOT / "docs"
     assert {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")} == named

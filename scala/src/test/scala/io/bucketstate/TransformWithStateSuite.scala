@@ -24,16 +24,24 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
   ): Seq[Seq[Said]] =
     runs.map { batches =>
       val heard = new ConcurrentLinkedQueue[Said]
-      val keep = (batch: Dataset[Said], _: Long) => batch.collect().foreach(heard.add(_))
-      val query = said.writeStream
-        .outputMode("update")
-        .option("checkpointLocation", folder.resolve("checkpoint").toString)
-        .foreachBatch(keep)
-        .start()
+      val query = start(said, folder, heard)
       try batches.foreach(addAndWait(input, query, _))
       finally query.stop()
       heard.asScala.toSeq
     }
+
+  private def start(
+      said: Dataset[Said],
+      folder: Path,
+      heard: ConcurrentLinkedQueue[Said]
+  ): StreamingQuery = {
+    val keep = (batch: Dataset[Said], _: Long) => batch.collect().foreach(heard.add(_))
+    said.writeStream
+      .outputMode("update")
+      .option("checkpointLocation", folder.resolve("checkpoint").toString)
+      .foreachBatch(keep)
+      .start()
+  }
 
   private def following(spark: SparkSession, input: MemoryStream[Event]): Dataset[Said] = {
     import spark.implicits._
@@ -78,6 +86,29 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
         )
       }
     }
+
+  test("of many timers those fire that are due, with the batch that makes them so") {
+    withSession() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Event](spark)
+      val heard = new ConcurrentLinkedQueue[Said]
+      val query = start(following(spark, input), folder, heard)
+      // Keys of a batch are of its second; the watermark before it is two batches behind that, and goes on to one.
+      val keysOf = (0 until 8).map(batch => (0 until 20).map(n => s"$batch-$n"))
+      def second(batch: Int): Long = 10L * batch
+      def watermark(batch: Int): Long = second(batch) - 10
+      def due(batch: Int): Long = watermark(batch - 1).max(0) + 30
+      try
+        for (batch <- keysOf.indices) {
+          addAndWait(input, query, keysOf(batch).map(event(_, "x", second(batch))))
+          val ended = heard.asScala.toSeq.filter(_.ended).map(_.key)
+          val expected = (0 to batch).filter(due(_) <= watermark(batch)).flatMap(keysOf)
+          assert(ended.sorted == expected.sorted, s"after batch $batch")
+        }
+      finally query.stop()
+      assert(heard.asScala.exists(_.ended))
+    }
+  }
 
   test("the metrics count the families of state variables and those of timers") {
     withSession() { (spark, folder) =>

@@ -44,7 +44,8 @@ private[bucketstate] abstract class StoreView(
   override def iterator(colFamilyName: String): StateStoreIterator[UnsafeRowPair] = {
     requireOpen()
     val view = families.of(colFamilyName, "iterator")
-    checked(all(view))
+    val inOrder = IterationOrder.isByKey && view.keys.scansRanges
+    checked(if (inOrder) view.rows(view.ranged(None, None, readAt)) else all(view))
   }
 
   /** All pairs of a family, in an order of the store's choice. */

@@ -41,8 +41,7 @@ trait OnBucketstate extends SharedSparkSession {
     super.sparkConf
       .set(SQLConf.STATE_STORE_PROVIDER_CLASS.key, Provider)
       .set(StaticSQLConf.SPARK_SESSION_EXTENSIONS.key, Extension)
-      .set(SQLConf.STATE_STORE_MAINTENANCE_SHUTDOWN_TIMEOUT.key, "2s")
-      .set(SQLConf.STATE_STORE_MAINTENANCE_FORCE_SHUTDOWN_TIMEOUT.key, "1s")
+      .setAll(SparkNames.stopTimeouts)
       .setAll(if (isShort) Seq(ConfigKey.SnapshotMaxVersions.key -> "1") else Nil)
       .setAll(sys.env.get("BUCKETSTATE_ENGINE").map(ConfigKey.Engine.key -> _))
 
@@ -54,7 +53,7 @@ trait OnBucketstate extends SharedSparkSession {
 
   /** Spark's way to leave out tests, for those whose names are not made in `test`. */
   override protected def excluded: Seq[String] =
-    leftOut.toSeq.flatMap(name => Variants.map(name + _))
+    leftOut.toSeq.flatMap(namesOf)
 
   override protected def test(testName: String, testTags: Tag*)(testFun: => Any)(implicit
       pos: Position
@@ -101,8 +100,16 @@ object OnBucketstate {
       changelog <- changelogs
       name <- Seq(encoding + changelog, changelog + encoding)
     } yield name
-    Seq("", " (with virtual column family joins)") ++ encodings ++ changelogs ++ both
+    val codecs = for {
+      codec <- Seq("LZ4", "LZF", "Snappy", "ZStd")
+      name <- Seq(codec.toLowerCase, s"org.apache.spark.io.${codec}CompressionCodec")
+      families <- Seq(true, false)
+    } yield s" - with codec $name - with colFamiliesEnabled=$families"
+    Seq("", " (with virtual column family joins)") ++ encodings ++ changelogs ++ both ++ codecs
   }
+
+  /** The names that a test of Spark's may have. */
+  def namesOf(test: String): Seq[String] = Variants.map(test + _)
 
   private val isShort: Boolean = sys.env.contains("BUCKETSTATE_SHORT_MEMORY")
 

@@ -18,12 +18,6 @@ class BucketedFlatMapGroupsWithStateExecHelperSuite
     extends FlatMapGroupsWithStateExecHelperSuite
     with OnBucketstate
 class BucketedJoinStateManagerSuite extends SymmetricHashJoinStateManagerSuite with OnBucketstate
-class BucketedJoinStateManagerEventTimeInKeySuite
-    extends SymmetricHashJoinStateManagerEventTimeInKeySuite
-    with OnBucketstate
-class BucketedJoinStateManagerEventTimeInValueSuite
-    extends SymmetricHashJoinStateManagerEventTimeInValueSuite
-    with OnBucketstate
 class BucketedWatermarkInSelectSuite
     extends EventTimeWatermarkWithWatermarkDefInSelectSuite
     with OnBucketstate

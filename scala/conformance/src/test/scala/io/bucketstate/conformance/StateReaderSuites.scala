@@ -28,15 +28,14 @@ trait ReadsFormat2 extends ReadsBucketstate {
     super.sparkConf.set(SQLConf.STATE_STORE_CHECKPOINT_FORMAT_VERSION.key, "2")
 }
 
-class BucketedStateDataSourceReadSuite extends StateDataSourceReadSuite with ReadsBucketstate {
-  test("snapshotStartBatchId on join state v3")(testSnapshotOnJoinStateV3())
-  test("snapshotStartBatchId on join state v4")(testSnapshotOnJoinStateV4())
-}
-
-class BucketedStateDataSourceReadFormat2Suite extends StateDataSourceReadSuite with ReadsFormat2 {
-  test("snapshotStartBatchId on join state v3")(testSnapshotOnJoinStateV3())
-  test("snapshotStartBatchId on join state v4")(testSnapshotOnJoinStateV4())
-}
+class BucketedStateDataSourceReadSuite
+    extends StateDataSourceReadSuite
+    with ReadsBucketstate
+    with JoinSnapshots
+class BucketedStateDataSourceReadFormat2Suite
+    extends StateDataSourceReadSuite
+    with ReadsFormat2
+    with JoinSnapshots
 
 class BucketedStateDataSourceChangeDataSuite
     extends StateDataSourceChangeDataReaderSuite
@@ -48,9 +47,6 @@ class BucketedStateDataSourceNegativeSuite
     extends StateDataSourceNegativeTestSuite
     with OnBucketstate
 class BucketedStateDataSourceSqlConfigSuite extends StateDataSourceSQLConfigSuite with OnBucketstate
-class BucketedStateDataSourceNoEmptyDirSuite
-    extends StateDataSourceNoEmptyDirCreationSuite
-    with OnBucketstate
 class BucketedStateDataSourceTransformWithStateSuite
     extends StateDataSourceTransformWithStateSuite
     with OnBucketstate {
@@ -106,7 +102,4 @@ class BucketedStateDataSourceTransformWithStateSuite
 }
 class BucketedStateDataSourceTransformWithStateCheckpointV2Suite
     extends StateDataSourceTransformWithStateSuiteCheckpointV2
-    with OnBucketstate
-class BucketedStateDataSourceTransformWithStateRowChecksumSuite
-    extends StateDataSourceTransformWithStateSuiteWithRowChecksum
     with OnBucketstate

@@ -17,10 +17,10 @@ import io.bucketstate.BucketedStateStoreProvider
  * Gives the tests stores of this project's provider, where Spark's base class says in its types that they
  * are of its own.
  */
-trait VariablesOnBucketstate extends StateVariableSuiteBase with OnBucketstate {
+trait VariablesOnBucketstate extends VariableStores with OnBucketstate {
   import VariablesOnBucketstate._
 
-  override protected def newStoreProviderWithStateVariable(
+  override protected def standIn(
       storeId: StateStoreId,
       keyStateEncoderSpec: KeyStateEncoderSpec,
       sqlConf: SQLConf,
@@ -105,22 +105,9 @@ object VariablesOnBucketstate {
 }
 
 class BucketedValueStateSuite extends ValueStateSuite with VariablesOnBucketstate
-class BucketedValueStateRowChecksumSuite
-    extends ValueStateSuiteWithRowChecksum
-    with VariablesOnBucketstate
 class BucketedListStateSuite extends ListStateSuite with VariablesOnBucketstate
-class BucketedListStateRowChecksumSuite
-    extends ListStateSuiteWithRowChecksum
-    with VariablesOnBucketstate
 class BucketedMapStateSuite extends MapStateSuite with VariablesOnBucketstate
-class BucketedMapStateRowChecksumSuite
-    extends MapStateSuiteWithRowChecksum
-    with VariablesOnBucketstate
 class BucketedTimerSuite extends TimerSuite with VariablesOnBucketstate
-class BucketedTimerRowChecksumSuite extends TimerSuiteWithRowChecksum with VariablesOnBucketstate
 class BucketedStatefulProcessorHandleSuite
     extends StatefulProcessorHandleSuite
-    with VariablesOnBucketstate
-class BucketedStatefulProcessorHandleRowChecksumSuite
-    extends StatefulProcessorHandleSuiteWithRowChecksum
     with VariablesOnBucketstate

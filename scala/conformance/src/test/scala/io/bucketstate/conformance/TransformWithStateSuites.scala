@@ -8,7 +8,6 @@ import org.apache.spark.SparkConf
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServerSuite
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.execution.streaming.state.StateStoreBackendNotSupportedForTWSException
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.streaming._
 
@@ -24,23 +23,11 @@ class BucketedTransformWithStateInitialStateSuite
 class BucketedTransformWithStateInitialStateCheckpointV2Suite
     extends TransformWithStateInitialStateSuiteCheckpointV2
     with OnBucketstate
-class BucketedTransformWithStateInitialStateRowChecksumSuite
-    extends TransformWithStateInitialStateSuiteWithRowChecksum
-    with OnBucketstate
 class BucketedTransformWithStateChainingSuite
     extends TransformWithStateChainingSuite
     with OnBucketstate
-class BucketedTransformWithStateChainingRowChecksumSuite
-    extends TransformWithStateChainingSuiteWithRowChecksum
-    with OnBucketstate
 class BucketedTransformWithListStateSuite extends TransformWithListStateSuite with OnBucketstate
-class BucketedTransformWithListStateRowChecksumSuite
-    extends TransformWithListStateSuiteWithRowChecksum
-    with OnBucketstate
 class BucketedTransformWithMapStateSuite extends TransformWithMapStateSuite with OnBucketstate
-class BucketedTransformWithMapStateRowChecksumSuite
-    extends TransformWithMapStateSuiteWithRowChecksum
-    with OnBucketstate
 class BucketedTransformWithValueStateTtlSuite
     extends TransformWithValueStateTTLSuite
     with OnBucketstate
@@ -69,8 +56,8 @@ class BucketedTransformWithStateValidationSuite
         )
       testStream(counted, OutputMode.Update())(
         AddData(input, "a"),
-        ExpectFailure[StateStoreBackendNotSupportedForTWSException] { failure =>
-          assert(failure.getMessage.contains(provider))
+        ExpectFailure[SparkNames.Refusal] { failure =>
+          assert(failure.getMessage.contains(provider.split('.').last))
         }
       )
     } finally spark.conf.unset(SQLConf.STATE_STORE_PROVIDER_CLASS.key)
