@@ -88,7 +88,7 @@ def test_one_key(capsys: pytest.CaptureFixture[str], built: Built) -> None:
 def test_a_key_that_is_asked_for_otherwise(
     capsys: pytest.CaptureFixture[str], built: Built, arguments: list[str], told: str
 ) -> None:
-    assert main(["show", str(built.root), *arguments]) == 1
+    assert main(["show", str(built.root), *arguments]) == 2
     assert told in capsys.readouterr().err
 
 

@@ -222,9 +222,9 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert len(of_class) == 12
     (one,) = shown("--decode", "total long", "--key", "u6")
     assert one["state"] == {"total": 6}
-    assert "cannot be imported" in shown("--decode", "nowhere:Class", code=1)
+    assert "cannot be imported" in shown("--decode", "nowhere:Class", code=2)
     assert "leave out --decode" in shown(
-        "--decode", "total long", "--key", "u6", "--history", code=1
+        "--decode", "total long", "--key", "u6", "--history", code=2
     )
     out = tmp_path / "states.jsonl"
     assert main(["export", str(tmp_path), str(out), "--decode", "total long"]) == 0

@@ -12,7 +12,7 @@ from bucketstate.cli.conf import conf
 from bucketstate.cli.exits import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.cli.parser import parser
 from bucketstate.cli.size import sizing
-from bucketstate.errors import BucketstateError, InvalidSettingError
+from bucketstate.errors import BucketstateError, InvalidArgumentError, InvalidSettingError
 from bucketstate.jar import jar_path
 
 EXIT_INTERRUPTED = 130
@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(arguments)
         sys.stdout.flush()
-    except InvalidSettingError as error:
-        # Settings come from the command line alone.
+    except (InvalidSettingError, InvalidArgumentError) as error:
+        # Settings and arguments come from the command line alone.
         print(f"bucketstate: {error}", file=sys.stderr)
         return EXIT_MISUSE
     except BucketstateError as error:
