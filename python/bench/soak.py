@@ -155,6 +155,11 @@ def main() -> int:
         "spark.sql.streaming.stateStore.minDeltasForSnapshot": "5",
         "spark.sql.streaming.stateStore.maintenanceInterval": "2s",
         "spark.sql.streaming.numRecentProgressUpdates": "10",
+        # What Spark keeps for its UI grows until these, by default for some thousand batches.
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.sql.ui.retainedExecutions": "10",
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
