@@ -20,18 +20,10 @@ import pytest
 
 from bucketstate.cli import console, main
 from bucketstate.cli.rows import as_json, as_text
-from bucketstate.errors import InvalidArgumentError
 from tests.kit.aging import Aging, Record
 from tests.kit.checkpoints import NEVER, Built, Row
 from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
-
-
-@pytest.fixture
-def built(tmp_path: Path) -> Built:
-    made = grown(tmp_path / "checkpoint")
-    made.snapshot(2, 4)
-    return made
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
@@ -60,65 +52,6 @@ def test_a_batch_in_place_of_a_version(capsys: pytest.CaptureFixture[str], built
         by_batch = ran(capsys, *command, built.root, "--json", "--batch", 2)
         assert by_batch == ran(capsys, *command, built.root, "--json", "--version", 3)
         assert by_batch != ran(capsys, *command, built.root, "--json")
-
-
-def test_one_key(capsys: pytest.CaptureFixture[str], built: Built) -> None:
-    (partition, (key,), (count, total)), *_ = sorted(built.rows())
-    row = {"key": {"key": key}, "value": {"count": count, "total": total}}
-    for text in (key, json.dumps({"key": key})):
-        (found,) = lines(ran(capsys, "show", built.root, "--json", "--key", text))
-        assert found == row | {"partition_id": partition}
-    assert key in ran(capsys, "show", built.root, "--key", key)
-    assert "no rows" in ran(capsys, "show", built.root, "--key", "nobody")
-    history = lines(ran(capsys, "show", built.root, "--json", "--key", key, "--history"))
-    assert [r["version"] for r in history] == [1, 2, 3, 4, 5, 6]
-    assert history[-1] == {"version": 6, "batch_id": 5} | found
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--history"], "--history is of one key: give --key"),
-        (["--user-key", "x"], "--user-key is of one key: give --key"),
-        (["--key", "a", "--timers"], "not of timers"),
-        (["--key", "a", "--history", "--batch", "1"], "leave out --version and --batch"),
-        (["--key", "a", "--user-key", "x"], "--user-key is of a map variable"),
-    ],
-)
-def test_a_key_that_is_asked_for_otherwise(
-    capsys: pytest.CaptureFixture[str], built: Built, arguments: list[str], told: str
-) -> None:
-    assert main(["show", str(built.root), *arguments]) == 2
-    assert told in capsys.readouterr().err
-
-
-def test_the_text_of_a_key() -> None:
-    from pyspark.sql import types as T  # noqa: N812
-
-    from bucketstate.cli.keys import key_of
-
-    def of(text: str, *kinds: T.DataType) -> Any:
-        fields = [T.StructField(name, kind) for name, kind in zip("ab", kinds, strict=False)]
-        return key_of(text, T.StructType(fields), "--key")
-
-    assert of("5", T.LongType()) == (5,)
-    assert of("5", T.StringType()) == ("5",)
-    assert of("null", T.StringType()) == ("null",)
-    assert of('{"a": null}', T.StringType()) == {"a": None}
-    assert of("1.25", T.DecimalType(5, 2)) == (Decimal("1.25"),)
-    assert of("true", T.BooleanType()) == (True,)
-    assert of("2024-01-01", T.DateType()) == ("2024-01-01",)
-    assert of('[1, "x"]', T.LongType(), T.StringType()) == (1, "x")
-    assert of('{"a": 1, "b": "x"}', T.LongType(), T.StringType()) == {"a": 1, "b": "x"}
-    with pytest.raises(InvalidArgumentError, match=r"--key 'x' has not the columns.*a bigint, b"):
-        of("x", T.LongType(), T.StringType())
-
-
-def test_a_limit_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    for wrong in ("-1", "x", "1.5"):
-        with pytest.raises(SystemExit):
-            main(["show", "somewhere", f"--limit={wrong}"])
-        assert f"--limit: '{wrong}' is no number of rows: give 0 for all" in capsys.readouterr().err
 
 
 def test_the_way_to_hdfs_without_libhdfs_is_one_of_the_command_line(

@@ -17,15 +17,6 @@ import pytest
 
 from bucketstate.cli import main
 from tests.kit.checkpoints import Built
-from tests.unit.checkpoint.test_state import grown
-
-
-@pytest.fixture
-def built(tmp_path: Path) -> Built:
-    made = grown(tmp_path / "checkpoint")
-    made.snapshot(2, 4)
-    return made
-
 
 STREAMS: dict[str, Callable[[bytes], list[Any]]] = {
     "jsonl": lambda data: [json.loads(line) for line in data.splitlines()],
