@@ -10,3 +10,6 @@ MINOR = ".".join(pyspark.__version__.split(".")[:2])
 # Spark 4.3 begins joins of all providers but RocksDB's in format 2, whatever the setting says.
 JOIN_FORMATS = {"4.1": (2, 3), "4.2": (2, 3, 4), "4.3": (2,)}[MINOR]
 """The state formats with which a join can begin on this provider."""
+
+GIVES_IDS_LATER = MINOR != "4.3"
+"""Whether a query that began with checkpoint format 1 goes on with 2: Spark 4.3 keeps it at 1."""

@@ -1,13 +1,12 @@
 package io.bucketstate.checkpoint.io
 
-import java.io.IOException
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.{FileSystem, Path, PathFilter}
 import org.apache.spark.sql.execution.streaming.checkpointing.{
   CheckpointFileManager,
   FileSystemBasedCheckpointFileManager
@@ -25,9 +24,10 @@ object FileManagers {
 
   /**
    * Refuses a manager with which a second attempt's file gets lost where the first one's has its name. Spark's manager
-   * for plain file systems publishes with `FileSystem.rename` and takes the answer `false` for success. HDFS answers
-   * so, and so does the local file system that Hive brings into Spark's distributions; nothing of Hadoop's tells who
-   * does. It is therefore tried, once in a process for each class of file systems. A file context replaces.
+   * for plain file systems publishes with `FileSystem.rename`. Where the name is taken that fails on HDFS, and on the
+   * local file system that Hive brings into Spark's distributions, and the manager only logs it; nothing of Hadoop's
+   * tells on which else. It is therefore tried, once in a process for each class of file systems. A file context
+   * replaces.
    *
    * @throws java.io.IOException if the folder cannot be written to
    */
@@ -40,24 +40,24 @@ object FileManagers {
       case _: FileSystemBasedCheckpointFileManager =>
         val system = folder.getFileSystem(conf)
         if (!replacing.contains(system.getClass)) {
-          if (!renameReplaces(system, folder)) throw refused(folder, system)
+          if (!replaces(manager, folder)) throw refused(folder, system)
           replacing.add(system.getClass)
           ()
         }
       case _ =>
     }
 
-  private def renameReplaces(system: FileSystem, folder: Path): Boolean = {
-    def temporary() = new Path(folder, TemporaryName("rename", UUID.randomUUID()).name)
-    val (first, second) = (temporary(), temporary())
+  private def replaces(manager: CheckpointFileManager, folder: Path): Boolean = {
+    val id = UUID.randomUUID()
+    val file = new Path(folder, TemporaryName("replaced", id).name)
     try {
-      for ((path, content) <- Seq(first -> 1, second -> 2))
-        Using.resource(system.create(path))(_.write(content))
-      val isSaidDone =
-        try system.rename(second, first)
-        catch { case _: IOException => false }
-      isSaidDone && Using.resource(system.open(first))(_.read()) == 2
-    } finally for (path <- Seq(first, second)) system.delete(path, false)
+      for (content <- 1 to 2)
+        Using.resource(manager.createAtomic(file, overwriteIfPossible = true))(_.write(content))
+      Using.resource(manager.open(file))(_.read()) == 2
+    } finally {
+      val ofThis: PathFilter = _.getName.contains(id.toString)
+      for (left <- manager.list(folder, ofThis)) manager.delete(left.getPath)
+    }
   }
 
   private def refused(folder: Path, system: FileSystem): InvalidException =
