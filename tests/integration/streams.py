@@ -124,3 +124,12 @@ def start(
 
     writer = rows.writeStream.outputMode(mode).foreachBatch(keep).trigger(availableNow=True)
     return writer.option("checkpointLocation", str(checkpoint)).start(queryName=name)
+
+
+def plain(value: Any) -> Any:
+    """Spark's rows and byte arrays as the plain values they hold."""
+    if isinstance(value, tuple):
+        return tuple(plain(v) for v in value)
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return bytes(value) if isinstance(value, bytearray) else value

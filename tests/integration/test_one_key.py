@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.key_values import stored_key
 from bucketstate.checkpoint.partitioning import partition_of, spark_hash
-from tests.integration.streams import events
+from tests.integration.streams import events, plain
 from tests.integration.test_checkpoint import (
     JOIN_STORES,
     TYPED,
@@ -100,12 +100,3 @@ def test_the_hash_is_spark_s(session: SparkSession) -> None:
         }
         for name, value in values.items():
             assert spark_hash([kinds[name]], [value]) == row[f"hash_{name}"], name
-
-
-def plain(value: Any) -> Any:
-    """Without Spark's own classes."""
-    if isinstance(value, tuple):
-        return tuple(plain(v) for v in value)
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    return bytes(value) if isinstance(value, bytearray) else value

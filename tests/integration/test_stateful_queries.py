@@ -17,6 +17,7 @@ from tests.integration.streams import (
     SCHEMA,
     Streamed,
     events,
+    plain,
     run_with_restart,
     start,
     write_batches,
@@ -72,15 +73,6 @@ def test_every_supported_type_survives_state_output_and_a_restart(
     assert streamed.batches.keys() == {0, 1}
     for row in streamed.rows():
         assert tuple(plain(v) for v in row) == tuple(plain(v) for v in expected)
-
-
-def plain(value: Any) -> Any:
-    """Spark's rows and byte arrays as the plain values they hold."""
-    if isinstance(value, tuple):
-        return tuple(plain(v) for v in value)
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def test_the_state_is_read_as_columns_with_the_schema_of_its_class(

@@ -25,6 +25,7 @@ from tests.integration.streams import (
     SCHEMA,
     Streamed,
     events,
+    plain,
     run_with_restart,
     start,
     write_batches,
@@ -67,15 +68,6 @@ def setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(key, str(before))
-
-
-def plain(value: Any) -> Any:
-    """Spark's rows and byte arrays as the plain values they hold."""
-    if isinstance(value, tuple):
-        return tuple(plain(v) for v in value)
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    return bytes(value) if isinstance(value, bytearray) else value
 
 
 def test_every_supported_type_survives_state_parts_output_and_a_restart(

@@ -23,6 +23,15 @@ VERSIONS = st.lists(
 )
 
 
+def write(model: dict[bytes, bytes], version: dict[bytes, tuple[int, bytes]]) -> None:
+    """What a version's changes make of the values."""
+    for key, (op, value) in version.items():
+        if op == REMOVE:
+            model.pop(key, None)
+        else:
+            model[key] = (model.get(key, b"") if op == MERGE else b"") + value
+
+
 @settings(
     max_examples=100,
     derandomize=True,
@@ -35,11 +44,7 @@ def test_every_version_appends_to_the_one_before(
     folder = Path(tempfile.mkdtemp(dir=tmp_path))
     model: dict[bytes, bytes] = {}
     for number, version in enumerate(versions, start=1):
-        for key, (op, value) in version.items():
-            if op == REMOVE:
-                model.pop(key, None)
-            else:
-                model[key] = (model.get(key, b"") if op == MERGE else b"") + value
+        write(model, version)
         data = changelog(
             number,
             [(op, key, value) for key, (op, value) in version.items()],

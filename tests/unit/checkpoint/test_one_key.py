@@ -185,16 +185,12 @@ def test_values_that_were_appended_to(
     from bucketstate.checkpoint.names import Attempt
     from bucketstate.checkpoint.storage import Folder
     from bucketstate.checkpoint.store import Store
-    from tests.kit.checkpoints import MERGE, REMOVE, bucket_of, changelog
+    from tests.kit.checkpoints import bucket_of, changelog
 
     folder = Path(tempfile.mkdtemp(dir=tmp_path))
     model: dict[bytes, bytes] = {}
     for number, version in enumerate(versions, start=1):
-        for key, (op, value) in version.items():
-            if op == REMOVE:
-                model.pop(key, None)
-            else:
-                model[key] = (model.get(key, b"") if op == MERGE else b"") + value
+        test_lists.write(model, version)
         records = [(op, key, value) for key, (op, value) in version.items()]
         lists = "compact-rows/1"
         data = changelog(number, records, len(model), buckets=3, value_encoding=lists)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any
 
 from bucketstate.errors import BucketstateError
@@ -33,6 +35,12 @@ class RenamedFieldWarning(UserWarning):
 
 class UnreadableError(Exception):
     """Why stored state has no way into today's class; the caller names the key."""
+
+
+def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """A sentence for messages, with a space behind it, if there is a name that is like it."""
+    near = get_close_matches(name, known, n=1)
+    return f"Did you mean {shown(near[0])}? " if near else ""
 
 
 NOTHING = object()

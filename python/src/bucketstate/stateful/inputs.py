@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark.sql.types import IntegralType
 
 from bucketstate.stateful.chunks import arrow_types, frame, plain_values
-from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -92,11 +91,10 @@ def _check_columns(record: StructCodec, columns: Iterable[str]) -> None:
     names = list(columns)
     for field in record.fields:
         if field.required and field.name not in names:
-            near = get_close_matches(field.name, names, n=1)
             raise DefinitionError(
                 f"{record.cls.__name__}.{field.name} has no column in the rows, which have "
                 f"{', '.join(names)}. "
-                + (f"Did you mean {near[0]}? " if near else "")
+                + did_you_mean(field.name, names)
                 + "Rename the field or the column, or give the field a default."
             )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import DataType, StructField, StructType
 
 from bucketstate.stateful.codecs import Codec
-from bucketstate.stateful.errors import NOTHING, MismatchError
+from bucketstate.stateful.errors import NOTHING, MismatchError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,12 +129,11 @@ class StructCodec(Codec):
         for name in odd:
             if name in fresh.__dict__ or _cached(self.cls, name):
                 continue
-            near = get_close_matches(name, self._attributes, n=1)
             raise MismatchError(
                 f"an attribute that is a field of {self.cls.__name__}",
                 value.__dict__[name],
                 name,
-                advice=(f"Did you mean {near[0]}? " if near else "")
+                advice=did_you_mean(name, self._attributes)
                 + "Only fields are stored: use one of them, add one, or begin the name with an "
                 "underscore if it is for this call alone.",
             )

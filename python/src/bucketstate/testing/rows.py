@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -16,7 +15,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type
 
-from bucketstate.stateful.errors import MismatchError, WrongTypeError
+from bucketstate.stateful.errors import MismatchError, WrongTypeError, did_you_mean
 from bucketstate.stateful.hints import struct_of_dataclass
 from bucketstate.stateful.times import DatetimeCodec
 
@@ -80,11 +79,10 @@ def check_columns(
     known = list(names)
     for name in row:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1)
             raise WrongTypeError(
                 f"Row {number} of the batch has a column {name!r}, and the rows have "
                 f"{', '.join(known)}. "
-                + (f"Did you mean {near[0]!r}? " if near else "")
+                + did_you_mean(str(name), known, repr)
                 + "All rows of all batches have the same columns: change the row, or the first one "
                 "or the schema."
             )

@@ -24,10 +24,10 @@ object FileManagers {
 
   /**
    * Refuses a manager with which a second attempt's file gets lost where the first one's has its name. Spark's manager
-   * for plain file systems publishes with `FileSystem.rename`. Where the name is taken that fails on HDFS, and on the
-   * local file system that Hive brings into Spark's distributions, and the manager only logs it; nothing of Hadoop's
-   * tells on which else. It is therefore tried, once in a process for each class of file systems. A file context
-   * replaces.
+   * for plain file systems publishes with `FileSystem.rename`, and where the name is taken it takes the answer `false`
+   * for success. HDFS answers so, and so does the local file system that Hive brings into Spark's distributions;
+   * nothing of Hadoop's tells who else does. It is therefore tried, once in a process for each class of file systems.
+   * A file context replaces.
    *
    * @throws java.io.IOException if the folder cannot be written to
    */
