@@ -222,11 +222,13 @@ class LocalRecoverySuite extends AnyFunSuite with Eventually {
               if (random.nextBoolean()) machine.forgetCopies()
               if (random.nextInt(3) == 0)
                 machine.folders("local-").foreach { left =>
-                  // A store that was not closed may replace it meanwhile.
+                  // A store that was not closed may empty and replace it meanwhile.
                   try {
                     val files = Using.resource(Files.list(left))(_.iterator.asScala.toSeq).sorted
-                    val file = files(random.nextInt(files.size))
-                    if (Files.size(file) > 0) Damage.middleOf(file)
+                    if (files.nonEmpty) {
+                      val file = files(random.nextInt(files.size))
+                      if (Files.size(file) > 0) Damage.middleOf(file)
+                    }
                   } catch { case _: NoSuchFileException => () }
                 }
             }
