@@ -4,6 +4,7 @@ import java.nio.file.Path
 import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
+import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, Encoder, SparkSession}
 
@@ -31,7 +32,11 @@ trait Queries {
       }
       val spark = builder.getOrCreate()
       try body(spark, folder)
-      finally spark.stop()
+      finally {
+        spark.stop()
+        // Else the next session's stores are maintained at the intervals of this one.
+        StateStore.stop()
+      }
     }
 
   protected val ExtensionClass: String = classOf[BucketstateExtensions].getName

@@ -2,13 +2,18 @@ package io.bucketstate.s3
 
 import org.apache.spark.sql.SparkSession
 import org.scalatest.BeforeAndAfterAll
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.testkit.{ProviderHarness, Queries}
 
 /** A query on S3A: its answers, and how many requests they cost. */
-class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
+class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll with Eventually {
   private lazy val bucket = new Bucket
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(200, Millis))
 
   override protected def afterAll(): Unit = bucket.close()
 
@@ -84,6 +89,13 @@ class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
         val query = make()
         query.start()
         for (n <- 0 until 5) query.batch(n * 100L until (n + 1) * 100L)
+        var manifests = 0
+        eventually { // The snapshots of the fourth batch are written behind it.
+          manifests += query.drain().requests.count { seen =>
+            seen.kind == "PUT" && seen.what.endsWith(".manifest")
+          }
+          assert(manifests == Partitions)
+        }
         query.stop()
         query.drain()
         query.start()
