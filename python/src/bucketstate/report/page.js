@@ -6,11 +6,7 @@
     at: figure.querySelector(".chart"),
     spec: JSON.parse(figure.querySelector("script").textContent),
   }));
-  const config = {
-    displaylogo: false,
-    responsive: true,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  };
+  const config = { displayModeBar: false, responsive: true };
 
   function template(isDark) {
     const text = isDark ? "#c9d1db" : "#3a4451";
@@ -29,7 +25,9 @@
         hoverlabel: {
           align: "left", bgcolor: isDark ? "#2a323d" : "#ffffff", bordercolor: line, font: { color: text },
         },
-        legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom" },
+        legend: {
+          orientation: "h", traceorder: "normal", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom",
+        },
       },
     };
   }

@@ -6,9 +6,18 @@ from statistics import median
 
 from bucketstate.checkpoint.overview import StoreOverview
 from bucketstate.doctor import Advice, of_checkpoint, of_progress
+from bucketstate.report import (
+    age_charts,
+    batch_charts,
+    file_charts,
+    restart_charts,
+    state_charts,
+)
 from bucketstate.report.content import Figure, Page, Remark
 from bucketstate.report.material import Material
 from bucketstate.units import count, size
+
+_SECTIONS = (state_charts, age_charts, restart_charts, file_charts, batch_charts)
 
 
 def page_of(material: Material) -> Page:
@@ -20,7 +29,7 @@ def page_of(material: Material) -> Page:
         facts=_facts(material),
         figures=_figures(material),
         remarks=_remarks(material),
-        sections=(),
+        sections=[of.section(material) for of in _SECTIONS],
     )
 
 

@@ -40,6 +40,10 @@ def _lines(page: Page) -> Iterator[str]:
     numbers = itertools.count()
     for section in page.sections:
         yield from _section(section, numbers)
+    yield (
+        "<footer>Made by bucketstate. In charts, drag over a span to see more of it, click twice "
+        "to go back, and click on a name to take it away.</footer>"
+    )
     yield "</main>"
     if any(isinstance(part, Chart) for section in page.sections for part in section.parts):
         yield f"<script>{offline.get_plotlyjs()}</script>"

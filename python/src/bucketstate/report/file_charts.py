@@ -1,0 +1,135 @@
+"""Files, keys and changes by version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from bucketstate.checkpoint.names import ChangelogName, ManifestName, RunName, StoreFile
+from bucketstate.report.charts import POINTS, Series, bars, lines, unit_of_bytes, versions
+from bucketstate.report.content import Chart, Part, Section, Untold
+from bucketstate.report.material import Material
+from bucketstate.units import size
+
+_KINDS = ("changelogs", "data files", "manifests")
+
+
+def section(material: Material) -> Section:
+    return Section(
+        "Versions",
+        "What each version added to the checkpoint, in all partitions, as far as it is there.",
+        [*_files(material), *_history(material)],
+    )
+
+
+def _files(material: Material) -> Iterator[Part]:
+    counts: Counter[tuple[str, int]] = Counter()
+    sizes: Counter[tuple[str, int]] = Counter()
+    under_way = 0
+    for files in material.files.values():
+        for name, length in files.items():
+            kind = _kind(name)
+            if kind is None:
+                under_way += 1
+            else:
+                counts[kind] += 1
+                sizes[kind] += length
+    if not counts:
+        yield Untold("Files by version", "There are no files of state yet.")
+        return
+    groups, said = _grouped(sorted({version for _, version in counts}))
+    axis = versions([group[-1] for group in groups])
+    total = sum(counts.values())
+    left = f" {under_way:,} writes under way or abandoned are left out." if under_way else ""
+    most = max(groups, key=lambda group: sum(sizes[k, v] for k in _KINDS for v in group))
+    bytes_of = {
+        kind: [sum(sizes[kind, v] for v in group) for group in groups]
+        for kind in _KINDS
+        if any(of == kind for of, _ in counts)
+    }
+    unit = unit_of_bytes(max(map(max, bytes_of.values())))
+    series = [Series(k, unit.of(n), [size(i) for i in n]) for k, n in bytes_of.items()]
+    of_most = sum(sizes[kind, v] for kind in _KINDS for v in most)
+    yield Chart(
+        "Bytes by the version that wrote them",
+        f"{size(sum(sizes.values()))} in all; version {most[-1]:,} wrote most, {size(of_most)}."
+        f"{said}",
+        bars(axis, series, unit.name),
+    )
+    numbers_of = {k: [sum(counts[k, v] for v in group) for group in groups] for k in bytes_of}
+    told = ", ".join(f"{sum(numbers):,} {kind}" for kind, numbers in numbers_of.items())
+    yield Chart(
+        "Files by the version that wrote them",
+        f"{total:,} files: {told}.{left}{said}",
+        bars(
+            axis,
+            [Series(k, n, [f"{number:,}" for number in n]) for k, n in numbers_of.items()],
+            "files",
+        ),
+    )
+
+
+def _kind(name: StoreFile) -> tuple[str, int] | None:
+    """What a file is, and the version that wrote it; None for one that is not finished."""
+    match name:
+        case ChangelogName(attempt):
+            return "changelogs", attempt.version
+        case ManifestName(attempt):
+            return "manifests", attempt.version
+        case RunName(version):
+            return "data files", version
+    return None
+
+
+def _history(material: Material) -> Iterator[Part]:
+    if isinstance(material.history, str):
+        yield Untold("Keys and changes by version", f"They cannot be told: {material.history}")
+        return
+    if not material.history.num_rows:
+        yield Untold("Keys and changes by version", "No batch is in Spark's commit log.")
+        return
+    frame = material.history.to_pandas()
+    for column, title, what in (
+        ("keys", "Keys by version", "keys"),
+        ("changes", "Changed keys by version", "changes"),
+    ):
+        yield _told(frame, column, title, what)
+
+
+def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
+    """Versions of which a partition has no file any more are gaps."""
+    grouped = frame.groupby(["operator", "store", "version"])[column]
+    whole = grouped.count() == grouped.size()
+    sums = grouped.sum().where(whole).dropna()
+    if sums.empty:
+        return Untold(title, "Retention removed the files of some partition for every version.")
+    places = sorted(set(sums.index.get_level_values("version")))
+    groups, _ = _grouped(places)
+    at = [group[-1] for group in groups]
+    series = []
+    for (operator, store), numbers in sums.groupby(level=["operator", "store"]):
+        by_version = {int(key[-1]): int(number) for key, number in numbers.items()}
+        values = [by_version.get(version) for version in at]
+        name = f"operator {operator}" + ("" if store == "default" else f", {store}")
+        texts = ["not known" if value is None else f"{value:,} {what}" for value in values]
+        series.append(Series(name, values, texts))
+    newest = sum(s.values[-1] or 0 for s in series)
+    first = sum(s.values[0] or 0 for s in series)
+    finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
+    gone = len(set(frame["version"])) - len(places)
+    if gone:
+        finding += f" Of {gone:,} older versions, retention removed the files that tell it."
+    if len(at) < len(places):
+        finding += f" Shown is every version of {len(groups[0])}."
+    draw = lines if column == "keys" else bars
+    return Chart(title, finding, draw(versions(at), series, what))
+
+
+def _grouped(numbers: Sequence[int]) -> tuple[list[Sequence[int]], str]:
+    """Versions in a row together, if there are too many; and a sentence that says so."""
+    each = -(-len(numbers) // POINTS)
+    groups = [numbers[start : start + each] for start in range(0, len(numbers), each)]
+    said = f" Shown are the sums of each {each} versions in a row." if each > 1 else ""
+    return groups, said
