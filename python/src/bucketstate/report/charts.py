@@ -222,6 +222,8 @@ def _spec(
             "xaxis": axis.spec(),
             "yaxis": {"title": {"text": y}, "rangemode": "tozero"},
             "hovermode": "x unified",
+            # However far: there is always a nearest one.
+            "hoverdistance": -1,
             "showlegend": len(data) > 1,
             "shapes": across,
             **layout,
