@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from bucketstate.cli import main
 from bucketstate.errors import BucketstateError, InvalidArgumentError, NotACheckpointError
 from bucketstate.progress import Recorder
 from bucketstate.report import write_report
+from tests.docs import DOCS, run_blocks
 from tests.kit.aging import Aging
 from tests.kit.checkpoints import NEVER, Built
 from tests.kit.pages import Page
@@ -355,3 +359,62 @@ def test_a_checkpoint_that_is_open_already(built: Built) -> None:
     output = built.root.parent / "a.html"
     write_report(checkpoint, output)
     assert "Version 6, what a restart opens" in Page(output).text
+
+
+def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> None:
+    second = built.root / "state/1"
+    shutil.copytree(built.root / "state/0", second)
+    for partition in range(2):
+        # The store ids of its manifests are those of the operator that was copied.
+        for manifest in (second / str(partition)).glob("*.manifest"):
+            manifest.unlink()
+    metadata = second / "_metadata/metadata"
+    text = metadata.read_text().replace('"operatorId": 0', '"operatorId": 1')
+    metadata.write_text(text.replace("stateStoreSave", "dedupe"))
+    found = page(built.root)
+    first = found.charts["Operator 0 (stateStoreSave): keys per partition"]
+    assert first.values == found.charts["Operator 1 (dedupe): keys per partition"].values
+    assert set(found.charts["Keys by version"].traces) == {"operator 0", "operator 1"}
+    assert "Operator 1 (dedupe): keys per bucket" in found.charts
+
+
+def test_many_partitions_are_left_out_and_the_page_says_so(tmp_path: Path) -> None:
+    built = Built(tmp_path / "checkpoint", partitions=1100, buckets=2)
+    built.batch({(f"key-{n}",): (1, 1) for n in range(100)})
+    found = page(built.root)
+    chart = found.charts["Keys per partition"]
+    assert len(chart.values) == 1000
+    assert "Shown are the 1,000 largest of 1,100 partitions." in chart.finding
+    (cells,) = found.charts["Keys per bucket"].spec["data"]
+    assert len(cells["z"]) == 200
+    assert sum(map(sum, cells["z"])) == 100
+
+
+def test_many_versions_are_added_up_and_the_page_says_so(tmp_path: Path) -> None:
+    built = Built(tmp_path / "checkpoint", partitions=1)
+    for n in range(1001):
+        built.batch({(f"key-{n % 7}",): (n, n)})
+    found = page(built.root, state=False)
+    files = found.charts["Files by the version that wrote them"]
+    assert "the sums of each 2 versions in a row" in files.finding
+    assert (len(files.values), sum(files.values)) == (501, 1001)
+    changed = found.charts["Changed keys by version"]
+    assert sum(changed.values) == 1001
+
+
+def test_what_the_page_of_the_docs_says_runs(
+    built: Built, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built.root.parent)
+    Recorder.of(batches(8)).save("progress.parquet")
+    text = (DOCS / "report.md").read_text(encoding="utf-8")
+    for line in "".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines():
+        command, *arguments = shlex.split(line)
+        assert command == "bucketstate"
+        assert main(arguments) == 0
+    assert "Rows" in Page(Path("report.html")).charts
+    assert "were not verified" in Page(Path("quick.html")).text
+    Path("report.html").unlink()
+    run_blocks("report.md")
+    assert "Rows" in Page(Path("report.html")).charts
+    capsys.readouterr()

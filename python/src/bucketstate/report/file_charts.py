@@ -106,25 +106,38 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
     if sums.empty:
         return Untold(title, "Retention removed the files of some partition for every version.")
     places = sorted(set(sums.index.get_level_values("version")))
-    groups, _ = _grouped(places)
+    groups, said = _grouped(places)
+    # Changes of versions in a row add up, what is held at the last of them stands for all.
+    added = column == "changes"
     at = [group[-1] for group in groups]
     series = []
     for (operator, store), numbers in sums.groupby(level=["operator", "store"]):
         by_version = {int(key[-1]): int(number) for key, number in numbers.items()}
-        values = [by_version.get(version) for version in at]
+        values = [_joined([by_version.get(v) for v in group], added=added) for group in groups]
         name = f"operator {operator}" + ("" if store == "default" else f", {store}")
         texts = ["not known" if value is None else f"{value:,} {what}" for value in values]
         series.append(Series(name, values, texts))
-    newest = sum(s.values[-1] or 0 for s in series)
-    first = sum(s.values[0] or 0 for s in series)
-    finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
+    if added:
+        most = max(range(len(at)), key=lambda n: sum(s.values[n] or 0 for s in series))
+        of_most = sum(s.values[most] or 0 for s in series)
+        finding = f"{sums.sum():,} in all; version {at[most]:,} has most, {of_most:,.0f}.{said}"
+    else:
+        first, newest = (sum(s.values[n] or 0 for s in series) for n in (0, -1))
+        finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
+        if said:
+            finding += f" Shown is the last of each {len(groups[0]):,} versions in a row."
     gone = len(set(frame["version"])) - len(places)
     if gone:
-        finding += f" Of {gone:,} older versions, retention removed the files that tell it."
-    if len(at) < len(places):
-        finding += f" Shown is every version of {len(groups[0])}."
-    draw = lines if column == "keys" else bars
-    return Chart(title, finding, draw(versions(at), series, what))
+        finding += f" Retention removed the files that tell it of {gone:,} older versions."
+    return Chart(title, finding, (bars if added else lines)(versions(at), series, what))
+
+
+def _joined(numbers: Sequence[int | None], *, added: bool) -> int | None:
+    """One for all of these: None if the last, or with `added` any, is not known."""
+    if not added:
+        return numbers[-1]
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 def _grouped(numbers: Sequence[int]) -> tuple[list[Sequence[int]], str]:

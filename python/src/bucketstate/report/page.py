@@ -74,7 +74,11 @@ def _figures(material: Material) -> list[Figure]:
     changelogs = sum(lags)
     found = [
         Figure("Keys", count(sum(s.keys or 0 for s in readable)), f"of all column families{about}"),
-        Figure("Files", size(sum(s.bytes for s in stores)), f"in {sum(s.files for s in stores):,}"),
+        Figure(
+            "State files",
+            size(sum(s.bytes for s in stores)),
+            f"in {sum(s.files for s in stores):,} files",
+        ),
         Figure("Partitions", count(partitions), f"{len(stores):,} stores"),
         Figure("Buckets", ", ".join(map(count, buckets)) or "-", "in each partition"),
         Figure("Snapshot lag", count(max(lags, default=None)), "versions, the farthest behind"),

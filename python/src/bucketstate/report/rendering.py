@@ -119,8 +119,10 @@ def _section(section: Section, numbers: Iterator[int]) -> Iterator[str]:
 
 def _chart(chart: Chart, number: int) -> Iterator[str]:
     objects = needed("plotly.graph_objects", extra="report", what="A report")
-    # It refuses what Plotly does not know. Inside a script nothing is escaped but what ends it.
-    spec = objects.Figure(chart.spec, skip_invalid=False).to_json().replace("<", "\\u003c")
+    # It refuses what Plotly does not know. How charts look, the page's script says.
+    figure = objects.Figure(chart.spec, skip_invalid=False).update_layout(template=None)
+    # Inside a script nothing is escaped; what could end it is written otherwise.
+    spec = figure.to_json().replace("<", "\\u003c")
     yield f'<figure id="chart-{number}">'
     yield f"<figcaption><h3>{escape(chart.title)}</h3><p>{escape(chart.finding)}</p></figcaption>"
     yield (
