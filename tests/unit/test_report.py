@@ -189,7 +189,7 @@ def test_without_the_state(built: Built) -> None:
 
 
 def test_batches(built: Built) -> None:
-    none = {"bucketedColdReads": 0}
+    none: dict[str, Any] = {"bucketedColdReads": 0}
     second = batches(20, run="second", first=20, **none)
     found = page(built.root, progress=[*batches(20, **none), *second])
     chart = found.charts["Batch time by phase"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bucketstate.progress import PHASE
@@ -11,6 +13,7 @@ from bucketstate.report.charts import (
     POINTS,
     Axis,
     Series,
+    Unit,
     areas,
     duration,
     lines,
@@ -149,9 +152,11 @@ class _Drawn:
         if _LAG not in self.all:
             return _lacks(title, _LAG)
         lag = self.shown[_LAG] / self.shown["stores"]
-        values = [None if pd.isna(value) else float(value) for value in lag]
+        values = _values(lag)
         texts = ["not known" if v is None else f"{v:,.1f} versions" for v in values]
-        mean = self.all[_LAG] / self.all["stores"]
+        mean = (self.all[_LAG] / self.all["stores"]).dropna()
+        if mean.empty:
+            return _lacks(title, "numStateStoreInstances")
         finding = (
             f"On average a store's newest snapshot is {mean.iloc[-1]:,.1f} versions behind the "
             f"last batch; it was {mean.max():,.1f} at most."
@@ -193,22 +198,28 @@ class _Drawn:
             return _lacks(title, needs)
         there = {name: column for name, column in names.items() if column in self.all}
         most = max(float(self.shown[column].max()) for column in there.values())
-        unit, text = 1.0, lambda value: f"{value:,.0f} {what}"
-        y = what
-        if what == "bytes":
-            of = unit_of_bytes(most)
-            unit, y, text = of.size, of.name, lambda value: size(int(value))
-        elif what == "ms":
-            of = unit_of_time(most)
-            unit, y, text = of.size, of.name, duration
+        unit, text = _measured(what, most)
         series = []
         for name, column in there.items():
-            values = [None if pd.isna(v) else float(v) for v in self.shown[column]]
-            scaled = [None if v is None else v / unit for v in values]
+            values = _values(self.shown[column])
             texts = ["not reported" if v is None else text(v) for v in values]
-            series.append(Series(name, scaled, texts, dashed=name == dashed))
-        spec = lines(self.axis, series, y, self.restarts)
+            series.append(Series(name, unit.of(values), texts, dashed=name == dashed))
+        spec = lines(self.axis, series, unit.name, self.restarts)
         return Chart(title, finding(self.all), spec)
+
+
+def _measured(what: str, most: float) -> tuple[Unit, Callable[[float], str]]:
+    """What an axis counts in, and a number of it as text."""
+    if what == "bytes":
+        return unit_of_bytes(most), lambda value: size(int(value))
+    if what == "ms":
+        return unit_of_time(most), duration
+    return Unit(what, 1), lambda value: f"{value:,.0f} {what}"
+
+
+def _values(numbers: pd.Series[Any]) -> list[float | None]:
+    """None where a batch did not report it."""
+    return [None if pd.isna(number) else float(number) for number in numbers]
 
 
 def _places(frame: pd.DataFrame) -> list[str]:
@@ -218,13 +229,11 @@ def _places(frame: pd.DataFrame) -> list[str]:
 def _parted(frame: pd.DataFrame, new: pd.Series[bool]) -> pd.DataFrame:
     """With rows of nothing where the query did not run, so that no line leads across."""
     instant = pd.Timedelta(milliseconds=1)
-    starts = frame.index[new]
-    ends = pd.DataFrame({"at": frame.loc[starts - 1, "at"].to_numpy() + instant})
-    begins = pd.DataFrame({"at": frame.loc[starts, "at"].to_numpy() - instant})
-    gaps = pd.concat([ends, begins])
-    if gaps.empty:
+    starts = np.flatnonzero(new)
+    if not starts.size:
         return frame
-    gaps["at"] = pd.to_datetime(gaps["at"], utc=True)
+    ends, begins = frame["at"].iloc[starts - 1] + instant, frame["at"].iloc[starts] - instant
+    gaps = pd.DataFrame({"at": pd.concat([ends, begins])})
     return pd.concat([frame, gaps]).sort_values("at", kind="stable").reset_index(drop=True)
 
 

@@ -111,8 +111,11 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
     added = column == "changes"
     at = [group[-1] for group in groups]
     series = []
-    for (operator, store), numbers in sums.groupby(level=["operator", "store"]):
-        by_version = {int(key[-1]): int(number) for key, number in numbers.items()}
+    of_stores: dict[tuple[int, str], dict[int, int]] = {}
+    for row in sums.rename("number").reset_index().to_dict("records"):
+        found = of_stores.setdefault((row["operator"], row["store"]), {})
+        found[row["version"]] = int(row["number"])
+    for (operator, store), by_version in of_stores.items():
         values = [_joined([by_version.get(v) for v in group], added=added) for group in groups]
         name = f"operator {operator}" + ("" if store == "default" else f", {store}")
         texts = ["not known" if value is None else f"{value:,} {what}" for value in values]

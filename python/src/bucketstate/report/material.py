@@ -181,7 +181,7 @@ def _batches(progress: Iterable[Progress] | None, query: str | None) -> Batches:
         )
     given = list(progress)
     own = [p for p in given if query is None or p.get("id") == query]
-    ran = [p for p in own if "addBatch" in p.get("durationMs", {})]
+    ran = [p for p in own if p.get("durationMs", {}).keys() >= {"addBatch", "triggerExecution"}]
     left_out = []
     others = sorted({_name(p) for p in given if p not in own}) if len(own) < len(given) else []
     if others:

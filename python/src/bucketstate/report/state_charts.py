@@ -251,7 +251,7 @@ def _grid(
 
 
 def _fullest(at: Sequence[int], numbers: Numbers, of: str, text: Callable[[int], str]) -> str:
-    row, bucket = np.unravel_index(int(numbers.argmax()), numbers.shape)
+    row, bucket = divmod(int(numbers.argmax()), numbers.shape[1])
     most, mean = int(numbers[row, bucket]), float(numbers.mean())
     if not most:
         return f"No bucket has any {of}."
