@@ -324,9 +324,12 @@ def test_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
     output = built.root.parent / "a.html"
     given = built.root.parent / "progress.json"
     given.write_text("\n".join(map(json.dumps, batches(8))))
-    assert main(["report", str(built.root), "--progress", str(given), "-o", str(output)]) == 0
+    second = built.root.parent / "second.parquet"
+    Recorder.of(batches(4, run="second", first=8)).save(second)
+    both = ["--progress", str(given), "--progress", str(second)]
+    assert main(["report", str(built.root), *both, "-o", str(output)]) == 0
     assert capsys.readouterr().out.startswith(f"{output} (")
-    assert "Rows" in Page(output).charts
+    assert "What Spark reported of 12 batches" in Page(output).text
     assert main(["report", str(built.root), "--quick", "--json", "-o", str(output)]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said == {"output": str(output), "bytes": output.stat().st_size, "ok": True}
@@ -379,12 +382,12 @@ def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> 
 
 
 def test_many_partitions_are_left_out_and_the_page_says_so(tmp_path: Path) -> None:
-    built = Built(tmp_path / "checkpoint", partitions=1100, buckets=2)
+    built = Built(tmp_path / "checkpoint", partitions=1010, buckets=2)
     built.batch({(f"key-{n}",): (1, 1) for n in range(100)})
     found = page(built.root)
     chart = found.charts["Keys per partition"]
     assert len(chart.values) == 1000
-    assert "Shown are the 1,000 largest of 1,100 partitions." in chart.finding
+    assert "Shown are the 1,000 largest of 1,010 partitions." in chart.finding
     (cells,) = found.charts["Keys per bucket"].spec["data"]
     assert len(cells["z"]) == 200
     assert sum(map(sum, cells["z"])) == 100

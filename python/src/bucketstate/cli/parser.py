@@ -156,9 +156,11 @@ def _doctor(command: argparse.ArgumentParser) -> None:
 def _report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--progress",
+        action="append",
+        default=[],
         metavar="FILE",
         help="what the query reported (JSON by lines, or what Recorder.save wrote), or an event "
-        "log of Spark's: how its batches went",
+        "log of Spark's: how its batches went. Can be given again, such as for each run.",
     )
     command.add_argument(
         "-o",

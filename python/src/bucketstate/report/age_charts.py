@@ -87,7 +87,7 @@ def _written(material: Material, operator: OperatorOverview, title: str) -> Part
         series.append(Series(name, unit.of(numbers), [size(number) for number in numbers]))
     half = _half(both)
     finding = (
-        f"Half of the {size(sum(both.values()))} or more were written at version "
+        f"At least half of the {size(sum(both.values()))} were written at version "
         f"{version - half:,} or before, {half:,} versions ago{_since(material, version - half)}."
     )
     if len(groups) < len(ages):

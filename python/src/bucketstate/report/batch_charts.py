@@ -17,6 +17,7 @@ from bucketstate.report.charts import (
     areas,
     duration,
     lines,
+    share,
     unit_of_bytes,
     unit_of_time,
 )
@@ -125,8 +126,8 @@ class _Drawn:
             f"{duration(times.max())}."
         )
         if names:
-            share = totals[names[0]] / max(1.0, float(times.sum()))
-            finding += f" {names[0].removeprefix(PHASE)} takes {share:.0%} of the time."
+            most = share(totals[names[0]], max(1.0, float(times.sum())))
+            finding += f" {names[0].removeprefix(PHASE)} takes {most} of the time."
         unit = unit_of_time(float(self.shown["batch_ms"].max()))
         series = [
             Series(
@@ -143,8 +144,8 @@ class _Drawn:
         commit = float(frame["state_commit_ms"].sum())
         names = ("state_updates_ms", "state_removals_ms", "state_commit_ms")
         whole = sum(float(frame[name].sum()) for name in names)
-        share = f", {commit / whole:.0%} of the time spent on state" if whole else ""
-        return f"Commits took {duration(commit)} over all tasks{share}."
+        part = f", {share(commit, whole)} of the time spent on state" if whole else ""
+        return f"Commits took {duration(commit)} over all tasks{part}."
 
     def _lag(self) -> Part:
         """A sum over all stores says nothing: what it is in each does."""
@@ -259,5 +260,5 @@ def _memory_finding(frame: pd.DataFrame) -> str:
     used, most = frame["state_memory_bytes"].iloc[-1], frame["state_memory_bytes"].max()
     found = f"{size(int(used))} after the last batch, {size(int(most))} at most"
     if _LIMIT in frame and frame[_LIMIT].max() > 0:
-        found += f": {(frame['state_memory_bytes'] / frame[_LIMIT]).max():.0%} of the limit"
+        found += f": {share((frame['state_memory_bytes'] / frame[_LIMIT]).max(), 1)} of the limit"
     return found + "."

@@ -85,6 +85,11 @@ def duration(milliseconds: float) -> str:
     return f"{milliseconds:,.0f} ms"
 
 
+def share(part: float, whole: float) -> str:
+    """In percent, for people; `whole` is not 0."""
+    return "less than 1%" if 0 < part / whole < 0.01 else f"{part / whole:.0%}"
+
+
 def label(text: str) -> str:
     """Text of data: Plotly takes tags in labels for markup."""
     return escape(text).replace("%{", "%\u200b{")
@@ -122,7 +127,7 @@ def areas(axis: Axis, series: Sequence[Series], y: str, marks: Sequence[Any] = (
         [
             {
                 "type": "scatter",
-                "mode": _mode(axis),
+                "mode": "lines" if len(axis.places) > 1 else "markers",
                 "stackgroup": "all",
                 "line": {"color": colour, "width": 1},
                 **_of(axis, one),
@@ -177,6 +182,7 @@ def heat(
                 "customdata": [list(row) for row in texts],
                 "hovertemplate": "%{customdata}<extra></extra>",
                 "colorscale": "Viridis",
+                "zmin": 0,
                 "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12},
             }
         ],

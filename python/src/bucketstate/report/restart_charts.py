@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
-from bucketstate.report.charts import Series, bars, partitions, unit_of_bytes
+from bucketstate.report.charts import Series, bars, partitions, share, unit_of_bytes
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material
 from bucketstate.report.state_charts import by_partition, shown, titled
@@ -52,9 +52,9 @@ def _read(title: str, stores: Sequence[StoreOverview]) -> Chart:
         Series("data files", unit.of(cold), [size(number) for number in cold]),
         Series("changelogs and manifest", unit.of(rest), [size(number) for number in rest]),
     ]
-    reads, share = sum(s.read_bytes for s in stores), sum(rest)
+    reads, replayed = sum(s.read_bytes for s in stores), sum(rest)
     finding = (
-        f"{size(reads)} in all, {size(share)} of it changelogs and manifests, which are read at "
+        f"{size(reads)} in all, {size(replayed)} of it changelogs and manifests, which are read at "
         f"once; data files are read where a key is asked for.{not_all}"
     )
     return Chart(title, finding, bars(partitions(at), series, unit.name))
@@ -93,9 +93,9 @@ def _held(title: str, stores: Sequence[StoreOverview]) -> Chart:
         Series("may stay in files", rest, [f"{number:,} keys" for number in rest]),
     ]
     of, all_ = sum(held), sum(keys)
-    share = f", {of / all_:.0%} of all" if all_ else ""
+    part = f", {share(of, all_)} of all" if all_ else ""
     finding = (
-        f"At most {of:,} keys{share}: what changed since the newest snapshot stays in memory until "
+        f"At most {of:,} keys{part}: what changed since the newest snapshot stays in memory until "
         f"the next one.{not_all}"
     )
     return Chart(title, finding, bars(partitions(at), series, "keys"))
