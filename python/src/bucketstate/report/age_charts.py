@@ -75,11 +75,12 @@ def _written(material: Material, operator: OperatorOverview, title: str) -> Part
                 runs[version - run.last_version] += run.size
             for changelog in plan.changelogs:
                 changes[version - changelog.header.version] += changelog.size
-    ages = sorted(runs.keys() | changes.keys())
+    # Of a run whose keys have all expired nothing may be left.
+    both = runs + changes
+    ages = sorted(both)
     if not ages:
         return Untold(title, "No file of it can be read, or none is needed: no batch wrote state.")
     groups = _grouped(ages)
-    both = runs + changes
     unit = unit_of_bytes(max(sum(both[age] for age in group) for group in groups))
     series = []
     for name, sizes in (("data files", runs), ("changelogs", changes)):

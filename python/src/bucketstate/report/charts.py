@@ -181,8 +181,11 @@ def heat(
                 "z": [list(row) for row in values],
                 "customdata": [list(row) for row in texts],
                 "hovertemplate": "%{customdata}<extra></extra>",
-                "colorscale": "Viridis",
+                # Little is nearly the ground's colour, whether that is light or dark.
+                "colorscale": [[0, "rgba(59,115,217,0.06)"], [1, "rgba(59,115,217,1)"]],
+                # From nothing on: what is even looks even.
                 "zmin": 0,
+                "zmax": max(max(row) for row in values) or 1,
                 "colorbar": {"title": {"text": unit, "side": "right"}, "thickness": 12},
             }
         ],
