@@ -1,0 +1,75 @@
+"""What the page about a large checkpoint adds up or leaves out, and that it says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown
+from tests.unit.test_report import batches, page
+
+
+def test_many_batches_are_thinned_and_the_page_says_so(built: Built) -> None:
+    many = batches(2500)
+    many[777]["durationMs"]["triggerExecution"] = 99_000
+    found = page(built.root, progress=many)
+    assert "the slowest batch of each 3 in a row" in found.text
+    for title in ("Batch time by phase", "Memory", "Rows"):
+        traces = found.charts[title].traces.values()
+        assert all(len(trace["x"]) == 834 for trace in traces)
+    assert "2026-03-01 01:04:45.000" in next(iter(found.charts["Rows"].traces.values()))["x"]
+    assert "the slowest took 99.0 s" in found.charts["Batch time by phase"].finding
+
+
+def test_many_buckets_are_added_up_and_the_page_says_so(tmp_path: Path) -> None:
+    built = grown(tmp_path / "checkpoint", buckets=300)
+    found = page(built.root)
+    (cells,) = found.charts["Keys per bucket"].spec["data"]
+    assert [len(row) for row in cells["z"]] == [100, 100]
+    assert cells["x"][-1] == "297 to 299"
+    assert sum(sum(row) for row in cells["z"]) == len(built.rows())
+    assert (
+        "Shown are the sums of each 3 buckets in a row." in found.charts["Keys per bucket"].finding
+    )
+
+
+def test_several_operators_and_stores_have_charts_of_their_own(built: Built) -> None:
+    second = built.root / "state/1"
+    shutil.copytree(built.root / "state/0", second)
+    for partition in range(2):
+        # The store ids of its manifests are those of the operator that was copied.
+        for manifest in (second / str(partition)).glob("*.manifest"):
+            manifest.unlink()
+    metadata = second / "_metadata/metadata"
+    text = metadata.read_text().replace('"operatorId": 0', '"operatorId": 1')
+    metadata.write_text(text.replace("stateStoreSave", "dedupe"))
+    found = page(built.root)
+    first = found.charts["Operator 0 (stateStoreSave): keys per partition"]
+    assert first.values == found.charts["Operator 1 (dedupe): keys per partition"].values
+    assert set(found.charts["Keys by version"].traces) == {"operator 0", "operator 1"}
+    assert "Operator 1 (dedupe): keys per bucket" in found.charts
+
+
+def test_many_partitions_are_left_out_and_the_page_says_so(tmp_path: Path) -> None:
+    built = Built(tmp_path / "checkpoint", partitions=1010, buckets=2)
+    built.batch({(f"key-{n}",): (1, 1) for n in range(100)})
+    found = page(built.root)
+    chart = found.charts["Keys per partition"]
+    assert len(chart.values) == 1000
+    assert "Shown are the 1,000 largest of 1,010 partitions." in chart.finding
+    (cells,) = found.charts["Keys per bucket"].spec["data"]
+    assert len(cells["z"]) == 200
+    assert sum(map(sum, cells["z"])) == 100
+
+
+def test_many_versions_are_added_up_and_the_page_says_so(tmp_path: Path) -> None:
+    built = Built(tmp_path / "checkpoint", partitions=1)
+    for n in range(1001):
+        built.batch({(f"key-{n % 7}",): (n, n)})
+    found = page(built.root, state=False)
+    files = found.charts["Files by the version that wrote them"]
+    assert "the sums of each 2 versions in a row" in files.finding
+    assert (len(files.values), sum(files.values)) == (501, 1001)
+    changed = found.charts["Changed keys by version"]
+    assert sum(changed.values) == 1001
