@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+__all__ = ["bucketstate_spark", "bucketstate_spark_settings"]
+
 
 @pytest.fixture(scope="session")
 def bucketstate_spark_settings() -> dict[str, str]:

@@ -11,6 +11,22 @@ from dataclasses import dataclass, fields
 
 from bucketstate.errors import InvalidSettingError
 
+__all__ = [
+    "CHANGELOG_SHARE",
+    "ENTRY_BYTES",
+    "FILE_BYTES",
+    "LAG",
+    "NATIVE_SHARE",
+    "RESTART_SECONDS",
+    "RESTART_SECONDS_PER_KEY",
+    "RESTART_SECONDS_PER_UPDATE",
+    "UNCOVERED_BYTES",
+    "WRITTEN_SHARE",
+    "Size",
+    "Workload",
+    "reckon",
+]
+
 ENTRY_BYTES = 19
 """What a key takes in memory besides the bytes of its key and value."""
 

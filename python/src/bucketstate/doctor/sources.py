@@ -21,7 +21,13 @@ _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 
 class ProgressFileError(BucketstateError):
-    """A file that holds no progress, or that cannot be read."""
+    """A file that holds no progress, or that cannot be read.
+
+    Raised by `read_progress` and `bucketstate doctor`.
+
+    What to do: give the JSON of progresses, one a line, what `Recorder.save` wrote, or an event log
+    that is not compressed, or with zstd.
+    """
 
 
 def is_progress(path: Path) -> bool:

@@ -45,7 +45,14 @@ _FIRST_MODIFIED = 1_700_000_000
 
 
 class DifferenceError(StatefulError, AssertionError):
-    """The harness and Spark did not answer alike."""
+    """The harness and Spark did not answer alike.
+
+    Raised by `compare` for the first batch that differs, with its rows, and for a query that does
+    not end in time.
+
+    What to do: make the function depend on its rows, state and clocks alone, or give `compare` what
+    the query has; if that is so, it is a defect of the harness.
+    """
 
 
 def compare(
