@@ -55,9 +55,9 @@ def _row(error: type[Exception]) -> str:
     if not rest or not rest[-1].startswith(_TO_DO):
         raise ValueError(f"The last part of {error.__name__}'s docstring must begin '{_TO_DO}'.")
     to_do = rest[-1].removeprefix(_TO_DO)
-    bases = ", ".join(f"`{base.__name__}`" for base in error.__bases__)
-    about = " ".join([summary, *rest[:-1]])
-    return row(f"`{error.__name__}` ({bases})", about, to_do[0].upper() + to_do[1:])
+    bases = " and ".join(f"`{base.__name__}`" for base in error.__bases__)
+    about = " ".join([summary, *rest[:-1], f"Is a {bases}."])
+    return row(f"`{error.__name__}`", about, to_do[0].upper() + to_do[1:])
 
 
 def _is_ours(value: type) -> bool:

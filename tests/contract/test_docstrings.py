@@ -27,7 +27,7 @@ MANY = 3
 # A sentence in the place of a section.
 _PROSE = re.compile(r"\b(?:Raises|Warns with) [A-Z]\w+(?:Error|Warning)\b")
 _THREADS = re.compile(r"thread|immutable|cannot change", re.IGNORECASE)
-_AS_FOR = re.compile(r"\b(?:[Ss]ee|as for) `([\w.]+)`")
+_AS_FOR = re.compile(r"\b(?:[Ss]ee|as\s+for)\s+`([\w.]+)`")
 
 
 class Member(NamedTuple):

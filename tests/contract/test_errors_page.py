@@ -63,8 +63,8 @@ CONDITIONS = {
 
 
 def listed(text: str) -> list[str]:
-    """What the rows of tables begin with."""
-    return re.findall(r"^\| `([\w.]+)`", text, re.MULTILINE)
+    """What the rows of tables, and the items of lists, begin with."""
+    return re.findall(r"^(?:\||-) `([\w.]+)`", text, re.MULTILINE)
 
 
 def test_every_class_of_the_provider_s_errors_is_on_the_page() -> None:

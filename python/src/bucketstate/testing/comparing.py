@@ -21,7 +21,7 @@ from pyspark.sql.types import NullType
 from bucketstate import stateful
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError, StatefulError
-from bucketstate.stateful.handle import EPOCH, MILLISECOND
+from bucketstate.stateful.instants import EPOCH, MILLISECOND
 from bucketstate.stateful.kept import Kept
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.processor import STATE

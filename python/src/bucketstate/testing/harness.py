@@ -17,7 +17,8 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     WrongTypeError,
 )
-from bucketstate.stateful.handle import MILLISECOND, State, Timeout, Timer, local, millis
+from bucketstate.stateful.handle import State, Timeout
+from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT
 from bucketstate.stateful.keys import NAN, KeyCodec
 from bucketstate.stateful.times import DatetimeCodec
@@ -291,7 +292,8 @@ class Harness:
     ) -> Harness:
         """A harness that goes on from here, as a query restarted with `fn` would.
 
-        A new state class reads what the old one left. This harness stays as it is.
+        A new state class reads what the old one left. This harness stays as it is. Errors are as
+        for `Harness`.
 
         Args:
             fn: the function now; without it, the same one as before.
@@ -299,11 +301,6 @@ class Harness:
                 function, what was given before.
             output: the same.
             chunked: the same.
-
-        Raises:
-            DefinitionError: the function can never work.
-            StateUsageError: the clock cannot be that of this harness.
-            InvalidSettingError: its time zone is not known any more.
         """
         made = Harness(
             self._definition if fn is None else fn,
