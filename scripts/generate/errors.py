@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import bucketstate
 from bucketstate.errors import BucketstateError
@@ -29,11 +30,8 @@ def package_errors() -> list[type[Exception]]:
 
     Those that the package itself always catches are no BucketstateError.
     """
-    found: dict[type[Exception], None] = {}
-    for module in [bucketstate, *_modules(bucketstate)]:
-        for value in vars(module).values():
-            if inspect.isclass(value) and _is_ours(value):
-                found[value] = None
+    modules = [bucketstate, *_modules(bucketstate)]
+    found = {value for module in modules for value in vars(module).values() if _is_ours(value)}
     return sorted(found, key=_place)
 
 
@@ -60,9 +58,10 @@ def _row(error: type[Exception]) -> str:
     return row(f"`{error.__name__}`", about, to_do[0].upper() + to_do[1:])
 
 
-def _is_ours(value: type) -> bool:
-    kinds = (BucketstateError, Warning)
-    return issubclass(value, kinds) and value.__module__.startswith("bucketstate.")
+def _is_ours(value: Any) -> bool:
+    if not inspect.isclass(value) or not issubclass(value, (BucketstateError, Warning)):
+        return False
+    return value.__module__.startswith("bucketstate.")
 
 
 def _modules(package: ModuleType) -> list[ModuleType]:

@@ -21,9 +21,9 @@ Errors = frozenset[type[BaseException]]
 
 
 class Function(NamedTuple):
-    """A function, and the class whose method it is called as."""
+    """A function written in Python, and the class whose method it is called as."""
 
-    code: FunctionType
+    code: Any
     owner: type | None
 
 
@@ -37,12 +37,12 @@ class _Walk:
     """One walk over calls; a function that is being walked already adds nothing."""
 
     def __init__(self) -> None:
-        self._seen: set[tuple[FunctionType, type | None]] = set()
+        self._seen: set[Function] = set()
 
     def of(self, function: Function) -> Errors:
-        if (function.code, function.owner) in self._seen:
+        if function in self._seen:
             return frozenset()
-        self._seen.add((function.code, function.owner))
+        self._seen.add(function)
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function.code))).body
         assert isinstance(definition, ast.FunctionDef)
         return self._in(definition.body, function)
@@ -55,7 +55,8 @@ class _Walk:
             caught = frozenset(_classes(node.handlers, function))
             inside = {e for e in self._in(node.body, function) if not issubclass(e, tuple(caught))}
             handlers = [statement for handler in node.handlers for statement in handler.body]
-            return inside | self._in([*handlers, *node.orelse, *node.finalbody], function)
+            others = self._in([*handlers, *node.orelse, *node.finalbody], function)
+            return others | inside
         found: Errors = frozenset()
         if isinstance(node, ast.Raise) and node.exc is not None:
             found = frozenset(_error_of(node.exc, function))
