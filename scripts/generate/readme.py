@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from bucketstate.registry import Registry
 from scripts.generate.markdown import default, row
+from scripts.generate.marks import between
 
 BEGIN = "<!-- Made by `make generate` from the Scala registry: edits before the end are lost. -->"
 END = "<!-- End of what `make generate` made. -->"
@@ -13,10 +12,7 @@ END = "<!-- End of what `make generate` made. -->"
 
 def with_settings(text: str, registry: Registry) -> str:
     """The README with the table as it is now. ValueError if the marks are not there, once each."""
-    parts = re.split(f"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", text, flags=re.DOTALL)
-    if len(parts) != 2:
-        raise ValueError(f"README.md needs these two lines around its settings:\n{BEGIN}\n{END}")
-    return f"\n{table(registry)}\n".join(parts)
+    return between("README.md", text, BEGIN, END, table(registry))
 
 
 def table(registry: Registry) -> str:

@@ -12,6 +12,7 @@ from bucketstate.jar import jar_path
 from bucketstate.session import configure, enable, spark_settings
 
 __version__ = "0.1.0"
+"""The release; the jars that the package carries are of the same one."""
 
 __all__ = [
     "EXTENSION_CLASS",

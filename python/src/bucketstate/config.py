@@ -14,14 +14,18 @@ from bucketstate.scopes import Scope
 from bucketstate.settings import Settings
 
 PROVIDER_CLASS = "io.bucketstate.BucketedStateStoreProvider"
+"""The provider, for `spark.sql.streaming.stateStore.providerClass`."""
+
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 EXTENSION_CLASS = "io.bucketstate.BucketstateExtensions"
+"""The session extension that `transformWithState` needs, for `spark.sql.extensions`."""
+
 EXTENSIONS_KEY = "spark.sql.extensions"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conf(Settings):
-    """Settings of the provider. A value that is not allowed raises when it is given.
+    """Settings of the provider, as one checked value.
 
     Only what is given is set: a field that is None leaves the setting to whoever has set it (the
     builder, `spark-defaults.conf`, `--conf`, the session), or else to the provider's default.
@@ -29,6 +33,9 @@ class Conf(Settings):
     A time may be given as a `timedelta`; it is kept as a text of seconds, or as a number where the
     setting is one of milliseconds. Options by name may be given as a dict; they are kept as pairs
     in the order of their names. It cannot change, so any number of threads may use one.
+
+    Raises:
+        InvalidSettingError: a value is not allowed.
     """
 
     per_query: tuple[tuple[str, Value], ...] = ()
@@ -61,7 +68,8 @@ class Conf(Settings):
             name: one of those that `bucketstate conf --help` lists.
             settings: by their names as fields of `Conf`; they win over the preset's.
 
-        Raises InvalidSettingError for a name that is not known, or a value that is not allowed.
+        Raises:
+            InvalidSettingError: the name is not known, or a value is not allowed.
         """
         if name not in PRESETS:
             raise InvalidSettingError(
@@ -88,8 +96,9 @@ class Conf(Settings):
             operator: Spark's number of the stateful operator in its query; all of them without.
             settings: by their names as fields of `Conf`.
 
-        Raises InvalidSettingError for neither a query nor an operator, a setting that cannot be
-        given for one query, or a value that is not allowed.
+        Raises:
+            InvalidSettingError: neither a query nor an operator is given, a setting cannot be given
+                for one query, or a value is not allowed.
         """
         scope = _scope(query, operator)
         given = {_per_query(field).key + scope.suffix: value for field, value in settings.items()}
@@ -110,8 +119,9 @@ class Conf(Settings):
     def from_spark(cls, settings: Mapping[str, str]) -> Self:
         """What of a session's settings is the provider's; keys of others are ignored.
 
-        Raises InvalidSettingError for a key below the provider's prefix that is not known, or a
-        value that is not allowed.
+        Raises:
+            InvalidSettingError: a key below the provider's prefix is not known, or its value is not
+                allowed.
         """
         known = registry()
         everywhere: dict[str, Any] = {}

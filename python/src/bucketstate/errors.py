@@ -1,44 +1,107 @@
-"""What can go wrong on the Python side. Each message ends with what to do about it."""
+"""What can go wrong on the Python side. Each message ends with what to do about it.
+
+docs/errors.md is made of these docstrings: a summary, when it is raised, and what to do.
+"""
 
 from __future__ import annotations
 
 from typing import Self
 
+__all__ = [
+    "BucketstateError",
+    "CheckpointError",
+    "DamagedFileError",
+    "ExtensionMissingWarning",
+    "InvalidArgumentError",
+    "InvalidSettingError",
+    "JarNotFoundError",
+    "MissingFileError",
+    "MissingLibraryError",
+    "NewerFormatError",
+    "NoSuchStateError",
+    "NotACheckpointError",
+    "OtherProviderError",
+    "SessionError",
+    "StorageError",
+]
+
 
 class BucketstateError(Exception):
-    """The base of every error this package raises."""
+    """The base of every error this package raises.
+
+    Raised itself by `Recorder`, for a file that it cannot read or write, and for a picture of no
+    progress at all.
+
+    What to do: catch this one for all of them; of a file, give one that `Recorder.save` wrote, or
+    a folder that can be written to; draw when a batch has ended.
+    """
 
 
 class InvalidSettingError(BucketstateError, ValueError):
-    """A setting that can never work as given: an unknown key or a value that is not allowed."""
+    """A setting that can never work as given: an unknown key or a value that is not allowed.
+
+    Raised when the setting is given, in `Conf`, `Workload` or on the command line (exit code 2),
+    and for a session's time zone that Python cannot work with.
+
+    What to do: give a value that the message allows, or the key that it names.
+    """
 
 
 class InvalidArgumentError(BucketstateError, ValueError):
-    """An argument that can never work as given: of a wrong type, or at odds with another."""
+    """An argument that can never work as given: of a wrong type, or at odds with another.
+
+    Raised by the checkpoint reader before it reads state, and on the command line (exit code 2).
+
+    What to do: correct the argument that the message names.
+    """
 
 
 class JarNotFoundError(BucketstateError, FileNotFoundError):
-    """The package was installed or built without the provider's jar for this Spark."""
+    """The package was installed or built without the provider's jar for this Spark.
+
+    Raised by whatever needs the jar: `jar_path`, `configure`, `enable`, `spark_settings`.
+
+    What to do: install the wheel, which has a jar for each supported Spark, or build it with
+    `make jar`; say which Spark runs the queries, if it is another than the pyspark here.
+    """
 
 
 class SessionError(BucketstateError, RuntimeError):
-    """The provider's jar cannot reach this session any more: its JVM runs without it."""
+    """A Spark session cannot be given what it needs any more, or is not one that can.
+
+    Raised by `configure` where a JVM runs already without the provider's jar, by `enable` for a
+    session of Spark Connect, by `stateful.apply` for a session whose provider cannot run
+    `transformWithState`, and by the pytest fixture for settings that come too late.
+
+    What to do: call `enable` on the session that runs, or make the session anew with what is
+    missing; on Spark Connect, configure the server.
+    """
 
 
 class ExtensionMissingWarning(UserWarning):
-    """The session was made without the extension that `transformWithState` needs."""
+    """The session was made without the extension that `transformWithState` needs.
+
+    Warned of by `configure` and `enable`. Everything but `transformWithState` runs; Spark 4.1 needs
+    no extension.
+
+    What to do: make the session with `configure`, or with the extension in `spark.sql.extensions`;
+    nothing, if no query uses `transformWithState`.
+    """
 
 
 class CheckpointError(BucketstateError):
     """Something about a checkpoint that keeps it, or a part of it, from being read.
 
-    Attributes:
-        path: the file that it is about, as messages have it; None if it is about no single one.
-        problem: what is wrong with that file, without what to do about it; None if `path` is.
+    Raised as one of the errors below it.
+
+    What to do: see those; catch this one for all of them.
     """
 
     path: str | None = None
+    """The file that it is about, as messages have it; None if it is about no single one."""
+
     problem: str | None = None
+    """What is wrong with that file, without what to do about it; None if `path` is."""
 
     def about(self, path: str, problem: str) -> Self:
         """The same error, with these attributes."""
@@ -48,32 +111,73 @@ class CheckpointError(BucketstateError):
 
 
 class NotACheckpointError(CheckpointError, ValueError):
-    """The folder is not the checkpoint of a stateful streaming query."""
+    """The folder is not the checkpoint of a stateful streaming query.
+
+    Raised when a checkpoint is opened: it does not exist, has no offset log, or has no state.
+
+    What to do: give the `checkpointLocation` of a stateful query that has finished a batch.
+    """
 
 
 class OtherProviderError(CheckpointError, ValueError):
-    """The checkpoint's state was written by another state store provider."""
+    """The checkpoint's state was written by another state store provider.
+
+    Raised when a checkpoint is opened.
+
+    What to do: read it with Spark's own source, `spark.read.format("statestore")`.
+    """
 
 
 class NewerFormatError(CheckpointError):
-    """A file has a format version that this release does not know."""
+    """A file has a format version that this release does not know.
+
+    Raised where such a file is read. It is no damage: a newer release owns the checkpoint.
+
+    What to do: upgrade this package.
+    """
 
 
 class DamagedFileError(CheckpointError):
-    """A file is not what its name, its checksum or another file says it is."""
+    """A file is not what its name, its checksum or another file says it is.
+
+    Raised where it is read, if nothing else leads to the version. `path` names the file.
+
+    What to do: run `bucketstate verify`, which says what is lost by it; read a version that does
+    not need the file, or restore the file from a backup.
+    """
 
 
 class MissingFileError(CheckpointError, FileNotFoundError):
-    """A file that something else refers to is not there."""
+    """A file that something else refers to is not there.
+
+    Raised where it is read: it was removed by hand, or by retention while it was looked for.
+
+    What to do: read a newer version, or open the checkpoint again; else as for a damaged file.
+    """
 
 
 class StorageError(CheckpointError, OSError):
-    """The file system failed; the checkpoint may be all right."""
+    """The file system failed; the checkpoint may be all right.
+
+    Raised for whatever a file system refuses: rights, a network, a full or missing disk.
+
+    What to do: see that it can be reached and read with these credentials, and try again.
+    """
 
 
 class NoSuchStateError(CheckpointError, LookupError):
-    """No such operator, store, partition, version or column family in this checkpoint."""
+    """No such operator, store, partition, version, state variable or column family in a checkpoint.
+
+    Raised where one is asked for by its name or number. The message lists those that there are.
+
+    What to do: ask for one of those; `bucketstate inspect` shows them.
+    """
 
 
 class MissingLibraryError(BucketstateError, ImportError):
-    """A library that is installed only where it is asked for."""
+    """A library is missing that is installed only where it is asked for.
+
+    Raised by what needs it: the checkpoint reader, pictures, panels, other file systems.
+
+    What to do: install the extra that the message names, such as `bucketstate[checkpoint]`.
+    """

@@ -21,7 +21,8 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
             installed here without.
         folder: where the jars are; the package's own without.
 
-    Raises JarNotFoundError, which says for what there are jars, if none fits.
+    Raises:
+        JarNotFoundError: none fits; the message says for what there are jars.
     """
     folder = folder or Path(str(files("bucketstate").joinpath("jars")))
     minor = minor_of(spark or pyspark.__version__)

@@ -39,8 +39,10 @@ class Kind(Protocol):
         """Completes the sentence "it must be ..."."""
 
     def parse(self, text: str) -> Value:
-        """What a configuration file or a Spark session means by a text; the text itself if that
-        means nothing, which `allows` then refuses."""
+        """What a configuration file or a Spark session means by a text.
+
+        The text itself if that means nothing, which `allows` then refuses.
+        """
 
     def allows(self, value: object) -> bool:
         """Whether a field of `Conf` may be this."""

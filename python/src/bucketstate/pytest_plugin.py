@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+__all__ = ["bucketstate_spark", "bucketstate_spark_settings"]
+
 
 @pytest.fixture(scope="session")
 def bucketstate_spark_settings() -> dict[str, str]:
@@ -20,7 +22,14 @@ def bucketstate_spark_settings() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def bucketstate_spark(bucketstate_spark_settings: dict[str, str]) -> Iterator[SparkSession]:
-    """A small local Spark session (two cores, UTC); its queries keep their state in bucketstate."""
+    """A small local Spark session (two cores, UTC); its queries keep their state in bucketstate.
+
+    A session that runs already is used instead, with the settings for as long as the tests take.
+
+    Raises:
+        SessionError: that session cannot be given one of the settings any more.
+        JarNotFoundError: there is no jar for this pyspark.
+    """
     from bucketstate.testing.session import local_session
 
     yield from local_session(bucketstate_spark_settings)

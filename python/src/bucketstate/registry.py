@@ -94,10 +94,10 @@ class Registry:
         return next(s for s in self.settings if s.field == field)
 
     def by_key(self, key: str) -> tuple[Setting, Scope]:
-        """The setting of a full key, and whom it is for. Of a key below a setting of many names,
-        that setting.
+        """The setting of a full key, and whom it is for.
 
-        An unknown key is an error that names the nearest.
+        Of a key below a setting of many names, that setting. An unknown key is an error that names
+        the nearest.
         """
         for setting in self.settings:
             below = key.startswith(setting.key + ".")

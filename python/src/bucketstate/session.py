@@ -53,7 +53,8 @@ def spark_settings(
         jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
         extensions: others that the session needs.
 
-    Raises JarNotFoundError if there is no jar for that Spark.
+    Raises:
+        JarNotFoundError: there is no jar for that Spark.
     """
     jar = str(jar_path(spark))
     return {
@@ -79,13 +80,18 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
 
     Not for two threads at a time: it changes the builder.
 
+    Args:
+        builder: with any settings of its own.
+        conf: what is set besides; nothing without.
+
     Raises:
         JarNotFoundError: there is no jar for this pyspark.
         SessionError: a JVM already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
             names jars without it, or a file of settings cannot be read.
 
-    Warns with ExtensionMissingWarning if a session already runs without the extension, which the
-    builder's `getOrCreate` would return.
+    Warns:
+        ExtensionMissingWarning: a session already runs without the extension, which the builder's
+            `getOrCreate` would return.
     """
     options: dict[str, Any] = builder._options
     running = _jvm()
@@ -116,12 +122,17 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     The jar is added with `ADD JAR` unless the session has it; then what `conf` gives is set. The
     session's other settings stay, those of the provider, too.
 
+    Args:
+        spark: a classic session.
+        conf: what is set besides; nothing without.
+
     Raises:
         JarNotFoundError: the session has no jar, and there is none for its Spark.
         SessionError: the session is not a classic one.
 
-    Warns with ExtensionMissingWarning if the session was made without the extension: its queries
-    with `transformWithState` will not start.
+    Warns:
+        ExtensionMissingWarning: the session was made without the extension: its queries with
+            `transformWithState` will not start.
     """
     settings = (conf or Conf()).to_spark()
     running = _jvm()

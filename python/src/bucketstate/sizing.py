@@ -11,11 +11,27 @@ from dataclasses import dataclass, fields
 
 from bucketstate.errors import InvalidSettingError
 
+__all__ = [
+    "CHANGELOG_SHARE",
+    "ENTRY_BYTES",
+    "FILE_BYTES",
+    "LAG",
+    "NATIVE_SHARE",
+    "RESTART_SECONDS",
+    "RESTART_SECONDS_PER_KEY",
+    "RESTART_SECONDS_PER_UPDATE",
+    "UNCOVERED_BYTES",
+    "WRITTEN_SHARE",
+    "Size",
+    "Workload",
+    "reckon",
+]
+
 ENTRY_BYTES = 19
-"""What a key takes in memory besides the bytes of its key and value."""
+"""Bytes that a key takes in memory besides those of its key and value."""
 
 UNCOVERED_BYTES = 164
-"""What an update that no snapshot has yet takes, besides the bytes of the version before it."""
+"""Bytes that an update takes which no snapshot has yet, besides those of the version before it."""
 
 LAG = 2
 """How often the interval of snapshots the newest one may be behind."""
@@ -27,17 +43,20 @@ CHANGELOG_SHARE = 0.83
 """Bytes of changelogs alone for each byte that is updated."""
 
 RESTART_SECONDS = 1.0
-"""The first batch of an executor whose JVM has never run a store, with hardly any state."""
+"""The first batch of an executor whose JVM has never run a store, with hardly any state, in
+seconds."""
 
 RESTART_SECONDS_PER_KEY = 0.56e-6
+"""What each key of the state adds to that, in seconds."""
+
 RESTART_SECONDS_PER_UPDATE = 0.63e-6
-"""Of the updates in changelogs after the newest snapshot."""
+"""What each update in changelogs after the newest snapshot adds to that, in seconds."""
 
 NATIVE_SHARE = 1.5
 """Memory of engine=rocksdb for each byte in use, so that look-ups stay out of the files."""
 
 FILE_BYTES = 16 << 20
-"""`run.maxFileBytes`, by default."""
+"""`run.maxFileBytes` by default, in bytes."""
 
 _SNAPSHOT_BYTES = 64 << 20  # snapshot.maxBytes, by default
 _BUCKETS = 64  # numBuckets, by default
@@ -51,7 +70,11 @@ _LEAST_AUTO_SHARE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A stateful operator and the cluster that it runs on. Immutable."""
+    """A stateful operator and the cluster that it runs on. Immutable.
+
+    Raises:
+        InvalidSettingError: a value is no number greater than 0.
+    """
 
     keys: int
     """Keys in the state."""
@@ -69,6 +92,7 @@ class Workload:
     """`spark.sql.shuffle.partitions`."""
 
     executors: int = 1
+    """Executors that the partitions are spread over."""
 
     snapshot_versions: int = 10
     """Batches after which a snapshot is due: `snapshot.maxVersions`, or what Spark says."""
@@ -87,38 +111,42 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """What a `Workload` takes: bytes and seconds, of one executor where it does not say else."""
+    """What a `Workload` takes: bytes and seconds, of one executor where it does not say else.
+
+    Immutable.
+    """
 
     state_bytes: int
-    """Of keys and values, over all executors."""
+    """Bytes of keys and values, over all executors."""
 
     memory_bytes: int
-    """In the heap, while snapshots are made beside the batches: what `memory.maxBytes` must allow
-    for all of the state to stay there."""
+    """Bytes in the heap, while snapshots are made beside the batches: what `memory.maxBytes` must
+    allow for all of the state to stay there."""
 
     heap_bytes: int
-    """`spark.executor.memory` with which `memory.maxBytes=auto` allows it."""
+    """`spark.executor.memory` with which `memory.maxBytes=auto` allows it, in bytes."""
 
     native_bytes: int
-    """`memory.maxBytes` with engine=rocksdb, nearly all of it outside the heap."""
+    """`memory.maxBytes` with engine=rocksdb, in bytes, nearly all of it outside the heap."""
 
     uncovered_updates: int
-    """That no snapshot has yet, at most, over all executors."""
+    """Updates that no snapshot has yet, at most, over all executors."""
 
     snapshot_seconds: float
-    """From one snapshot to the next."""
+    """From one snapshot to the next, in seconds."""
 
     written_per_second: float
-    """Bytes to the checkpoint."""
+    """Bytes to the checkpoint, in a second."""
 
     restart_seconds: float
-    """The first batch of a new executor, on two cores, with the files at hand."""
+    """The first batch of a new executor, on two cores, with the files at hand, in seconds."""
 
     files: int
-    """That the state's newest snapshot consists of, over all executors."""
+    """Files that the state's newest snapshot consists of, over all executors."""
 
     rewritable_files: int
-    """That all executors can write between two snapshots (HDHT's rule: T x bandwidth / file)."""
+    """Files that all executors can write between two snapshots (HDHT's rule: T x bandwidth / file
+    size)."""
 
     num_buckets: int
     """For `numBuckets`, which is fixed for the life of a checkpoint."""

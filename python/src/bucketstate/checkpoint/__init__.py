@@ -2,21 +2,36 @@
 
 from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.checkpoint.checkpoint import Checkpoint
-from bucketstate.checkpoint.overview import Overview
+from bucketstate.checkpoint.expiry import Expiry, TimeBucket
+from bucketstate.checkpoint.overview import (
+    FamilyOverview,
+    OperatorOverview,
+    Overview,
+    StoreOverview,
+    VariableOverview,
+)
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.report import Finding, Report, Restart
+from bucketstate.checkpoint.residency import Residency
 from bucketstate.checkpoint.states import States
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variables import StateVariable
 
 __all__ = [
     "Checkpoint",
+    "Expiry",
+    "FamilyOverview",
     "Finding",
+    "OperatorOverview",
     "Overview",
     "Plan",
     "Report",
+    "Residency",
     "Restart",
     "StateVariable",
     "States",
     "Store",
+    "StoreOverview",
+    "TimeBucket",
+    "VariableOverview",
 ]

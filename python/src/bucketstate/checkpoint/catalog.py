@@ -22,18 +22,19 @@ class Catalog:
     """The stores and versions of a query's checkpoint, looked up; no state is read here.
 
     Opens each store once and keeps it. Thread-safe; what it opens is not, unless it says so.
-
-    Raises what `Query` raises, and NoSuchStateError for an operator, store, partition, version or
-    column family that is not there.
+    Whatever it reads may raise DamagedFileError, MissingFileError, NewerFormatError or
+    StorageError.
     """
 
     def __init__(self, folder: Folder) -> None:
         self.query = Query(folder)
+        """What Spark itself keeps of the query: its logs of batches, and of operators."""
         self._stores: Once[tuple[int, int, str], Store] = Once()
         self._schemas: Once[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = Once()
 
     @property
     def location(self) -> str:
+        """Path or URI of the checkpoint."""
         return self.query.folder.location
 
     @cached_property
@@ -63,10 +64,10 @@ class Catalog:
         return [batch + 1 for batch in self.query.committed]
 
     def version_at(self, version: int | None = None, batch: int | None = None) -> int:
-        """The version that is meant: by its number, by the batch that made it, or what a restart
-        opens.
+        """The version that is meant: the one given, the batch's, or what a restart opens.
 
-        Raises InvalidArgumentError for both, and for what is no whole number.
+        Raises:
+            InvalidArgumentError: both are given, or what is no whole number.
         """
         if version is not None and batch is not None:
             raise InvalidArgumentError(
@@ -78,6 +79,12 @@ class Catalog:
         return self.restart_version if version is None else whole_number("version", version)
 
     def operator(self, number: int = 0) -> OperatorInfo:
+        """A stateful operator as Spark recorded it last.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator; the message lists them.
+        """
         number = whole_number("operator", number)
         for operator in self.operators:
             if operator.id == number:
@@ -86,7 +93,17 @@ class Catalog:
         raise NoSuchStateError(f"{self.location} has no operator {number}. There are: {known}.")
 
     def store(self, operator: int = 0, partition: int = 0, store: str = DEFAULT_STORE) -> Store:
-        """One store of one partition: its files."""
+        """One store of one partition: its files.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: from 0.
+            store: for stream-stream joins, which have several.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, partition or store; the message lists them.
+        """
         info = self.store_info(self.operator(operator), store)
         partition = whole_number("partition", partition)
         if not 0 <= partition < info.partitions:
@@ -108,12 +125,35 @@ class Catalog:
         store: str = DEFAULT_STORE,
         batch: int | None = None,
     ) -> Plan:
-        """Which files hold a version, or what a batch made; without both, what a restart reads."""
+        """Which files hold a version, or what a batch made; without both, what a restart reads.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: from 0.
+            version: the state after batch n is version n + 1.
+            store: for stream-stream joins, which have several.
+            batch: the state that this batch made, in place of a version.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
+            NoSuchStateError: there is no such operator, partition, store or version.
+            MissingFileError: nothing leads to the version.
+            DamagedFileError: what leads to the version is damaged.
+            NewerFormatError: a newer release wrote what leads to it.
+        """
         of = self.store(operator, partition, store)
         return of.plan(self.attempt(of, self.version_at(version, batch)))
 
     def attempt(self, store: Store, version: int) -> Attempt:
-        """The attempt at a version that Spark chose."""
+        """The attempt at a version that Spark chose.
+
+        Raises:
+            InvalidArgumentError: the version is no whole number.
+            NoSuchStateError: the store has no such version, or several attempts at one that was not
+                committed.
+            DamagedFileError: Spark's commit log does not say which.
+        """
         version = whole_number("version", version)
         if version == 0:
             return Attempt(0)
@@ -138,7 +178,12 @@ class Catalog:
         )
 
     def operator_at(self, number: int, version: int | None = None) -> OperatorInfo:
-        """An operator as it was for the batch that made a version: its state variables change."""
+        """An operator as it was for the batch that made a version: its state variables change.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator; the message lists them.
+        """
         newest, of = self.operator(number), self.version_at(version)
         return newest if newest.transform is None else self.query.operator(number, of - 1)
 
@@ -147,8 +192,12 @@ class Catalog:
     ) -> tuple[StateVariable, ...]:
         """The state variables of a transformWithState at a version, by name, with their schemas.
 
-        None for other operators. Raises what makes Spark's schema file unreadable, and
-        DamagedFileError if it does not have one of them.
+        Empty for other operators. Without a version, as a restart has them.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator.
+            DamagedFileError: Spark's schema file lacks one of them, or cannot be read.
         """
         found = self.operator_at(operator, version)
         return tuple(self._typed(found, v) for v in found.state_variables)
@@ -156,6 +205,19 @@ class Catalog:
     def state_variable(
         self, name: str, operator: int = 0, version: int | None = None
     ) -> StateVariable:
+        """One state variable of a transformWithState at a version, with its schemas.
+
+        Args:
+            name: as the function calls it.
+            operator: the id of the stateful operator.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, it has no state variables, or none of that
+                name.
+            DamagedFileError: Spark's schema file lacks it, or cannot be read.
+        """
         found = self.operator_at(operator, version)
         if found.transform is None:
             raise NoSuchStateError(
@@ -172,7 +234,12 @@ class Catalog:
         return self._typed(found, variable)
 
     def timers_family(self, operator: int = 0, version: int | None = None) -> str:
-        """The column family of a transformWithState's timers."""
+        """The column family of a transformWithState's timers.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, or it can have no timers.
+        """
         found = self.operator_at(operator, version)
         family = found.transform.timers if found.transform else None
         if family is None:
@@ -192,7 +259,18 @@ class Catalog:
         column_family: str | None = None,
         version: int | None = None,
     ) -> FamilySchema:
-        """Spark's schema of a column family's keys and values, as it was for a version."""
+        """Spark's schema of a column family's keys and values, as it was for a version.
+
+        Args:
+            operator: the id of the stateful operator.
+            store: for stream-stream joins, which have several.
+            column_family: for operators that have several.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, store or column family.
+        """
         found = self.operator_at(operator, version)
         schemas = self._schemas_of(found, self.store_info(found, store))
         if column_family is None and found.transform is not None:
@@ -234,7 +312,11 @@ class Catalog:
         return self._schemas.get(key, lambda: self.query.schemas(operator.id, store))
 
     def store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
-        """What Spark recorded of one of the operator's stores."""
+        """What Spark recorded of one of the operator's stores.
+
+        Raises:
+            NoSuchStateError: the operator has no store of that name; the message lists them.
+        """
         for info in operator.stores:
             if info.name == name:
                 return info

@@ -30,8 +30,23 @@ class ChangeColumns(Selection):
         key had), `key`, `value`, `partition_id`. Batches come in order within a partition. Keys
         that expired were not written, and are not there: `diff` has them.
 
-        Raises MissingFileError if retention has removed a changelog of those batches; `diff`
-        compares the states instead.
+        Args:
+            from_version: the version that is changed.
+            to_version: the version that it becomes, a later one.
+            operator: the id of the stateful operator.
+            partition: one partition; all of them without.
+            column_family: for operators that have several.
+            store: for stream-stream joins, which have several.
+            state_var: a state variable of transformWithState.
+
+        Raises:
+            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: what is asked for is not there; the message lists what is.
+            DamagedFileError: a file that is needed is damaged.
+            MissingFileError: retention has removed a changelog of those batches; `diff` compares
+                the states instead.
+            NewerFormatError: a newer release wrote a file that is needed.
+            StorageError: the file system failed.
         """
         from_version = whole_number("from_version", from_version)
         to_version = whole_number("to_version", to_version)
@@ -49,7 +64,7 @@ class ChangeColumns(Selection):
         store: str = DEFAULT_STORE,
         state_var: str | None = None,
     ) -> pa.Table:
-        """The same as one table: see `changes_batch_reader`."""
+        """The same as one table: see `changes_batch_reader` for arguments and errors."""
         return self.changes_batch_reader(
             from_version,
             to_version,
@@ -77,6 +92,23 @@ class ChangeColumns(Selection):
         values; null where it is not there), `partition_id`. Reads both states, not the changes
         between them. A key that has expired is removed; a key whose time alone is another is the
         same.
+
+        Args:
+            from_version: the version before.
+            to_version: the version after.
+            operator: the id of the stateful operator.
+            partition: one partition; all of them without.
+            column_family: for operators that have several.
+            store: for stream-stream joins, which have several.
+            state_var: a state variable of transformWithState.
+
+        Raises:
+            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: what is asked for is not there; the message lists what is.
+            DamagedFileError: a file that is needed is damaged.
+            MissingFileError: a file that is needed is not there.
+            NewerFormatError: a newer release wrote a file that is needed.
+            StorageError: the file system failed.
         """
         from_version = whole_number("from_version", from_version)
         to_version = whole_number("to_version", to_version)
@@ -95,7 +127,7 @@ class ChangeColumns(Selection):
         store: str = DEFAULT_STORE,
         state_var: str | None = None,
     ) -> pa.Table:
-        """The same as one table: see `diff_batch_reader`."""
+        """The same as one table: see `diff_batch_reader` for arguments and errors."""
         return self.diff_batch_reader(
             from_version,
             to_version,

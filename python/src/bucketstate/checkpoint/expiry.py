@@ -17,29 +17,35 @@ SCHEMA = pa.schema([("partition_id", pa.int32()), ("time_bucket", TIME), ("keys"
 
 @dataclass(frozen=True)
 class TimeBucket:
-    """Keys that expire together. `start` is None for those that never do."""
+    """Keys that expire together. Immutable."""
 
     start: datetime | None
+    """When its span of time starts, in UTC; None for keys that never expire."""
+
     keys: int
+    """How many keys it has."""
 
 
 @dataclass(frozen=True)
 class Expiry:
-    """How the keys of a family age, at one version.
-
-    What lies in time buckets that start before `horizon` has expired; None while nothing has.
-    `newest` is the start of the newest time bucket that was seen, None before the first. In
-    `time_buckets` are all keys, `untimed_keys` of them without a time of their own.
-    """
+    """How the keys of a family age, at one version. Immutable."""
 
     horizon: datetime | None
+    """What lies in time buckets that start before it, in UTC, has expired; None while nothing
+    has."""
+
     newest: datetime | None
+    """The start of the newest time bucket that was seen, in UTC; None before the first."""
+
     untimed_keys: int
+    """How many of the keys have no time of their own."""
+
     time_buckets: tuple[TimeBucket, ...]
+    """All keys, by when they expire."""
 
     @classmethod
     def of(cls, family: Family) -> Expiry | None:
-        """None for a family whose records have no times."""
+        """What a family's times say; None for a family whose records have none."""
         times = family.times
         if times is None:
             return None

@@ -42,15 +42,28 @@ class KeyColumns(Selection):
 
         A value is a dict by column. Where a key has several, as in a list variable, it is a list of
         them; of a map variable it is a list of its keys with their values, or with `user_key` the
-        value of that one. Arguments are those of `to_arrow`, which has the same as a table, but for
+        value of that one. `to_arrow` has the same as a table.
 
         Args:
             key: the value of the key's column; of several columns a tuple of all values, or a dict
                 of them by column. Of a state variable it is the grouping key.
+            operator: the id of the stateful operator.
+            partition: the key's partition, if it is known; it is looked for without.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            column_family: for operators that have several.
+            store: for stream-stream joins, which have several.
+            state_var: a state variable of transformWithState.
             user_key: of a map variable, one key of the map; None for all of them.
+            batch: the state that this batch made, in place of a version.
 
-        Raises InvalidArgumentError for a key that cannot be one of this state, and what `to_arrow`
-        raises.
+        Raises:
+            InvalidArgumentError: the key cannot be one of this state, or is the beginning of
+                several; an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: what is asked for is not there; the message lists what is.
+            DamagedFileError: a file that is needed is damaged.
+            MissingFileError: a file that is needed is not there.
+            NewerFormatError: a newer release wrote a file that is needed.
+            StorageError: the file system failed.
         """
         table = self._key_table(
             key,
@@ -87,8 +100,8 @@ class KeyColumns(Selection):
         """The value of one key at every version that can still be read, the oldest first.
 
         Columns: `version`, `batch_id` (the batch that made it), then those of `to_arrow`. Where the
-        key is not there, they are null. Arguments are those of `get` and of `to_arrow`; values are
-        read as of the newest schemas.
+        key is not there, they are null. Values are read as of the newest schemas. Arguments and
+        errors are as for `get`, and `times` and `flatten` as for `to_arrow_batch_reader`.
         """
         reading = self._key_reading(
             key, operator, column_family, store, None, state_var, user_key, times, flatten

@@ -18,96 +18,163 @@ from bucketstate.errors import CheckpointError
 
 @dataclass(frozen=True)
 class FamilyOverview:
-    """A column family: the keys it holds, and how they and its values are encoded.
-
-    `keys` are about so many if they are `estimated`. `expiry` is None where records have no times.
-    `internal` families are those that an operator keeps for itself; `role` says what a
-    transformWithState has it for.
-    """
+    """A column family: the keys it holds, and how they and its values are encoded. Immutable."""
 
     name: str
+    """As Spark calls it; `default` where an operator has one alone."""
+
     keys: int
+    """How many keys it holds: about so many, if that is `estimated`."""
+
     key_encoding: str
+    """How its keys are encoded: see docs/format.md."""
+
     value_encoding: str
+    """How its values are encoded."""
+
     expiry: Expiry | None
+    """How its keys age; None where records have no times."""
+
     estimated: bool
+    """Whether `keys` is an estimate, as it is with `exactKeyCount` false."""
+
     internal: bool
+    """Whether the operator keeps it for itself."""
+
     role: str
+    """What a transformWithState has it for; empty for others."""
 
 
 @dataclass(frozen=True)
 class VariableOverview:
-    """A state variable, in all partitions together. `keys` of a map are those in the maps.
-
-    `key`, `user_key` (what a map is by) and `value` are Spark's types; None where Spark's schema of
-    it cannot be read, and `user_key` for what is no map. `schema_ids` are the numbers of the
-    schemas that its values may have been written with.
-    """
+    """A state variable, in all partitions together. Immutable."""
 
     name: str
+    """As the function calls it."""
+
     kind: VariableKind
+    """`value`, `list` or `map`."""
+
     ttl: bool
+    """Whether its values expire."""
+
     keys: int
+    """How many keys it has, in all partitions; of a map, those in the maps."""
+
     estimated: bool
+    """Whether `keys` is an estimate."""
+
     key: str | None
+    """Spark's type of the grouping key; None where Spark's schema of it cannot be read."""
+
     user_key: str | None
+    """Spark's type of what a map is by; None for what is no map."""
+
     value: str | None
+    """Spark's type of the values; None where Spark's schema of it cannot be read."""
+
     schema_ids: tuple[int, ...]
+    """The numbers of the schemas that its values may have been written with."""
 
 
 @dataclass(frozen=True)
 class StoreOverview:
-    """One store of one partition, at one version. Sizes in bytes.
-
-    `manifest_version` and `changelogs` are what the version is read from; `skipped` says which
-    newer manifests could not be used, `replaced` for which versions another attempt is read than
-    the one that was built on. If `problem` is given, the version cannot be read, and there is no
-    `residency`.
-    """
+    """One store of one partition, at one version. Immutable."""
 
     partition: int
+    """From 0."""
+
     store: str
+    """The store's name: `default`, or that of a side of a join."""
+
     files: int
+    """How many files it has, of all versions."""
+
     bytes: int
+    """Length of these files, in bytes."""
+
     manifests: tuple[int, ...]
+    """Versions of which there is a manifest, the oldest first."""
+
     keys: int | None
+    """Keys at the version, of all column families; None if it cannot be read."""
+
     families: tuple[FamilyOverview, ...]
+    """Its column families at the version."""
+
     manifest_version: int | None
+    """The manifest that the version is read from; None for the empty store."""
+
     runs: int
+    """How many runs this manifest consists of."""
+
     changelogs: int
+    """How many changelogs are read after it."""
+
     read_bytes: int
+    """Length of what is read for the version, in bytes."""
+
     num_buckets: int
+    """Fixed for the life of a checkpoint; 0 if the version cannot be read."""
+
     residency: Residency | None
+    """Where its state lies; None if the version cannot be read."""
+
     skipped: tuple[str, ...]
+    """Which newer manifests could not be used, and why: a sentence for each."""
+
     replaced: tuple[str, ...]
+    """For which versions another attempt is read than the one that was built on: a sentence for
+    each."""
+
     problem: str | None
+    """Why the version cannot be read; None if it can."""
 
 
 @dataclass(frozen=True)
 class OperatorOverview:
-    """`time_mode` is that of a transformWithState, and None for all others.
-
-    `timers` is how many it has registered, None if it can have none.
-    """
+    """A stateful operator, at one version. Immutable."""
 
     id: int
+    """Spark's number of the operator in its query, from 0."""
+
     name: str
+    """Spark's name of it, such as `stateStoreSave`."""
+
     stores: tuple[StoreOverview, ...]
+    """Its stores, by name and partition."""
+
     time_mode: str | None = None
+    """`None`, `ProcessingTime` or `EventTime` of a transformWithState; None for all others."""
+
     state_variables: tuple[VariableOverview, ...] = ()
+    """Those of a transformWithState, by name."""
+
     timers: int | None = None
+    """How many timers it has registered; None if it can have none."""
 
 
 @dataclass(frozen=True)
 class Overview:
-    """`version` is what is described: what a restart opens, unless another was asked for."""
+    """A query's checkpoint, at one version. Immutable."""
 
     location: str
+    """Path or URI of the checkpoint."""
+
     last_batch: int | None
+    """The last batch that was committed; None before the first is."""
+
     planned_batch: int | None
+    """The last batch that was planned; None before the first is."""
+
     version: int
+    """The version that is described: what a restart opens, unless another was asked for."""
+
     versions: tuple[int, ...]
+    """Versions that Spark could ask for."""
+
     operators: tuple[OperatorOverview, ...]
+    """The stateful operators, by their id."""
 
 
 def overview(catalog: Catalog, version: int | None = None) -> Overview:

@@ -34,18 +34,24 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a version is read: from a manifest (None is the empty store), then changelogs.
-
-    `changelogs` come oldest first. `skipped` says which newer manifests could not be used, and why;
-    what they would have given is the same state. `replaced` says of which versions another attempt
-    at the same batch is read than the one that the next version was built on.
-    """
+    """How a version is read: from a manifest, then changelogs. Immutable."""
 
     target: Attempt
+    """The version that is read."""
+
     base: Manifest | None
+    """The manifest that it starts from; None is the empty store."""
+
     changelogs: tuple[Changelog, ...]
+    """What is read after the manifest, the oldest first."""
+
     skipped: tuple[PassedOver, ...] = ()
+    """Which newer manifests could not be used, and why; what they would have given is the same
+    state."""
+
     replaced: tuple[Replaced, ...] = ()
+    """Of which versions another attempt at the same batch is read than the one that the next
+    version was built on."""
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -63,6 +69,7 @@ class Plan:
 
     @property
     def num_buckets(self) -> int:
+        """Buckets of the store; 0 for the empty store."""
         if self.changelogs:
             return self.changelogs[-1].header.num_buckets
         return self.base.num_buckets if self.base else 0
@@ -74,6 +81,11 @@ class Plan:
         return runs + sum(c.size for c in self.changelogs)
 
     def family(self, name: str) -> Family:
+        """A column family at this version.
+
+        Raises:
+            NoSuchStateError: the store has none of that name then; the message lists them.
+        """
         for family in self.families:
             if family.name == name:
                 return family
@@ -81,9 +93,12 @@ class Plan:
         raise NoSuchStateError(f"{self.target} has no column family '{name}'. There are: {known}.")
 
     def check(self) -> None:
-        """Buckets and encodings are fixed for the life of a checkpoint; DamagedFileError if not.
+        """Holds the files against each other: buckets and encodings never change.
 
         But for values: they may be given times at some version, and have them from then on.
+
+        Raises:
+            DamagedFileError: one has other buckets or encodings.
         """
         families = {f.id: f for f in self.families}
         of_base = [(self.base.path, self.base.num_buckets, self.base.families)] if self.base else []

@@ -10,33 +10,53 @@ Severity = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing found.
-
-    An `error` keeps a version that Spark could ask for from being read. A `warning` is damage that
-    nothing needs, or that another file makes up for. A `note` is neither.
-    """
+    """One thing found. Immutable."""
 
     severity: Severity
+    """An `error` keeps a version that Spark could ask for from being read. A `warning` is damage
+    that nothing needs, or that another file makes up for. A `note` is neither."""
+
     path: str
+    """The file or folder that it is about."""
+
     what: str
+    """What is wrong with it, and what to do: a sentence or more."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """What a restart would do in one store: read these many files, or fail."""
+    """What a restart would do in one store: read these many files, or fail. Immutable."""
 
     operator: int
+    """Spark's number of the operator in its query."""
+
     partition: int
+    """From 0."""
+
     store: str
+    """The store's name."""
+
     version: int
+    """The version that a restart opens."""
+
     manifest_version: int | None
+    """The manifest that it starts from; None for the empty store."""
+
     changelogs: int
+    """How many changelogs it reads after it."""
+
     bytes: int
+    """Length of what it reads, in bytes."""
+
     keys: int
+    """How many keys there are then."""
+
     failure: str | None = None
+    """Why it fails; None if it does not."""
 
     @property
     def summary(self) -> str:
+        """The same as a sentence."""
         of = f"operator {self.operator}, partition {self.partition}, store {self.store}"
         if self.failure:
             return f"{of}: fails at version {self.version}: {self.failure}"
@@ -49,14 +69,25 @@ class Restart:
 
 @dataclass(frozen=True)
 class Report:
-    """What `verify` found. `files` and `bytes` were read; `versions` were found readable."""
+    """What `Checkpoint.verify` found. Immutable."""
 
     location: str
+    """Path or URI of the checkpoint."""
+
     findings: tuple[Finding, ...]
+    """What was found, in the order in which it was."""
+
     restarts: tuple[Restart, ...]
+    """What a restart would do, for each store."""
+
     files: int
+    """How many files were read."""
+
     bytes: int
+    """Length of what was read, in bytes."""
+
     versions: int
+    """How many versions of stores were found readable."""
 
     @property
     def ok(self) -> bool:
@@ -64,6 +95,7 @@ class Report:
         return not any(f.severity == "error" for f in self.findings)
 
     def to_dict(self) -> dict[str, object]:
+        """The same for JSON: the fields, and `ok`."""
         return {"ok": self.ok, **asdict(self)}
 
 

@@ -10,31 +10,36 @@ from bucketstate.checkpoint.plan import Plan
 
 @dataclass(frozen=True)
 class Residency:
-    """Where a version's state lies, as the indexes of its files tell. Sizes in bytes, as stored.
+    """Where a version's state lies, as the indexes of its files tell. Immutable.
 
     Cold is what the runs of the manifest hold: executors may let go of it, and read it again. Warm
     is what changed since, and lies in changelogs alone: it stays in memory until the next snapshot.
-
-    Attributes:
-        cold_entries: of all runs; a key is one entry in each that has it.
-        cold_bytes: length of the runs' files.
-        warm_records: of all changelogs; a key is one record in each that changed it.
-        warm_bytes: length of the changelogs' blocks.
-        resident_keys: how many keys a restart must hold in memory: not more than this. A key that
-            changed twice counts twice, and one that was removed counts, too. All keys count where
-            there is no manifest, and those of families whose keys have several values.
-        resident_share: the same as a share of the keys; None if there are none.
+    Bytes are as they are stored, compressed.
     """
 
     cold_entries: int
+    """Entries of all runs; a key is one in each that has it."""
+
     cold_bytes: int
+    """Length of the runs' files, in bytes."""
+
     warm_records: int
+    """Records of all changelogs; a key is one in each that changed it."""
+
     warm_bytes: int
+    """Length of the changelogs' blocks, in bytes."""
+
     resident_keys: int
+    """How many keys a restart must hold in memory: not more than this. A key that changed twice
+    counts twice, and one that was removed counts, too. All keys count where there is no manifest,
+    and those of families whose keys have several values."""
+
     resident_share: float | None
+    """The same as a share of the keys, from 0; None if there are none."""
 
     @classmethod
     def of(cls, plan: Plan) -> Residency:
+        """What a plan's files say, without reading state."""
         files = plan.base.files if plan.base else []
         blocks = [block for changelog in plan.changelogs for block in changelog.blocks]
         keys = sum(family.keys for family in plan.families)

@@ -38,8 +38,8 @@ class StateColumns(KeyColumns):
 
         The columns are those of Spark's `statestore` source: structs `key` and `value`, and
         `partition_id`. Where Spark's struct has a name twice, the second gets a number (`sum_2`).
-        Memory is bounded as said above; the data files of a partition are copied to the local
-        temporary folder while it is read.
+        Memory is bounded by the checkpoint's `memory`, in bytes; the data files of a partition are
+        copied to the local temporary folder while it is read.
 
         Args:
             operator: the id of the stateful operator.
@@ -60,7 +60,14 @@ class StateColumns(KeyColumns):
                 of a key are enough where keys are scanned by them. (None,) is a key that is null.
             user_key: with `key`, this key of a map variable alone.
 
-        Raises NoSuchStateError, and whatever makes a file unreadable, here or while it is read.
+        Raises:
+            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: what is asked for is not there; the message lists what is.
+            DamagedFileError: a file is damaged. This and what follows may be raised while it is
+                read.
+            MissingFileError: a file that is needed is not there.
+            NewerFormatError: a newer release wrote a file that is needed.
+            StorageError: the file system failed.
         """
         version = self.version_at(version, batch)
         if key is not None:
@@ -100,7 +107,10 @@ class StateColumns(KeyColumns):
         key: Any = None,
         user_key: Any = None,
     ) -> pa.Table:
-        """The state at a version as one table: see `to_arrow_batch_reader`."""
+        """The state at a version as one table.
+
+        Arguments and errors are as for `to_arrow_batch_reader`; all rows are in memory.
+        """
         return self.to_arrow_batch_reader(
             operator,
             partition,
@@ -130,7 +140,10 @@ class StateColumns(KeyColumns):
         key: Any = None,
         user_key: Any = None,
     ) -> pd.DataFrame:
-        """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`."""
+        """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`.
+
+        Arguments and errors are as for `to_arrow_batch_reader`; all rows are in memory.
+        """
         table = self.to_arrow(
             operator,
             partition,
@@ -159,8 +172,23 @@ class StateColumns(KeyColumns):
         """The timers that a transformWithState has registered, in no order.
 
         Columns, as with Spark's `readRegisteredTimers`: `key`, `expiration_timestamp_ms` in
-        milliseconds since 1970, `partition_id`. With `times` also `expires_at`, the same in UTC.
-        They are by event time or by processing time, as the operator's time mode says.
+        milliseconds since 1970, `partition_id`. They are by event time or by processing time, as
+        the operator's time mode says.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: one partition; all of them without.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            times: adds `expires_at`, when a timer is reached as a timestamp in UTC.
+            batch: the state that this batch made, in place of a version.
+
+        Raises:
+            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: what is asked for is not there, or the operator can have no timers.
+            DamagedFileError: a file that is needed is damaged.
+            MissingFileError: a file that is needed is not there.
+            NewerFormatError: a newer release wrote a file that is needed.
+            StorageError: the file system failed.
         """
         version = self.version_at(version, batch)
         family = self.timers_family(operator, version)
@@ -177,7 +205,7 @@ class StateColumns(KeyColumns):
         times: bool = False,
         batch: int | None = None,
     ) -> pa.Table:
-        """The same as one table: see `timers_batch_reader`."""
+        """The timers as one table: see `timers_batch_reader` for arguments and errors."""
         return self.timers_batch_reader(
             operator, partition, version, times=times, batch=batch
         ).read_all()

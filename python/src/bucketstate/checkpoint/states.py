@@ -41,6 +41,17 @@ class States:
     null for a key that has timers alone), `timers` (a list of `at`, in UTC, and `name`; a timeout
     is one without a name) and `partition_id`. Whatever has expired and was not removed yet is
     there, as in `to_arrow`.
+
+    Args:
+        checkpoint: where they are.
+        state: the state class, or a DDL text or a StructType.
+        operator: the id of the stateful operator.
+        partition: one partition; all of them without.
+        version: the state after batch n is version n + 1.
+
+    Raises:
+        DefinitionError: the state cannot be one.
+        CheckpointError: what Spark recorded of the operator cannot be read.
     """
 
     def __init__(
@@ -64,7 +75,13 @@ class States:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns with their types."""
+        """The columns with their types.
+
+        Raises:
+            NoSuchStateError: the operator's state is not that of a function of
+                `bucketstate.stateful`.
+            CheckpointError: the schema of the key cannot be read.
+        """
         if self._key_type is None:
             reader = self._checkpoint.to_arrow_batch_reader(**self._how)
             check_kept(reader.schema.field("value").type, f"operator {self._how['operator']}")
@@ -76,7 +93,17 @@ class States:
     def get(self, key: Any) -> Any:
         """The state of one key, as an instance of the class; None if it has none.
 
-        The key is given as to `Checkpoint.get`. Datetimes are in UTC, without a zone.
+        Datetimes are in UTC, without a zone.
+
+        Args:
+            key: as for `Checkpoint.get`.
+
+        Raises:
+            InvalidArgumentError: the key cannot be one of this state.
+            NoSuchStateError: the operator's state is not that of a function of
+                `bucketstate.stateful`.
+            MigrationError: what is stored cannot be read as the class.
+            CheckpointError: a file that is needed cannot be read.
         """
         _ = self.schema
         table = self._checkpoint.to_arrow(**self._how, key=(None,) if key is None else key)
@@ -100,8 +127,13 @@ class States:
                 it is looked up.
             key: this key alone, given as to `Checkpoint.get`.
 
-        Raises InvalidArgumentError for a column that is not there, MigrationError for a document
-        that cannot be read as the class, and what `to_arrow` of the checkpoint raises.
+        Raises:
+            InvalidArgumentError: a column that is not there, or a filter that cannot be.
+            NoSuchStateError: the operator's state is not that of a function of
+                `bucketstate.stateful`.
+            MigrationError: a document cannot be read as the class. This and what follows may be
+                raised while they are read.
+            CheckpointError: a file that is needed cannot be read.
         """
         if isinstance(columns, str):
             raise InvalidArgumentError(f"columns={columns!r} is a text: give a list of columns.")
@@ -126,7 +158,7 @@ class States:
         columns: Sequence[str] | None = None,
         filters: Sequence[Filter] | None = None,
     ) -> pa.Table:
-        """The same as one table: see `to_arrow_batch_reader`."""
+        """The same as one table: see `to_arrow_batch_reader` for arguments and errors."""
         return self.to_arrow_batch_reader(columns, filters).read_all()
 
     def to_pandas(
@@ -134,7 +166,10 @@ class States:
         columns: Sequence[str] | None = None,
         filters: Sequence[Filter] | None = None,
     ) -> pd.DataFrame:
-        """The same as a DataFrame whose columns are the fields: `key.<field>`, `state.<field>`."""
+        """The same as a DataFrame whose columns are the fields: `key.<field>`, `state.<field>`.
+
+        Arguments and errors are as for `to_arrow_batch_reader`.
+        """
         frame: pd.DataFrame = self.to_arrow(columns, filters).flatten().to_pandas()
         return frame
 
@@ -187,7 +222,11 @@ class StateDocuments(StateColumns):
             version: the state after batch n is version n + 1; without, what a restart reads.
             batch: the state that this batch made, in place of a version.
 
-        Raises DefinitionError for a state that cannot be one, and NoSuchStateError.
+        Raises:
+            DefinitionError: the state cannot be one.
+            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
+            NoSuchStateError: there is no such operator or version.
+            CheckpointError: what Spark recorded of the operator cannot be read.
         """
         return States(self, state, operator, partition, self.version_at(version, batch))
 

@@ -32,14 +32,24 @@ HASH_FUNCTION = "xxh64"
 class Store:
     """One store of one partition. Lists its folder once; keeps the indexes it read.
 
-    Not thread-safe. What another process adds later is not seen.
+    Not thread-safe. What another process adds later is not seen. `Checkpoint.store` makes it.
+
+    Args:
+        operator: Spark's number of the operator in its query.
+        partition: from 0.
+        name: `default`, or that of a side of a join.
+        folder: where its files are.
     """
 
     def __init__(self, operator: int, partition: int, name: str, folder: Folder) -> None:
         self.operator = operator
+        """Spark's number of the operator in its query."""
         self.partition = partition
+        """From 0."""
         self.name = name
+        """`default`, or that of a side of a join."""
         self.folder = folder
+        """Where its files are."""
         self._listed: dict[str, Listed] | None = None
         self._files: dict[StoreFile, int] | None = None
         self._changelogs: dict[ChangelogName, Changelog] = {}
@@ -49,7 +59,7 @@ class Store:
 
     @property
     def listed(self) -> dict[str, Listed]:
-        """All files, by their name relative to the folder."""
+        """All files, by their name relative to the folder; StorageError if it cannot be listed."""
         if self._listed is None:
             found = self.folder.all_files()
             self._listed = {f.name: f for f in found if _is_of_store(f.name)}
@@ -65,26 +75,35 @@ class Store:
 
     @property
     def manifests(self) -> list[ManifestName]:
-        """Oldest first."""
+        """Those that there are, the oldest first."""
         found = [f for f in self.files if isinstance(f, ManifestName)]
         return sorted(found, key=lambda m: (m.attempt.version, str(m)))
 
     @property
     def changelogs(self) -> list[ChangelogName]:
-        """Oldest first."""
+        """Those that there are, the oldest first."""
         found = [f for f in self.files if isinstance(f, ChangelogName)]
         return sorted(found, key=lambda c: (c.attempt.version, str(c)))
 
     @property
     def runs(self) -> list[RunName]:
+        """The data files, in no order."""
         return [f for f in self.files if isinstance(f, RunName)]
 
     def attempts(self, version: int) -> list[Attempt]:
-        """Those of which there is any file."""
+        """The attempts at a version of which there is any file."""
         named = (f.attempt for f in self.files if isinstance(f, (ChangelogName, ManifestName)))
         return sorted({a for a in named if a.version == version}, key=str)
 
     def changelog(self, name: ChangelogName) -> Changelog:
+        """A changelog's index, without its records. Read once.
+
+        Raises:
+            DamagedFileError: it is not what was written.
+            NewerFormatError: a newer release wrote it.
+            MissingFileError: it is not there.
+            StorageError: it could not be read.
+        """
         if name not in self._changelogs:
             changelog = read_changelog(self.folder, name)
             _check_hash(changelog.path, changelog.header.hash_function)
@@ -92,6 +111,14 @@ class Store:
         return self._changelogs[name]
 
     def manifest(self, name: ManifestName) -> Manifest:
+        """A manifest, without the runs that it names. Read once.
+
+        Raises:
+            DamagedFileError: it is not what was written.
+            NewerFormatError: a newer release wrote it.
+            MissingFileError: it is not there.
+            StorageError: it could not be read.
+        """
         if name not in self._manifests:
             manifest = read_manifest(self.folder, name)
             _check_hash(manifest.path, manifest.hash_function)
@@ -102,7 +129,11 @@ class Store:
         """How that version is read: the newest manifest that can be used, then changelogs.
 
         Follows the ids from file to file, so that what another attempt left is not looked at.
-        Raises MissingFileError, DamagedFileError or NewerFormatError.
+
+        Raises:
+            MissingFileError: nothing leads to it.
+            DamagedFileError: what leads to it is damaged.
+            NewerFormatError: a newer release wrote what leads to it.
         """
         changelogs: list[Changelog] = []
         passed: list[PassedOver] = []
@@ -121,7 +152,10 @@ class Store:
     def lineage(self, target: Attempt, oldest: int) -> list[Changelog]:
         """The changelogs of the versions from `oldest` up to the target, oldest first.
 
-        Raises MissingFileError, DamagedFileError or NewerFormatError.
+        Raises:
+            MissingFileError: one is not there.
+            DamagedFileError: one is damaged.
+            NewerFormatError: a newer release wrote one.
         """
         changelogs: list[Changelog] = []
         at = target

@@ -44,20 +44,30 @@ class VariableInfo:
 
 @dataclass(frozen=True)
 class StateVariable:
-    """A state variable with its schemas.
-
-    `user_key` is what the keys of a map are. Where values expire, `value` is a struct of the value
-    and `ttlExpirationMs`, in milliseconds since 1970. `schema_ids` are the numbers of the schemas
-    that values may have been written with; the newest is what they are read as.
-    """
+    """A state variable of transformWithState with its schemas. Immutable."""
 
     name: str
+    """As the function calls it."""
+
     kind: VariableKind
+    """`value`, `list` or `map`."""
+
     ttl: bool
+    """Whether its values expire."""
+
     key: StructType
+    """The grouping key."""
+
     user_key: StructType | None
+    """What the keys of a map are; None for what is no map."""
+
     value: StructType
+    """What it holds. Where values expire, a struct of the value and `ttlExpirationMs`, in
+    milliseconds since 1970."""
+
     schema_ids: tuple[int, ...]
+    """The numbers of the schemas that values may have been written with; the newest is what they
+    are read as."""
 
 
 @dataclass(frozen=True)

@@ -200,8 +200,11 @@ class _Verifier:
         return sorted(versions - spare - {0})
 
     def _retired(self, version: int) -> bool:
-        """Whether retention removed what it takes: a newer manifest stands for itself, none is at
-        or below the version, and the changelogs are gone from the oldest one on, without a gap."""
+        """Whether retention removed what it takes.
+
+        Then a newer manifest stands for itself, none is at or below the version, and the changelogs
+        are gone from the oldest one on, without a gap.
+        """
         manifests = {m: m not in self._bad for m in self._store.manifests}
         if any(m.attempt.version <= version for m in manifests) or not any(manifests.values()):
             return False

@@ -19,7 +19,14 @@ _TEXT = ("csv", "jsonl")
 
 
 class ExportError(BucketstateError):
-    """The file cannot be written as asked."""
+    """What is read cannot be written to a file as asked.
+
+    Raised on the command line alone (exit code 1): the file is there already, its ending says no
+    format, it cannot be written, or a terminal would get what is no text.
+
+    What to do: name another file or add `--overwrite`, name the format with `--format`, or send the
+    output into a file.
+    """
 
 
 def format_of(target: Path, given: str | None) -> str:

@@ -30,5 +30,7 @@ class Diagnosis:
     """All that was found. Immutable."""
 
     advice: tuple[Advice, ...]
+    """What is slow or at risk, by query and operator."""
+
     notes: tuple[str, ...]
     """What could not be looked at, and why."""

@@ -43,7 +43,10 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
 
 
 def of_checkpoint(overview: Overview) -> Diagnosis:
-    """What a checkpoint says of a restart and of how its keys lie: `Checkpoint(...).overview()`.
+    """What a checkpoint says of a restart and of how its keys lie.
+
+    Args:
+        overview: what `Checkpoint.overview` says of it.
 
     Safe from any thread: a function of its argument.
     """

@@ -21,7 +21,13 @@ _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
 
 
 class ProgressFileError(BucketstateError):
-    """A file that holds no progress, or that cannot be read."""
+    """A file that holds no progress, or that cannot be read.
+
+    Raised by `read_progress` and `bucketstate doctor`.
+
+    What to do: give the JSON of progresses, one a line, what `Recorder.save` wrote, or an event log
+    that is not compressed, or with zstd.
+    """
 
 
 def is_progress(path: Path) -> bool:
@@ -32,7 +38,13 @@ def is_progress(path: Path) -> bool:
 def read_progress(path: Path) -> list[Progress]:
     """Every progress of a file, or of the folder of an event log that Spark rolls.
 
-    Raises ProgressFileError for what holds none or cannot be read.
+    Args:
+        path: the JSON of progresses, one a line; what `Recorder.save` wrote (`.parquet`); or an
+            event log of Spark's, of one file or a folder of them.
+
+    Raises:
+        ProgressFileError: it holds none, or cannot be read.
+        BucketstateError: it is Parquet and not what `Recorder.save` wrote.
     """
     if path.suffix == ".parquet":
         return list(Recorder.read(path).progress)

@@ -27,7 +27,15 @@ class Source(Protocol):
 class Panel:
     """Shows the newest batches of each query, and is drawn anew with each progress.
 
-    For a `with` block: it is there from the start to the end of it, and its last state stays.
+    For a `with` block: it is there from the start to the end of it, and its last state stays. It is
+    drawn from the thread that Spark reports progress in; use one panel in one thread otherwise.
+
+    Args:
+        source: where its batches come from: a `Recorder`.
+        console: a console of rich's; the terminal without.
+
+    Raises:
+        MissingLibraryError: rich is not installed.
     """
 
     def __init__(self, source: Source, console: Any | None = None) -> None:
@@ -51,11 +59,19 @@ class Panel:
         self._live.stop()
 
     def update(self) -> None:
-        """Draws what the source has now."""
+        """Draws what the source has now.
+
+        Raises:
+            MissingLibraryError: rich is not installed.
+        """
         self._live.update(self.table(), refresh=True)
 
     def table(self) -> Any:
-        """The panel as a table of rich."""
+        """The panel as a table of rich's.
+
+        Raises:
+            MissingLibraryError: rich is not installed.
+        """
         rich = needed("rich.table", extra="cli", what="A live panel")
         # With room beside the figures they would be cut where a terminal has 80 columns.
         found = rich.Table(title="streaming queries", title_justify="left", padding=0)

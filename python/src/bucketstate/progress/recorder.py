@@ -60,7 +60,11 @@ class Recorder(StreamingQueryListener):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """What `save` wrote."""
+        """What `save` wrote.
+
+        Raises:
+            BucketstateError: the file does not hold that, or cannot be read.
+        """
         try:
             texts = pq.read_table(path, columns=["progress"]).column("progress").to_pylist()
         except (OSError, pa.ArrowInvalid, KeyError) as error:
@@ -109,7 +113,11 @@ class Recorder(StreamingQueryListener):
         return pd.DataFrame(rows)
 
     def save(self, path: str | Path) -> None:
-        """Writes the rows of `to_pandas` as Parquet, with each whole progress as JSON beside it."""
+        """Writes the rows of `to_pandas` as Parquet, with each whole progress as JSON beside it.
+
+        Raises:
+            BucketstateError: the file cannot be written.
+        """
         frame = self.to_pandas()
         frame["progress"] = [json.dumps(p) for p in self.progress]
         try:
@@ -118,17 +126,22 @@ class Recorder(StreamingQueryListener):
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
 
     def plot(self) -> Figure:
-        """Batch time by phase, commit time, bytes written, memory beside its limit, keys looked up
-        in files, and how far snapshots are behind.
+        """A picture of what the queries did, batch by batch.
 
-        Needs matplotlib (`bucketstate[plot]`). `plot().savefig("batches.png")` keeps it.
+        Batch time by phase, commit time, bytes written, memory beside its limit, keys looked up in
+        files, and how far snapshots are behind. `plot().savefig("batches.png")` keeps it.
+
+        Raises:
+            MissingLibraryError: matplotlib is not installed (`bucketstate[plot]`).
+            BucketstateError: no progress came yet.
         """
         return figure(self.to_pandas())
 
     def live(self) -> Panel:
         """A panel on the terminal that follows the queries, for a `with` block.
 
-        Needs rich (`bucketstate[cli]`).
+        Raises:
+            MissingLibraryError: rich is not installed (`bucketstate[cli]`).
         """
         return Panel(self)
 
@@ -138,6 +151,7 @@ class Recorder(StreamingQueryListener):
             self._panels.append(panel)
 
     def detach(self, panel: Panel) -> None:
+        """From now on, the panel is left alone."""
         with self._lock:
             self._panels.remove(panel)
 
@@ -145,6 +159,7 @@ class Recorder(StreamingQueryListener):
         """Nothing to keep: each progress names its query."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Keeps the progress. Called by Spark."""
         self.add(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802

@@ -1,5 +1,7 @@
-"""Typed stateful functions for Structured Streaming, on `applyInPandasWithState` and
-`transformWithState`."""
+"""Typed stateful functions for Structured Streaming.
+
+They run on Spark's `applyInPandasWithState` and on its `transformWithState`.
+"""
 
 from bucketstate.stateful.definition import Definition, define
 from bucketstate.stateful.errors import (
@@ -11,7 +13,8 @@ from bucketstate.stateful.errors import (
     WrongTypeError,
 )
 from bucketstate.stateful.evolution import state
-from bucketstate.stateful.handle import State, Timer
+from bucketstate.stateful.handle import State
+from bucketstate.stateful.instants import Timer
 from bucketstate.stateful.parts import (
     ListState,
     MapState,

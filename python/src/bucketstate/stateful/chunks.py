@@ -78,8 +78,10 @@ def arrow_types(schema: StructType) -> dict[str, pa.DataType]:
 
 
 def plain_values(schema: StructType, zone: tzinfo) -> dict[str, Callable[[Any], Any]]:
-    """By column, what makes of an Arrow value what a row in a dict holds: naive datetimes in the
-    session's time zone, and maps as dicts."""
+    """By column, what makes of an Arrow value what a row in a dict holds.
+
+    That is naive datetimes in the session's time zone, and maps as dicts.
+    """
     return {f.name: _Plain(f.dataType, zone) for f in schema.fields}
 
 

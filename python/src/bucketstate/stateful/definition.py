@@ -30,44 +30,83 @@ from bucketstate.stateful.structs import StructCodec
 
 @dataclass(frozen=True)
 class Definition:
-    """A stateful function with its types. Immutable; callable as the function itself."""
+    """A stateful function with its types. Immutable; callable as the function itself.
+
+    Made by `define`. `stateful.apply` and `Harness` take it in the place of the function.
+    """
 
     name: str
+    """What messages call it: the function's name, or the class's."""
+
     handlers: Handlers
+    """The functions that Spark's operator calls."""
+
     state: Any
+    """The state as it was declared: a dataclass, a DDL text or a StructType."""
+
     output: Any
+    """The output as it was declared; None for a function that puts nothing out."""
+
     shape: Shape
+    """What `rows` is: a `frame` of pandas, `records` of a dataclass, or `dicts`."""
+
     record: type[Any] | None
+    """The dataclass of the rows; None where they are none."""
+
     initial_record: type[Any] | None
+    """The dataclass of the initial state's rows; None where they come as dicts."""
+
     chunked: bool
+    """Whether `rows` is an iterator of what `shape` says."""
 
     def __call__(self, key: Any, rows: Any, state: Any) -> Any:
         return self.input_rows(key, rows, state)
 
     @property
     def input_rows(self) -> Callable[..., Any]:
+        """What is called with the rows of a key: `(key, rows, state)`."""
         return self.handlers.input_rows
 
     @property
     def expired_timer(self) -> Callable[..., Any] | None:
+        """What is called for a timer: `(key, timer, state)`; None without."""
         return self.handlers.expired_timer
 
     @property
     def initial_state(self) -> Callable[..., Any] | None:
+        """What is called with initial rows: `(key, initial, state)`; None without."""
         return self.handlers.initial_state
 
     def state_codec(self, zone: tzinfo) -> StateCodec:
+        """How the state is checked, stored and read, in a session's time zone.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
         return state_codec(self.state, zone)
 
     def output_codec(self, zone: tzinfo) -> StructCodec | None:
-        """None for a function that puts nothing out."""
+        """How output rows are checked; None for a function that puts nothing out.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
         return None if self.output is None else output_codec(self.output, zone)
 
     def record_codec(self, zone: tzinfo) -> StructCodec | None:
+        """How rows become the dataclass of theirs; None where they do not.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
         return None if self.record is None else struct_of_dataclass(self.record, zone)
 
     def initial_codec(self, zone: tzinfo) -> StructCodec | None:
-        """None where the rows of the initial state come as dicts."""
+        """How rows of the initial state become a dataclass; None where they are dicts.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
         record = self.initial_record
         return None if record is None else struct_of_dataclass(record, zone)
 
@@ -89,18 +128,23 @@ def define(
 ) -> Definition | Callable[[Any], Definition]:
     """Checks a stateful function and keeps its types; also a decorator, with or without arguments.
 
-    `fn` is a function `(key, rows, state)`, or an object or class with the handlers of Spark's
-    `StatefulProcessor`: `handleInputRows(key, rows, state)`, and perhaps `handleExpiredTimer(key,
-    timer, state)` and `handleInitialState(key, initial, state)`. `state` and `output` are a
-    dataclass, a DDL text or a StructType; without them the hints decide: `state: State[Totals]` and
-    `-> Iterator[Alert]`.
-    The hint of `rows` chooses what it is: `pd.DataFrame` (the default), `list[Event]` of a
-    dataclass, or `list[dict]`. With `chunked=True`, `rows` is an iterator of these, and memory is
-    bounded by Spark's Arrow batches. That of `initial` is a dataclass or dict.
+    Safe from any thread. The hint of `rows` chooses what it is: `pd.DataFrame` (the default),
+    `list[Event]` of a dataclass, or `list[dict]`. That of `initial` is a dataclass or dict.
 
-    Raises DefinitionError for a type that cannot be stored or a default that does not fit it (it
-    names the field), for a state or output that is not declared, for handlers whose hints
-    contradict each other, and for a method that is nearly called as a handler is.
+    Args:
+        fn: a function `(key, rows, state)`, or an object or class with the handlers of Spark's
+            `StatefulProcessor`: `handleInputRows(key, rows, state)`, and perhaps
+            `handleExpiredTimer(key, timer, state)` and `handleInitialState(key, initial, state)`.
+        state: a dataclass, a DDL text or a StructType; without, the hint decides:
+            `state: State[Totals]`.
+        output: the same of the output rows; without, the hint decides: `-> Iterator[Alert]`.
+        chunked: whether `rows` is an iterator of what its hint says, so that memory is bounded by
+            Spark's Arrow batches; without, the hint decides.
+
+    Raises:
+        DefinitionError: a type that cannot be stored or a default that does not fit it (it names
+            the field), a state or output that is not declared, handlers whose hints contradict each
+            other, or a method that is nearly called as a handler is.
     """
     if fn is None:
         return lambda given: define(given, state=state, output=output, chunked=chunked)

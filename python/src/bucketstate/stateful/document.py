@@ -47,8 +47,10 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The batch's clocks, in milliseconds since the epoch. `watermark` is None where the query has
-    none, and 0 before the first one."""
+    """The batch's clocks, in milliseconds since the epoch.
+
+    `watermark` is None where the query has none, and 0 before the first one.
+    """
 
     now: int
     watermark: int | None
@@ -223,8 +225,10 @@ class StateCodec:
         return self.cls(**arguments)
 
     def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
-        """Warns where a field went and another came: of a field that was renamed, what is stored is
-        lost when the state is next written."""
+        """Warns where a field went and another came.
+
+        Of a field that was renamed, what is stored is lost when the state is next written.
+        """
         here = self._names if beside is None else set(self._struct.names)
         gone, new = document.keys() - self._names, here - document.keys()
         if gone and new:

@@ -10,27 +10,63 @@ from bucketstate.errors import BucketstateError
 
 
 class StatefulError(BucketstateError):
-    """The base of the errors of `bucketstate.stateful`."""
+    """The base of the errors of `bucketstate.stateful`.
+
+    Raised as one of the errors below it.
+
+    What to do: see those; catch this one for all of them.
+    """
 
 
 class DefinitionError(StatefulError, TypeError):
-    """A function, state or output that can never work as it is written."""
+    """A function, state, output or argument that can never work as it is written.
+
+    Raised before the query starts, by `define`, `apply`, the schemas and `Harness`.
+
+    What to do: correct what the message names: a hint, a default, a handler or an argument.
+    """
 
 
 class WrongTypeError(StatefulError, TypeError):
-    """A function put a value into its output or state that does not fit the declared type."""
+    """A value does not fit the type that is declared for it.
+
+    Raised while the query runs, for the output or the state of a function: the batch fails before
+    it is committed. In the harness for rows that do not fit their columns, too.
+
+    What to do: convert the value in the function, or change the field's type.
+    """
 
 
 class MigrationError(StatefulError, ValueError):
-    """Stored state that cannot be read as the state class is written now."""
+    """Stored state that cannot be read as the state class is written now.
+
+    Raised when a key is touched whose state an older class wrote, and by `Checkpoint.states`. The
+    batch fails before it is committed; the message names the key and the field.
+
+    What to do: give the field a default or a type that takes what is stored, or raise the class's
+    version and add a migration with `stateful.state`.
+    """
 
 
 class StateUsageError(StatefulError, RuntimeError):
-    """A call on the state that this query's settings do not allow."""
+    """A call on the state that this query's settings do not allow.
+
+    Raised in the function, such as for a timer in a query without a clock or for a time that has
+    passed, and by the harness for a key or a time that cannot be.
+
+    What to do: give the query the clock that the call needs (`timeout=`, a watermark), or look at
+    the state before it is called.
+    """
 
 
 class RenamedFieldWarning(UserWarning):
-    """Stored states have a field that their class has not, and the class has a new one."""
+    """Stored states have a field that their class has not, and the class has a new one.
+
+    Warned of when such a state is read: a field that was renamed loses what was stored in it.
+
+    What to do: add a migration that moves it with `stateful.state`; raise the version alone, if one
+    was removed and another added.
+    """
 
 
 class UnreadableError(Exception):

@@ -32,10 +32,15 @@ def state(
     """A class decorator for a state that changed in ways its types cannot say.
 
     A field that was added with a default, one that was removed and an int that became a float need
-    no migration. `migrations[n]` gets the fields as stored by version n, as JSON values, and
-    returns those of version n + 1; a version without one is passed over.
+    no migration; a version without one is passed over.
 
-    Raises DefinitionError for a version below 1 or a migration from a version not before it.
+    Args:
+        version: of the class as it is now, from 1.
+        migrations: `migrations[n]` gets the fields as stored by version n, as JSON values, and
+            returns those of version n + 1.
+
+    Raises:
+        DefinitionError: a version below 1, or a migration from a version that is not before it.
     """
     if not isinstance(version, int) or version < 1:
         raise DefinitionError(f"version={version!r} of a state: it must be a whole number from 1.")

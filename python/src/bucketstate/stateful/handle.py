@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from bucketstate.stateful.document import Clock, StateCodec
@@ -14,6 +13,7 @@ from bucketstate.stateful.errors import (
     UnreadableError,
     WrongTypeError,
 )
+from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.parts import holds
 from bucketstate.stateful.times import DatetimeCodec
@@ -28,43 +28,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Timeout = Literal["processing", "event"]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MILLISECOND = timedelta(milliseconds=1)
 _UNREAD: Any = object()
-
-
-def millis(value: datetime) -> int:
-    """An aware datetime in whole milliseconds since the epoch."""
-    return (value - EPOCH) // MILLISECOND
-
-
-def local(at: int, zone: tzinfo) -> datetime:
-    """Milliseconds since the epoch as a naive datetime of that zone."""
-    return (EPOCH + at * MILLISECOND).astimezone(zone).replace(tzinfo=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Timer:
-    """A timer of one key: when it is reached, naive in the session's time zone, and its name."""
-
-    at: datetime
-    name: str | None
-    millis: int = field(repr=False)
-
-    @staticmethod
-    def of(due: Due, zone: tzinfo) -> Timer:
-        return Timer(local(due[0], zone), due[1], due[0])
-
-    def getExpiryTimeInMs(self) -> int:
-        """When it is reached, in milliseconds since the epoch."""
-        return self.millis
 
 
 class State(Generic[T]):
     """The state of one key, for one call of the function. Not thread-safe; do not keep it.
 
     What the call leaves behind is written once, after it; a state that was not changed is not
-    written. All datetimes are naive, in the session's time zone, as in the rows.
+    written. All datetimes are naive, in the session's time zone, as in the rows. Whoever runs the
+    function makes it.
+
+    Args:
+        codec: how its value is stored.
+        slot: where it is kept.
+        key: for messages.
+        timeout: the query's clock.
+        zone: the session's time zone.
+        fired: the timer that the call is made for.
     """
 
     __slots__ = (
@@ -117,9 +97,13 @@ class State(Generic[T]):
     def value(self) -> T:
         """The state's value; default-constructed, and not yet stored, where there is none.
 
-        Changes of its attributes are noticed. Raises MigrationError for a stored value that does
-        not fit the class any more, StateUsageError where there is none and the class has a field
-        without a default.
+        Changes of its attributes are noticed.
+
+        Raises:
+            MigrationError: a stored value does not fit the class any more.
+            StateUsageError: there is none, and the class has a field without a default; or a part
+                with `time="event"` is in a query without a watermark.
+            WrongTypeError: a default of the class does not fit its field.
         """
         if self._value is _UNREAD:
             self._value, self._baseline = self._load() if self._present else self._new()
@@ -130,7 +114,14 @@ class State(Generic[T]):
         self.update(value)
 
     def update(self, value: T | Mapping[str, Any]) -> None:
-        """Sets the state to an instance of its class, or to a dict of its fields."""
+        """Sets the state.
+
+        Args:
+            value: an instance of its class, or a dict of its fields.
+
+        Raises:
+            WrongTypeError: it is neither, or a field of it does not fit.
+        """
         try:
             self._value = self._codec.value_of(value)
         except MismatchError as e:
@@ -168,16 +159,22 @@ class State(Generic[T]):
     def watermark(self) -> datetime:
         """The watermark that the batches before this one made; 1970-01-01 before the first.
 
-        Raises StateUsageError where the query has none.
+        Raises:
+            StateUsageError: the query has none.
         """
         return local(self._watermark("state.watermark was read"), self._zone)
 
     def timeout_after(self, duration: timedelta) -> None:
         """Calls the function for this key once `duration` of processing time has passed.
 
-        Every call ends the timeout that was set before it, so it has to be set each time. Raises
-        StateUsageError unless the query runs with timeout="processing" and the duration is 1 ms or
-        more.
+        Every call ends the timeout that was set before it, so it has to be set each time.
+
+        Args:
+            duration: from the batch's processing time, 1 ms or more; kept in whole milliseconds.
+
+        Raises:
+            StateUsageError: the query does not run with timeout="processing", or the duration is no
+                timedelta or too short.
         """
         self._needs("processing", "timeout_after", "timeout_at(datetime)")
         if not isinstance(duration, timedelta) or duration < MILLISECOND:
@@ -189,9 +186,15 @@ class State(Generic[T]):
     def timeout_at(self, when: datetime) -> None:
         """Calls the function for this key once the watermark has passed `when`.
 
-        Every call ends the timeout that was set before it, so it has to be set each time. Raises
-        StateUsageError unless the query runs with timeout="event" and `when` is not before the
-        watermark.
+        Every call ends the timeout that was set before it, so it has to be set each time.
+
+        Args:
+            when: not before the watermark; naive in the session's time zone, or with one of its
+                own.
+
+        Raises:
+            StateUsageError: the query does not run with timeout="event", or `when` is no datetime
+                or before the watermark.
         """
         self._needs("event", "timeout_at", "timeout_after(timedelta)")
         self._new_timeout = self._future(when, "timeout_at")
@@ -200,10 +203,16 @@ class State(Generic[T]):
         """Calls the function for this key once the clock of the query has passed `when`.
 
         That clock is the watermark with timeout="event", the batches' processing time with
-        timeout="processing". A timer stays until it fires or is deleted, and a key may have many: a
-        timer with a name takes the place of an earlier one of that name, one without a name is
-        known by its time. Raises StateUsageError for a query without a timeout, and for a time that
-        the clock has passed.
+        timeout="processing". A timer stays until it fires or is deleted, and a key may have many.
+
+        Args:
+            when: naive in the session's time zone, or with one of its own; kept in milliseconds.
+            name: takes the place of an earlier timer of that name; one without is known by its
+                time.
+
+        Raises:
+            StateUsageError: the query has no timeout, the clock has passed the time, or what is
+                given is no datetime or no name.
         """
         self._needs_clock("registerTimer")
         at = self._future(when, "registerTimer")
@@ -215,7 +224,11 @@ class State(Generic[T]):
         self._timers = tuple(sorted([*kept, (at, name)], key=order))
 
     def deleteTimer(self, which: datetime | str) -> None:
-        """Removes the timer of that name, or the one without a name of that time, if there is."""
+        """Removes the timer of that name, or the one without a name of that time, if there is.
+
+        Raises:
+            StateUsageError: the query has no timeout, or what is given is no datetime and no name.
+        """
         self._needs_clock("deleteTimer")
         if isinstance(which, str):
             self._timers = tuple(t for t in self._timers if t[1] != which)
@@ -228,7 +241,12 @@ class State(Generic[T]):
         return iter([Timer.of(t, self._zone) for t in self._timers])
 
     def finish(self) -> None:
-        """Hands what changed over to the slot. For whoever runs the function, not for itself."""
+        """Hands what changed over to the slot. For whoever runs the function, not for itself.
+
+        Raises:
+            WrongTypeError: a field of the value does not fit its type.
+            StateUsageError: a part with `time="event"` is in a query without a watermark.
+        """
         version, text = self._kept.version, self._kept.text
         if self._value is not _UNREAD:
             new_text = self._dump()

@@ -116,8 +116,12 @@ _NEAR = 0.85
 
 
 def _check_names(fn: Any, name: str) -> None:
-    """DefinitionError for a method that is nearly called as a handler that the object lacks, and
-    for handlers without the one of rows: they would never be called."""
+    """Refuses handlers that would never be called.
+
+    Raises:
+        DefinitionError: a method is nearly called as a handler that the object lacks, or there are
+            handlers without the one of rows.
+    """
     if inspect.isroutine(fn) or isinstance(fn, functools.partial):
         return
     present = {h for h, names in _HANDLERS.items() if any(hasattr(fn, n) for n in names)}

@@ -91,8 +91,10 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
 def _annotated(
     inner: Any, notes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]
 ) -> Codec:
-    """What stands beside the type says the digits of a Decimal, and that a datetime is aware; what
-    is there for others is not looked at."""
+    """What stands beside the type says the digits of a Decimal, and that a datetime is aware.
+
+    What is there for others is not looked at.
+    """
     if inner is datetime and AWARE in notes:
         return AwareDatetimeCodec(zone)
     if inner is Decimal:

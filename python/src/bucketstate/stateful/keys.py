@@ -57,8 +57,10 @@ class KeyCodec:
         )
 
     def identity(self, cells: tuple[Any, ...]) -> Any:
-        """The key by which Spark tells groups apart: a NaN is not a null, though both are None to
-        the function."""
+        """The key by which Spark tells groups apart.
+
+        A NaN is not a null, though both are None to the function.
+        """
         made = self(cells)
         nans = {
             name: NAN

@@ -93,10 +93,13 @@ def check_keys(keys: StructType) -> None:
 
 
 def check_session(setting: Callable[[str, str], Any]) -> None:
-    """Raises SessionError for a session whose provider cannot run `transformWithState`, and
-    MissingLibraryError if Spark's own part in Python cannot.
+    """Refuses a session that cannot run `transformWithState`.
 
     `setting` gives a setting of the session, or the default.
+
+    Raises:
+        SessionError: its provider cannot.
+        MissingLibraryError: Spark's own part in Python cannot.
     """
     needed(
         "google.protobuf",

@@ -37,7 +37,11 @@ class Held(Generic[T]):
 class ValueState(Generic[T]):
     """One value, or none. Not thread-safe, like every part.
 
-    Parts are equal if they hold equal values, whenever these expire.
+    Parts are equal if they hold equal values, whenever these expire. Given where a state is made,
+    as `ValueState(1)`; the state that a function gets has its own.
+
+    Args:
+        value: what it holds; None for nothing.
     """
 
     def __init__(self, value: T | None = None) -> None:
@@ -54,6 +58,7 @@ class ValueState(Generic[T]):
         return f"ValueState({self.get()!r})" if self.exists() else "ValueState()"
 
     def exists(self) -> bool:
+        """Whether it holds a value that has not expired."""
         return self._held is not None
 
     def get(self) -> T | None:
@@ -65,11 +70,16 @@ class ValueState(Generic[T]):
         self._held = Held(newValue)
 
     def clear(self) -> None:
+        """Removes the value."""
         self._held = None
 
 
 class ListState(Generic[T]):
-    """Values in the order they came; each expires on its own."""
+    """Values in the order they came; each expires on its own. Not thread-safe.
+
+    Args:
+        values: what it holds.
+    """
 
     def __init__(self, values: Iterable[T] = ()) -> None:
         self._held: list[Held[T]] = [Held(v) for v in values]
@@ -85,22 +95,27 @@ class ListState(Generic[T]):
         return f"ListState({[*self.get()]!r})"
 
     def exists(self) -> bool:
+        """Whether it holds a value that has not expired."""
         return bool(self._held)
 
     def get(self) -> Iterator[T]:
+        """The values that have not expired, the oldest first."""
         return iter([h.value for h in self._held])
 
     def put(self, newState: Iterable[T]) -> None:
-        """Replaces all values."""
+        """Replaces all values; their time to live starts again."""
         self._held = [Held(v) for v in newState]
 
     def appendValue(self, newState: T) -> None:
+        """Adds a value behind the others; its time to live starts now."""
         self._held.append(Held(newState))
 
     def appendList(self, newState: Iterable[T]) -> None:
+        """Adds values behind the others; their time to live starts now."""
         self._held.extend(Held(v) for v in newState)
 
     def clear(self) -> None:
+        """Removes all values."""
         self._held = []
 
     def __len__(self) -> int:
@@ -108,7 +123,11 @@ class ListState(Generic[T]):
 
 
 class MapState(Generic[K, V]):
-    """Values by key; each entry expires on its own."""
+    """Values by key; each entry expires on its own. Not thread-safe.
+
+    Args:
+        entries: what it holds; None for nothing.
+    """
 
     def __init__(self, entries: Mapping[K, V] | None = None) -> None:
         self._held: dict[K, Held[V]] = {k: Held(v) for k, v in (entries or {}).items()}
@@ -124,6 +143,7 @@ class MapState(Generic[K, V]):
         return f"MapState({dict(self.iterator())!r})"
 
     def exists(self) -> bool:
+        """Whether it holds an entry that has not expired."""
         return bool(self._held)
 
     def getValue(self, key: K) -> V | None:
@@ -132,6 +152,7 @@ class MapState(Generic[K, V]):
         return None if held is None else held.value
 
     def containsKey(self, key: K) -> bool:
+        """Whether there is an entry of that key that has not expired."""
         return key in self._held
 
     def updateValue(self, key: K, value: V) -> None:
@@ -139,18 +160,23 @@ class MapState(Generic[K, V]):
         self._held[key] = Held(value)
 
     def iterator(self) -> Iterator[tuple[K, V]]:
+        """The entries that have not expired, as keys with values."""
         return iter([(k, h.value) for k, h in self._held.items()])
 
     def keys(self) -> Iterator[K]:
+        """The keys of the entries that have not expired."""
         return iter(list(self._held))
 
     def values(self) -> Iterator[V]:
+        """The values of the entries that have not expired."""
         return iter([h.value for h in self._held.values()])
 
     def removeKey(self, key: K) -> None:
+        """Removes the entry of that key, if there is one."""
         self._held.pop(key, None)
 
     def clear(self) -> None:
+        """Removes all entries."""
         self._held = {}
 
     def __len__(self) -> int:
@@ -180,19 +206,39 @@ class Ttl:
 def value_state(*, ttl: timedelta | None = None, time: Time = "processing") -> ValueState[Any]:
     """A field that holds one value.
 
-    `ttl` is how long it lives after it was last set; by the batch's processing time, or with
-    `time="event"` by the watermark. Raises DefinitionError for a ttl below one millisecond.
+    Args:
+        ttl: how long each lives after it was last set, 1 ms or more; for good without.
+        time: the clock of that: "processing", the batches' time, or "event", the watermark.
+
+    Raises:
+        DefinitionError: the ttl is no timedelta or too short, or there is no such clock.
     """
     return cast("ValueState[Any]", _field(ValueState, ttl, time))
 
 
 def list_state(*, ttl: timedelta | None = None, time: Time = "processing") -> ListState[Any]:
-    """A field that holds a list whose values expire one by one: see `value_state`."""
+    """A field that holds a list whose values expire one by one.
+
+    Args:
+        ttl: how long each lives after it was last set, 1 ms or more; for good without.
+        time: the clock of that: "processing", the batches' time, or "event", the watermark.
+
+    Raises:
+        DefinitionError: the ttl is no timedelta or too short, or there is no such clock.
+    """
     return cast("ListState[Any]", _field(ListState, ttl, time))
 
 
 def map_state(*, ttl: timedelta | None = None, time: Time = "processing") -> MapState[Any, Any]:
-    """A field that holds a map whose entries expire one by one: see `value_state`."""
+    """A field that holds a map whose entries expire one by one.
+
+    Args:
+        ttl: how long each lives after it was last set, 1 ms or more; for good without.
+        time: the clock of that: "processing", the batches' time, or "event", the watermark.
+
+    Raises:
+        DefinitionError: the ttl is no timedelta or too short, or there is no such clock.
+    """
     return cast("MapState[Any, Any]", _field(MapState, ttl, time))
 
 

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 def state_schema(state: Any) -> StructType:
     """The schema of a state class's document, for Spark's `from_json` on a stored state.
 
-    Raises DefinitionError, naming the field, for a hint that has no place in a schema.
+    Args:
+        state: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
     """
     return state_codec(state, UTC).stored
 
 
 def output_schema(output: Any) -> StructType:
-    """The schema of the rows that a dataclass, a DDL text or a StructType describes.
+    """The schema of the rows that a function puts out.
 
-    Raises DefinitionError, naming the field, for a hint that has no place in a schema.
+    Args:
+        output: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
     """
     return output_codec(output, UTC).schema

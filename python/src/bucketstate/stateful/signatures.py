@@ -58,14 +58,18 @@ class Hints:
 
     @property
     def output(self) -> Any:
-        """The dataclass of the rows that are returned or yielded; NoneType for nothing, None where
-        the hint says neither."""
+        """The dataclass of the rows that are returned or yielded.
+
+        NoneType for nothing, None where the hint says neither.
+        """
         return _rows_of(self._hints.get("return", _UNSAID))
 
     @property
     def puts_out(self) -> bool:
-        """Whether something is returned or yielded, for all that can be seen: by the hint or, where
-        there is none, by the code."""
+        """Whether something is returned or yielded, for all that can be seen.
+
+        That is by the hint or, where there is none, by the code.
+        """
         hint = self._hints.get("return", _UNSAID)
         if hint is not _UNSAID:
             return hint is not types.NoneType

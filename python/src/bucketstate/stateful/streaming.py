@@ -50,25 +50,31 @@ def apply(
 ) -> DataFrame:
     """Applies a stateful function to each group of a streaming DataFrame.
 
-    Use it directly, or with `df.transform(stateful.apply, by=..., fn=...)`.
+    Use it directly, or with `df.transform(stateful.apply, by=..., fn=...)`. While the query runs,
+    WrongTypeError, MigrationError and StateUsageError fail the batch before it is committed.
 
-    by: the grouping columns; their names become the fields of `key`.
-    fn: a function `(key, rows, state)`, an object with `handleInputRows` and perhaps
-        `handleExpiredTimer` and `handleInitialState`, or what `define` made of one. `state`,
-        `output` and `chunked` are those of `define`.
-    operator: the operator of Spark that runs it, "applyInPandasWithState" or "transformWithState".
-        A checkpoint is of one of them.
-    output_mode: "append" or "update", as the query's own output mode.
-    timeout: the clock of timers and of the timeout. None, "processing" or "event" (the DataFrame
-        needs a watermark).
-    initial_state: a static DataFrame with the grouping columns under the same names, whose rows
-        `handleInitialState` gets before the first batch. With "transformWithState" only.
+    Args:
+        df: the streaming DataFrame.
+        by: the grouping columns; their names become the fields of `key`.
+        fn: a function `(key, rows, state)`, an object with `handleInputRows` and perhaps
+            `handleExpiredTimer` and `handleInitialState`, or what `define` made of one.
+        operator: the operator of Spark that runs it, "applyInPandasWithState" or
+            "transformWithState". A checkpoint is of one of them.
+        output_mode: "append" or "update", as the query's own output mode.
+        timeout: the clock of timers and of the timeout: None, "processing" or "event" (the
+            DataFrame needs a watermark).
+        initial_state: a static DataFrame with the grouping columns under the same names, whose rows
+            `handleInitialState` gets before the first batch. With "transformWithState" only.
+        state: as for `define`.
+        output: as for `define`.
+        chunked: as for `define`.
 
-    Raises DefinitionError for a function that can never work, or that the operator cannot run,
-    SessionError for a session that cannot run the operator, and InvalidSettingError for one with a
-    time zone in which Spark's Python workers cannot read the timestamps that there are. While the
-    query runs, WrongTypeError, MigrationError and StateUsageError fail the batch before it is
-    committed.
+    Raises:
+        DefinitionError: the function can never work, or the operator cannot run it.
+        SessionError: the session cannot run the operator.
+        InvalidSettingError: the session has a time zone in which Spark's Python workers cannot read
+            the timestamps that there are.
+        MissingLibraryError: Spark's own part of "transformWithState" in Python lacks a library.
     """
     definition = define(fn, state=state, output=output, chunked=chunked)
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode

@@ -44,8 +44,11 @@ class DateCodec(Codec):
 
 
 class DatetimeCodec(Codec):
-    """An instant. A naive datetime is one in the session's time zone, as in Spark's pandas
-    functions; what comes back is always naive."""
+    """An instant.
+
+    A naive datetime is one in the session's time zone, as in Spark's pandas functions; what comes
+    back is always naive.
+    """
 
     spark = TimestampType()
     expected = "a datetime"

@@ -45,8 +45,13 @@ def zone_of(name: object, setting: str) -> tzinfo:
 
 
 def check_workers(name: str, setting: str, columns: Iterable[tuple[str, DataType]]) -> None:
-    """InvalidSettingError for columns with timestamps, by a description of each, where Spark's own
-    Python workers know no such time zone: they take regions and offsets such as `+02:00` alone."""
+    """Refuses columns with timestamps, by a description of each, that workers cannot read.
+
+    Spark's own Python workers take regions and offsets such as `+02:00` alone.
+
+    Raises:
+        InvalidSettingError: there are such columns, and the workers know no such time zone.
+    """
     try:
         pa.scalar(0, pa.timestamp("us", name)).as_py()
     except (pa.ArrowException, KeyError, ValueError):

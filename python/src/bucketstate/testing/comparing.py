@@ -21,7 +21,7 @@ from pyspark.sql.types import NullType
 from bucketstate import stateful
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError, StatefulError
-from bucketstate.stateful.handle import EPOCH, MILLISECOND
+from bucketstate.stateful.instants import EPOCH, MILLISECOND
 from bucketstate.stateful.kept import Kept
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.processor import STATE
@@ -45,7 +45,14 @@ _FIRST_MODIFIED = 1_700_000_000
 
 
 class DifferenceError(StatefulError, AssertionError):
-    """The harness and Spark did not answer alike."""
+    """The harness and Spark did not answer alike.
+
+    Raised by `compare` for the first batch that differs, with its rows, and for a query that does
+    not end in time.
+
+    What to do: make the function depend on its rows, state and clocks alone, or give `compare` what
+    the query has; if that is so, it is a defect of the harness.
+    """
 
 
 def compare(
@@ -65,23 +72,39 @@ def compare(
     chunked: bool | None = None,
     patience: timedelta = timedelta(minutes=5),
 ) -> list[list[dict[str, Any]]]:
-    """Runs a stateful function over the same batches in a query and in the harness, by the clocks
-    of the query's batches, and holds what both put out and keep against each other.
+    """Runs a stateful function over the same batches in a query and in the harness.
 
-    spark: a session; its settings of state stores and time zone are those of the query.
-    fn: as for `stateful.apply`; the workers have to be able to import it.
-    batches: one item for each batch, in the forms that `Harness.run` takes.
-    by, operator, schema, timeout, event_time, delay, state, output, chunked: as for `Harness`.
-    output_mode: of the query.
-    patience: how long the query may take.
+    Both run by the clocks of the query's batches, and have to answer alike. Compared are the output
+    rows of each batch, the watermarks and, at the end, the documents, timeouts and timers of all
+    keys. On "transformWithState" the parts are compared by what the function puts out of them.
 
-    Returns the output of each of the query's batches: of those given, and of those after them that
-    have no rows and fire timeouts by event time. What is compared besides are the watermarks and,
-    at the end, the documents, timeouts and timers of all keys. On "transformWithState" the parts
-    are compared by what the function puts out of them.
+    Args:
+        spark: a session; its settings of state stores and time zone are those of the query.
+        fn: as for `stateful.apply`; the workers have to be able to import it.
+        batches: one item for each batch, in the forms that `Harness.run` takes.
+        by: as for `Harness`.
+        operator: as for `Harness`.
+        output_mode: of the query.
+        schema: as for `Harness`.
+        timeout: as for `Harness`.
+        event_time: as for `Harness`.
+        delay: as for `Harness`.
+        state: as for `Harness`.
+        output: as for `Harness`.
+        chunked: as for `Harness`.
+        patience: how long the query may take, in whole seconds.
 
-    Raises DifferenceError, an AssertionError, for the first batch that differs, and for a query
-    that does not end in time; what the query raises; and what `Harness` does.
+    Returns:
+        The output of each of the query's batches: of those given, and of those after them that have
+        no rows and fire timeouts by event time.
+
+    Raises:
+        DifferenceError: an AssertionError, for the first batch that differs, and for a query that
+            does not end in time.
+        DefinitionError: the function can never work, or the batches have no rows at all.
+        SessionError: the session cannot run the operator.
+        InvalidSettingError: the session's time zone is not known.
+        StatefulError: what the function or its rows do wrong, as for `Harness.run`.
     """
     zone_name = str(spark.conf.get(_ZONE))
     definition = stateful.define(fn, state=state, output=output, chunked=chunked)

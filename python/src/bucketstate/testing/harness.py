@@ -17,7 +17,8 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     WrongTypeError,
 )
-from bucketstate.stateful.handle import MILLISECOND, State, Timeout, Timer, local, millis
+from bucketstate.stateful.handle import State, Timeout
+from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT
 from bucketstate.stateful.keys import NAN, KeyCodec
 from bucketstate.stateful.times import DatetimeCodec
@@ -49,20 +50,31 @@ class Harness:
     batch are dropped where `timeout="event"`, and a batch that fails changes nothing. The order of
     groups is unspecified: it is shuffled with `seed`.
 
-    fn, by, operator, timeout, state, output, chunked: as for `stateful.apply`; `by` takes names
-        only.
-    schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
-        from the first batch.
-    event_time, delay: the watermark's column and delay, as in `withWatermark`. Without them, set
-        `harness.watermark`.
-    clock: the processing time of the first batch; naive datetimes are in `time_zone`.
-    time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
-    initial_state: the rows that `handleInitialState` gets before the first batch with rows, in the
-        forms that `run` takes.
-    rows_per_chunk: cuts each group's rows into chunks of that many, as Spark does to large groups.
+    Args:
+        fn: as for `stateful.apply`.
+        by: as for `stateful.apply`; names only.
+        operator: as for `stateful.apply`.
+        schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
+            from the first batch.
+        timeout: as for `stateful.apply`.
+        event_time: the watermark's column, as in `withWatermark`; without, set `watermark`.
+        delay: the watermark's delay, as in `withWatermark`, 0 or more.
+        clock: the processing time of the first batch; naive datetimes are in `time_zone`.
+        time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
+        initial_state: the rows that `handleInitialState` gets before the first batch with rows, in
+            the forms that `run` takes.
+        rows_per_chunk: cuts each group's rows into chunks of that many, as Spark does to large
+            groups.
+        seed: of the order of groups.
+        state: as for `stateful.define`.
+        output: as for `stateful.define`.
+        chunked: as for `stateful.define`.
 
-    Raises DefinitionError for a function or an argument that can never work, and
-    InvalidSettingError for an unknown time zone.
+    Raises:
+        DefinitionError: a function or an argument that can never work.
+        StateUsageError: the clock is no datetime.
+        WrongTypeError: the rows of the initial state do not fit their columns.
+        InvalidSettingError: an unknown time zone.
     """
 
     def __init__(
@@ -113,7 +125,7 @@ class Harness:
 
     @property
     def clock(self) -> datetime:
-        """The processing time of the next batch."""
+        """The processing time of the next batch, naive in `time_zone`. It can be set."""
         return local(self._clock, self._zone)
 
     @clock.setter
@@ -121,14 +133,24 @@ class Harness:
         self._clock = self._millis(now)
 
     def advance(self, duration: timedelta) -> None:
-        """Moves the clock on. Raises StateUsageError for what is no timedelta."""
+        """Moves the clock on.
+
+        Args:
+            duration: kept in whole milliseconds.
+
+        Raises:
+            StateUsageError: it is no timedelta.
+        """
         if not isinstance(duration, timedelta):
             raise StateUsageError(f"advance({duration!r}): give a timedelta.")
         self._clock += duration // MILLISECOND
 
     @property
     def watermark(self) -> datetime | None:
-        """The watermark that the next batch will see; None for a query without one."""
+        """The watermark that the next batch will see; None for a query without one. It can be set.
+
+        Setting it raises StateUsageError for what is no datetime, and for a time before it.
+        """
         return None if self._watermark is None else local(self._watermark, self._zone)
 
     @watermark.setter
@@ -143,12 +165,18 @@ class Harness:
     def run(self, rows: Any = ()) -> list[dict[str, Any]]:
         """Runs one batch, and returns its output rows.
 
-        rows: a DataFrame, or a list of dicts, Rows or dataclass instances; none for a batch without
-        data, which still fires timeouts.
+        Whatever it raises, and whatever the function does, the state is then as before.
 
-        Raises WrongTypeError for rows that have other columns than those before, or a value that
-        does not fit its column as it is, and else what the function raises; the state is then as
-        before.
+        Args:
+            rows: a DataFrame, or a list of dicts, Rows or dataclass instances; none for a batch
+                without data, which still fires timeouts.
+
+        Raises:
+            WrongTypeError: rows have other columns than those before, a value does not fit its
+                column as it is, or what the function puts out or keeps does not fit its type.
+            DefinitionError: the rows lack a column that the function needs.
+            MigrationError: what is stored cannot be read as the state class.
+            StateUsageError: the function makes a call on its state that the query does not allow.
         """
         table = self._batches.table(rows)
         stored = self._stored.copy()
@@ -181,18 +209,28 @@ class Harness:
     def state(self, *key: Any) -> Any:
         """The value of a key's state, a copy; None where there is none.
 
-        Here and below, `key` are the values of the columns in `by`: StateUsageError for more or
-        fewer of them.
+        Args:
+            key: the values of the columns in `by`.
+
+        Raises:
+            StateUsageError: there are more or fewer of them.
         """
         return self.states().get(self._key(key))
 
     def set_state(self, value: Any, *key: Any) -> None:
-        """Gives a key a state, before the first batch or between two: an instance of the state
-        class, or a dict of its fields.
+        """Gives a key a state, before the first batch or between two.
 
         It is as if the function had been called and had done `state.update(value)` alone: a timeout
-        that was set ends, timers stay. Raises WrongTypeError for a value that does not fit, and in
-        the next batch for a key that the rows cannot have.
+        that was set ends, timers stay. A key that the rows cannot have is a WrongTypeError of the
+        next batch.
+
+        Args:
+            value: an instance of the state class, or a dict of its fields.
+            key: the values of the columns in `by`.
+
+        Raises:
+            WrongTypeError: the value does not fit the state class.
+            StateUsageError: there are more or fewer values of the key.
         """
         of = self._key(key)
         codec = self._definition.state_codec(self._zone)
@@ -219,14 +257,28 @@ class Harness:
         }
 
     def timeout(self, *key: Any) -> datetime | None:
-        """When a key's timeout is reached; None where none is set."""
+        """When a key's timeout is reached, naive in `time_zone`; None where none is set.
+
+        Args:
+            key: the values of the columns in `by`.
+
+        Raises:
+            StateUsageError: there are more or fewer of them.
+        """
         found = self._stored.kept().get(self._key(key))
         if found is None or found.timeout == NO_TIMEOUT:
             return None
         return local(found.timeout, self._zone)
 
     def timers(self, *key: Any) -> list[Timer]:
-        """A key's timers, by time; without the timeout."""
+        """A key's timers, by time; without the timeout.
+
+        Args:
+            key: the values of the columns in `by`.
+
+        Raises:
+            StateUsageError: there are more or fewer of them.
+        """
         found = self._stored.kept().get(self._key(key))
         return [] if found is None else [Timer.of(t, self._zone) for t in found.timers]
 
@@ -238,12 +290,17 @@ class Harness:
         output: Any = None,
         chunked: bool | None = None,
     ) -> Harness:
-        """A harness that goes on from here, as a query restarted with `fn` would; a new state class
-        reads what the old one left.
+        """A harness that goes on from here, as a query restarted with `fn` would.
 
-        fn: the function now; without it, the same one as before.
-        state, output, chunked: as for `stateful.apply`; without them, what the function says, or of
-            the same function, what was given before.
+        A new state class reads what the old one left. This harness stays as it is. Errors are as
+        for `Harness`.
+
+        Args:
+            fn: the function now; without it, the same one as before.
+            state: as for `stateful.define`; without, what the function says, or of the same
+                function, what was given before.
+            output: the same.
+            chunked: the same.
         """
         made = Harness(
             self._definition if fn is None else fn,

@@ -51,8 +51,11 @@ def rows_of(given: Any) -> list[Any]:
 
 
 def by_name(number: int, row: Any, zone: tzinfo) -> dict[str, Any]:
-    """One row as a dict. Raises WrongTypeError for one without names, or that does not fit its own
-    dataclass."""
+    """One row as a dict.
+
+    Raises:
+        WrongTypeError: it has no names, or does not fit its own dataclass.
+    """
     if isinstance(row, Mapping):
         return dict(row)
     if hasattr(row, "__fields__") and hasattr(row, "asDict"):
@@ -95,8 +98,11 @@ def check_columns(
 
 
 class Column:
-    """One column of batches without a schema: its type is that of the first value that is not
-    None, and later values have to fit it as they are."""
+    """One column of batches without a schema.
+
+    Its type is that of the first value that is not None, and later values have to fit it as they
+    are.
+    """
 
     def __init__(self, name: str, zone: tzinfo) -> None:
         self.type: pa.DataType = pa.null()
@@ -150,8 +156,10 @@ class Column:
             raise self._refusal(number, value, ", for which Spark has no type") from None
 
     def _plain(self, value: Any) -> Any:
-        """The value without numpy's and pandas' types; what Python alone has, as Spark would be
-        given it."""
+        """The value without numpy's and pandas' types.
+
+        What Python alone has is as Spark would be given it.
+        """
         if value is None or value is pd.NaT or value is pd.NA:
             return None
         if isinstance(value, np.datetime64 | np.timedelta64):
