@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
@@ -40,7 +41,8 @@ def _whole(console: Console, demo: Demo) -> int:
     for folder in (demo.layout.checkpoints, demo.layout.output, demo.layout.progress):
         shutil.rmtree(folder, ignore_errors=True)
     console.print(f"Input: {data.FLIGHTS:,} flights of 2013 in {data.SLICES} files")
-    data.prepare(layout.INPUT)
+    with console.status("Writing them, once"):
+        data.prepare(layout.INPUT)
     for part in (1, 2):
         # Each part is a process of its own: the second knows only what the checkpoints hold.
         command = [sys.executable, "-m", "flights", demo.layout.name, "--part", str(part)]
@@ -59,17 +61,22 @@ def _first_part(console: Console, demo: Demo) -> int:
     from flights import stream
 
     console.print(f"First process: each query fails in batch {HALF_WAY}, its state just written")
-    stream.run(stream.session(), console, demo.layout, demo.queries, part=1, stop_in=HALF_WAY)
+    with console.status("Starting Spark"):
+        spark = stream.session()
+    stream.run(spark, console, demo.layout, demo.queries, stop_in=HALF_WAY)
     return 0
 
 
 def _second_part(console: Console, demo: Demo) -> int:
-    from flights import picture, report, stream
+    from flights import picture, runs, stream
+    from flights.state_table import state_store_table
 
     console.print("Second process: restarts from the checkpoints and finishes the year")
-    spark = stream.session()
-    stream.run(spark, console, demo.layout, demo.queries, part=2, stop_in=None)
-    comparisons = demo.compare(spark, demo.layout)
+    with console.status("Starting Spark"):
+        spark = stream.session()
+    stream.run(spark, console, demo.layout, demo.queries, stop_in=None)
+    with console.status("Comparing every row with one batch query"):
+        comparisons = demo.compare(spark, demo.layout)
     for c in comparisons:
         if c.equal:
             console.print(f"[green]equal[/]: {c.name}, {c.rows:,} rows as one batch query has them")
@@ -81,12 +88,16 @@ def _second_part(console: Console, demo: Demo) -> int:
             console.print("" if c.first is None else c.first.to_string(index=False), soft_wrap=True)
     if not all(c.equal for c in comparisons):
         return 1
-    runs = [report.load(demo.layout, name) for name in demo.queries]
     console.print(demo.table(spark, demo.layout))
-    console.print(report.state_store_table(runs))
-    picture.draw(runs, demo.title, demo.titles, demo.layout.picture)
-    console.print(f"Picture: {demo.layout.picture.relative_to(layout.ROOT)}")
+    ran = [runs.load(demo.layout, name) for name in demo.queries]
+    console.print(state_store_table(ran))
+    picture.draw(ran, demo.title, demo.titles, demo.layout.picture)
+    console.print(f"Picture: {_below_root(demo.layout.picture)}")
     return 0
+
+
+def _below_root(file: Path) -> str:
+    return str(file.relative_to(layout.ROOT))
 
 
 if __name__ == "__main__":
