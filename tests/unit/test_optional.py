@@ -38,3 +38,15 @@ def test_only_completion_takes_shtab() -> None:
     run = without("shtab", code)
     assert run.returncode == 1
     assert "needs shtab, which is not installed: pip install 'bucketstate[cli]'" in run.stderr
+
+
+def test_only_a_report_takes_plotly() -> None:
+    run = without("plotly", "import bucketstate.report, bucketstate.cli")
+    assert run.returncode == 0, run.stderr
+    code = "from bucketstate.cli import main; sys.exit(main(['report', 'x', '-o', 'y.html']))"
+    run = without("plotly", code)
+    assert run.returncode == 1
+    assert run.stderr.strip() == (
+        "bucketstate: A report needs plotly, which is not installed: "
+        "pip install 'bucketstate[report]'."
+    )

@@ -32,8 +32,10 @@ ROOMS: dict[str, set[str]] = {
         "presets",
         "properties",
         "registry",
+        "report",
         "session",
         "sizing",
+        "units",
     },
     "config": {"errors", "kinds", "presets", "registry", "scopes", "settings"},
     "doctor": {"checkpoint", "errors", "progress"},
@@ -46,6 +48,7 @@ ROOMS: dict[str, set[str]] = {
     "pytest_plugin": {"testing"},
     "properties": set(),
     "registry": {"errors", "kinds", "scopes"},
+    "report": {"checkpoint", "doctor", "errors", "optional", "progress", "units"},
     "scopes": set(),
     "session": {"config", "errors", "jar", "submission"},
     "settings": set(),
@@ -53,6 +56,7 @@ ROOMS: dict[str, set[str]] = {
     "stateful": {"config", "errors", "optional"},
     "submission": {"errors", "properties"},
     "testing": {"config", "errors", "session", "stateful"},
+    "units": set(),
 }
 """What of the project each room may import, besides itself."""
 

@@ -126,12 +126,39 @@ class Query:
         """Batches that finished, as far as Spark still keeps them."""
         return _numbers(f.name for f in (self.folder / "commits").files())
 
+    @cached_property
+    def id(self) -> str | None:
+        """The query's, which stays when it is restarted; None if Spark's file is not there.
+
+        DamagedFileError if that cannot be read.
+        """
+        if not self.folder.exists("metadata"):
+            return None
+        path = self.folder.path_of("metadata")
+        with decoding(path, "query's metadata"):
+            return str(json_object(self.folder.read("metadata").decode("utf-8"))["id"])
+
     def settings(self, batch: int) -> dict[str, str]:
         """The settings that Spark recorded for a batch."""
         folder = self.folder / "offsets"
+        recorded = self._recorded_of(batch)
+        with decoding(folder.path_of(str(batch)), "offset log"):
+            return dict(recorded.get("conf", {}))
+
+    def planned_at(self, batch: int) -> int | None:
+        """When Spark planned a batch, in milliseconds since 1970; None if it did not record that.
+
+        DamagedFileError or MissingFileError if its offset log cannot be read.
+        """
+        at = self._recorded_of(batch).get("batchTimestampMs")
+        return at if isinstance(at, int) and at > 0 else None
+
+    def _recorded_of(self, batch: int) -> dict[str, Any]:
+        """What Spark recorded of a batch beside its offsets."""
+        folder = self.folder / "offsets"
         _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
         with decoding(folder.path_of(str(batch)), "offset log"):
-            return dict(json_object(lines[0]).get("conf", {})) if lines and lines[0].strip() else {}
+            return json_object(lines[0]) if lines and lines[0].strip() else {}
 
     def commit(self, batch: int) -> Commit:
         return self._commits.get(batch, lambda: self._commit(batch))

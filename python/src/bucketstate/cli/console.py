@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bucketstate.optional import needed
+from bucketstate.units import count as count
+from bucketstate.units import size as size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,19 +56,3 @@ def progress(what: str) -> Iterator[Advance]:
             bar.update(task, completed=done, total=total)
 
         yield advance
-
-
-def size(count: int | None) -> str:
-    """Bytes for people."""
-    if count is None:
-        return "-"
-    amount = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if amount < 1024:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} TiB"
-
-
-def count(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"

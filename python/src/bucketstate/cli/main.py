@@ -52,6 +52,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from bucketstate.cli.doctor import doctor
 
         return doctor(arguments)
+    elif arguments.command == "report":
+        from bucketstate.cli.report import report
+
+        return report(arguments)
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS

@@ -91,6 +91,8 @@ def parser() -> argparse.ArgumentParser:
 
     _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
 
+    _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
+
     plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
     plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
     return top
@@ -149,6 +151,27 @@ def _doctor(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--exit-code", action="store_true", help="exit with 3 if there is advice")
     command.add_argument("--json", action="store_true", help="JSON, for programs")
+
+
+def _report(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--progress",
+        metavar="FILE",
+        help="what the query reported (JSON by lines, or what Recorder.save wrote), or an event "
+        "log of Spark's: how its batches went",
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="default: report.html, which is replaced",
+    )
+    command.add_argument(
+        "--quick",
+        action="store_true",
+        help="read the indexes of the files alone: nothing is verified, no bucket's keys counted",
+    )
 
 
 def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:

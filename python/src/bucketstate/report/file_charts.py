@@ -1,0 +1,151 @@
+"""Files, keys and changes by version."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from bucketstate.checkpoint.names import ChangelogName, ManifestName, RunName, StoreFile
+from bucketstate.report.charts import POINTS, Series, bars, lines, unit_of_bytes, versions
+from bucketstate.report.content import Chart, Part, Section, Untold
+from bucketstate.report.material import Material
+from bucketstate.units import size
+
+_KINDS = ("changelogs", "data files", "manifests")
+
+
+def section(material: Material) -> Section:
+    return Section(
+        "Versions",
+        "What each version added to the checkpoint, in all partitions, as far as it is there.",
+        [*_files(material), *_history(material)],
+    )
+
+
+def _files(material: Material) -> Iterator[Part]:
+    counts: Counter[tuple[str, int]] = Counter()
+    sizes: Counter[tuple[str, int]] = Counter()
+    under_way = 0
+    for files in material.files.values():
+        for name, length in files.items():
+            kind = _kind(name)
+            if kind is None:
+                under_way += 1
+            else:
+                counts[kind] += 1
+                sizes[kind] += length
+    if not counts:
+        yield Untold("Files by version", "There are no files of state yet.")
+        return
+    groups, said = _grouped(sorted({version for _, version in counts}))
+    axis = versions([group[-1] for group in groups])
+    total = sum(counts.values())
+    left = f" {under_way:,} writes under way or abandoned are left out." if under_way else ""
+    most = max(groups, key=lambda group: sum(sizes[k, v] for k in _KINDS for v in group))
+    bytes_of = {
+        kind: [sum(sizes[kind, v] for v in group) for group in groups]
+        for kind in _KINDS
+        if any(of == kind for of, _ in counts)
+    }
+    unit = unit_of_bytes(max(map(max, bytes_of.values())))
+    series = [Series(k, unit.of(n), [size(i) for i in n]) for k, n in bytes_of.items()]
+    of_most = sum(sizes[kind, v] for kind in _KINDS for v in most)
+    yield Chart(
+        "Bytes by the version that wrote them",
+        f"{size(sum(sizes.values()))} in all; version {most[-1]:,} wrote most, {size(of_most)}."
+        f"{said}",
+        bars(axis, series, unit.name),
+    )
+    numbers_of = {k: [sum(counts[k, v] for v in group) for group in groups] for k in bytes_of}
+    told = ", ".join(f"{sum(numbers):,} {kind}" for kind, numbers in numbers_of.items())
+    yield Chart(
+        "Files by the version that wrote them",
+        f"{total:,} files: {told}.{left}{said}",
+        bars(
+            axis,
+            [Series(k, n, [f"{number:,}" for number in n]) for k, n in numbers_of.items()],
+            "files",
+        ),
+    )
+
+
+def _kind(name: StoreFile) -> tuple[str, int] | None:
+    """What a file is, and the version that wrote it; None for one that is not finished."""
+    match name:
+        case ChangelogName(attempt):
+            return "changelogs", attempt.version
+        case ManifestName(attempt):
+            return "manifests", attempt.version
+        case RunName(version):
+            return "data files", version
+    return None
+
+
+def _history(material: Material) -> Iterator[Part]:
+    if isinstance(material.history, str):
+        yield Untold("Keys and changes by version", f"They cannot be told: {material.history}")
+        return
+    if not material.history.num_rows:
+        yield Untold("Keys and changes by version", "No batch is in Spark's commit log.")
+        return
+    frame = material.history.to_pandas()
+    for column, title, what in (
+        ("keys", "Keys by version", "keys"),
+        ("changes", "Changed keys by version", "changes"),
+    ):
+        yield _told(frame, column, title, what)
+
+
+def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
+    """Versions of which a partition has no file any more are gaps."""
+    grouped = frame.groupby(["operator", "store", "version"])[column]
+    whole = grouped.count() == grouped.size()
+    sums = grouped.sum().where(whole).dropna()
+    if sums.empty:
+        return Untold(title, "Retention removed the files of some partition for every version.")
+    places = sorted(set(sums.index.get_level_values("version")))
+    groups, said = _grouped(places)
+    # Changes of versions in a row add up, what is held at the last of them stands for all.
+    added = column == "changes"
+    at = [group[-1] for group in groups]
+    series = []
+    of_stores: dict[tuple[int, str], dict[int, int]] = {}
+    for row in sums.rename("number").reset_index().to_dict("records"):
+        found = of_stores.setdefault((row["operator"], row["store"]), {})
+        found[row["version"]] = int(row["number"])
+    for (operator, store), by_version in of_stores.items():
+        values = [_joined([by_version.get(v) for v in group], added=added) for group in groups]
+        name = f"operator {operator}" + ("" if store == "default" else f", {store}")
+        texts = ["not known" if value is None else f"{value:,} {what}" for value in values]
+        series.append(Series(name, values, texts))
+    if added:
+        most = max(range(len(at)), key=lambda n: sum(s.values[n] or 0 for s in series))
+        of_most = sum(s.values[most] or 0 for s in series)
+        finding = f"{sums.sum():,} in all; version {at[most]:,} has most, {of_most:,.0f}.{said}"
+    else:
+        first, newest = (sum(s.values[n] or 0 for s in series) for n in (0, -1))
+        finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
+        if said:
+            finding += f" Shown is the last of each {len(groups[0]):,} versions in a row."
+    gone = len(set(frame["version"])) - len(places)
+    if gone:
+        finding += f" Retention removed the files that tell it of {gone:,} older versions."
+    return Chart(title, finding, (bars if added else lines)(versions(at), series, what))
+
+
+def _joined(numbers: Sequence[int | None], *, added: bool) -> int | None:
+    """One for all of these: None if the last, or with `added` any, is not known."""
+    if not added:
+        return numbers[-1]
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _grouped(numbers: Sequence[int]) -> tuple[list[Sequence[int]], str]:
+    """Versions in a row together, if there are too many; and a sentence that says so."""
+    each = -(-len(numbers) // POINTS)
+    groups = [numbers[start : start + each] for start in range(0, len(numbers), each)]
+    said = f" Shown are the sums of each {each} versions in a row." if each > 1 else ""
+    return groups, said

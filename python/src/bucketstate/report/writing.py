@@ -1,0 +1,119 @@
+"""Reads a checkpoint, and writes the page about it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.doctor import read_progress
+from bucketstate.errors import BucketstateError, InvalidArgumentError
+from bucketstate.optional import needed
+from bucketstate.progress import Progress, Recorder
+from bucketstate.report.material import Advance, gathered
+from bucketstate.report.page import page_of
+from bucketstate.report.rendering import html_of
+
+Given = str | os.PathLike[str] | Recorder | Iterable[Any] | None
+"""What a query reported."""
+
+_NEEDED = {"id", "runId", "batchId", "timestamp", "durationMs"}
+_GIVE = (
+    "give a file, a Recorder, or progresses of a query such as query.recentProgress, as Spark has "
+    "them or as its JSON."
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A page that was written. Immutable.
+
+    Attributes:
+        output: the file.
+        bytes: its length.
+        ok: whether all that was read of the checkpoint is sound: all files, or without `state` what
+            a restart opens.
+    """
+
+    output: Path
+    bytes: int
+    ok: bool
+
+
+def write_report(
+    checkpoint: str | os.PathLike[str] | Checkpoint,
+    output: str | os.PathLike[str],
+    *,
+    progress: Given = None,
+    state: bool = True,
+    advance: Advance | None = None,
+) -> Written:
+    """Writes one HTML page about a checkpoint, which is readable without a network.
+
+        write_report("checkpoint", "report.html", progress="progress.parquet")
+
+    A checkpoint that is damaged gets a page that names the damage.
+
+    Args:
+        checkpoint: what the query was given as `checkpointLocation`, or that as a `Checkpoint`.
+        output: the file, which is replaced if it is there.
+        progress: what the query reported: a file that `Recorder.save` wrote, JSON by lines or an
+            event log of Spark's; a `Recorder`; or the progresses themselves, such as
+            `query.recentProgress`. Those of other queries are left out.
+        state: verify every file and count the keys of every bucket, which reads the state; without,
+            the indexes of the files are read, and the page says what it lacks.
+        advance: is told how many files of how many are verified.
+
+    Returns:
+        The file, and whether the checkpoint is sound.
+
+    Raises what `Checkpoint` and `doctor.read_progress` raise, InvalidArgumentError for what is no
+    progress, MissingLibraryError without plotly, and BucketstateError for a file that cannot be
+    written.
+
+    Safe from any thread, with a checkpoint of its own.
+    """
+    needed("plotly.graph_objects", extra="report", what="A report")
+    target = Path(output)
+    # Before much is read for nothing.
+    if not target.parent.is_dir():
+        raise BucketstateError(
+            f"{target} cannot be written: {target.parent} is no folder. Give a file in a folder "
+            "that is there."
+        )
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+    found = gathered(
+        checkpoint, _progress(progress), state=state, now=datetime.now(UTC), advance=advance
+    )
+    data = html_of(page_of(found)).encode()
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise BucketstateError(f"{target} cannot be written: {error}.") from error
+    return Written(target, len(data), found.sound)
+
+
+def _progress(given: Given) -> list[Progress] | None:
+    """As Spark's JSON has them."""
+    if given is None:
+        return None
+    if isinstance(given, Recorder):
+        return given.progress
+    if isinstance(given, str | os.PathLike):
+        return [dict(progress) for progress in read_progress(Path(given))]
+    try:
+        found = Recorder.of(given).progress
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"progress={given!r} cannot be read ({error}): {_GIVE}"
+        ) from error
+    for number, one in enumerate(found):
+        if missing := _NEEDED - one.keys():
+            names = ", ".join(sorted(missing))
+            raise InvalidArgumentError(f"progress[{number}] is without {names}: {_GIVE}")
+    return found
