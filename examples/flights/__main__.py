@@ -11,12 +11,17 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bucketstate.report import write_report
 from flights import data, layout
 from flights.demos import DEMOS, Demo
 
 HALF_WAY = 23
-_WORKERS_TALK = "Streaming TransformWithStateInPandas Python worker"
-"""Spark's, which prints a paragraph with each of the steps in which it starts a query."""
+_TALK = (
+    # Spark's, which prints a paragraph with each of the steps in which it starts a query.
+    "Streaming TransformWithStateInPandas Python worker",
+    # Java's, of a module that Spark adds to every JVM.
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+)
 
 
 def main() -> int:
@@ -49,7 +54,7 @@ def _whole(console: Console, demo: Demo) -> int:
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None  # it is a pipe
             for line in process.stderr:
-                if line.strip() and _WORKERS_TALK not in line:
+                if line.strip() and not any(talk in line for talk in _TALK):
                     sys.stderr.write(line)
         if process.returncode != 0:
             return process.returncode
@@ -93,7 +98,26 @@ def _second_part(console: Console, demo: Demo) -> int:
     console.print(state_store_table(ran))
     picture.draw(ran, demo.title, demo.titles, demo.layout.picture)
     console.print(f"Picture: {_below_root(demo.layout.picture)}")
-    return 0
+    return _report(console, demo)
+
+
+def _report(console: Console, demo: Demo) -> int:
+    """A page about each query's checkpoint, as `bucketstate report` makes it."""
+    files = demo.layout
+    with console.status("Reading the checkpoints for their reports"):
+        pages = [
+            write_report(
+                files.checkpoints / name,
+                files.report_of(name),
+                progress=files.progress_of(name),
+            )
+            for name in demo.queries
+        ]
+    console.print(f"Reports: {', '.join(_below_root(page.output) for page in pages)}")
+    damaged = [_below_root(page.output) for page in pages if not page.ok]
+    if damaged:
+        console.print(f"[red]A checkpoint is damaged[/]: see {', '.join(damaged)}")
+    return 1 if damaged else 0
 
 
 def _below_root(file: Path) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from flights.runs import Run
 
 _CAPTION = (
-    f"State and metrics are those of all {PARTITIONS} partitions. What was 0 throughout is left "
-    "out; docs/configuration.md says what each metric means."
+    f"State and metrics are of the {PARTITIONS} partitions together. What was 0 throughout is "
+    "left out; docs/configuration.md says what each metric means."
 )
 _UNITS = ("B", "KiB", "MiB", "GiB")
 
