@@ -7,15 +7,21 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Console
 
+from bucketstate.report import write_report
 from flights import data, layout
 from flights.demos import DEMOS, Demo
 
 HALF_WAY = 23
-_WORKERS_TALK = "Streaming TransformWithStateInPandas Python worker"
-"""Spark's, which prints a paragraph with each of the steps in which it starts a query."""
+_TALK = (
+    # Spark's, which prints a paragraph with each of the steps in which it starts a query.
+    "Streaming TransformWithStateInPandas Python worker",
+    # Java's, of a module that Spark adds to every JVM.
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+)
 
 
 def main() -> int:
@@ -40,14 +46,15 @@ def _whole(console: Console, demo: Demo) -> int:
     for folder in (demo.layout.checkpoints, demo.layout.output, demo.layout.progress):
         shutil.rmtree(folder, ignore_errors=True)
     console.print(f"Input: {data.FLIGHTS:,} flights of 2013 in {data.SLICES} files")
-    data.prepare(layout.INPUT)
+    with console.status("Writing them, once"):
+        data.prepare(layout.INPUT)
     for part in (1, 2):
         # Each part is a process of its own: the second knows only what the checkpoints hold.
         command = [sys.executable, "-m", "flights", demo.layout.name, "--part", str(part)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None  # it is a pipe
             for line in process.stderr:
-                if line.strip() and _WORKERS_TALK not in line:
+                if line.strip() and not any(talk in line for talk in _TALK):
                     sys.stderr.write(line)
         if process.returncode != 0:
             return process.returncode
@@ -59,17 +66,22 @@ def _first_part(console: Console, demo: Demo) -> int:
     from flights import stream
 
     console.print(f"First process: each query fails in batch {HALF_WAY}, its state just written")
-    stream.run(stream.session(), console, demo.layout, demo.queries, part=1, stop_in=HALF_WAY)
+    with console.status("Starting Spark"):
+        spark = stream.session()
+    stream.run(spark, console, demo.layout, demo.queries, stop_in=HALF_WAY)
     return 0
 
 
 def _second_part(console: Console, demo: Demo) -> int:
-    from flights import picture, report, stream
+    from flights import picture, runs, stream
+    from flights.state_table import state_store_table
 
     console.print("Second process: restarts from the checkpoints and finishes the year")
-    spark = stream.session()
-    stream.run(spark, console, demo.layout, demo.queries, part=2, stop_in=None)
-    comparisons = demo.compare(spark, demo.layout)
+    with console.status("Starting Spark"):
+        spark = stream.session()
+    stream.run(spark, console, demo.layout, demo.queries, stop_in=None)
+    with console.status("Comparing every row with one batch query"):
+        comparisons = demo.compare(spark, demo.layout)
     for c in comparisons:
         if c.equal:
             console.print(f"[green]equal[/]: {c.name}, {c.rows:,} rows as one batch query has them")
@@ -81,12 +93,35 @@ def _second_part(console: Console, demo: Demo) -> int:
             console.print("" if c.first is None else c.first.to_string(index=False), soft_wrap=True)
     if not all(c.equal for c in comparisons):
         return 1
-    runs = [report.load(demo.layout, name) for name in demo.queries]
     console.print(demo.table(spark, demo.layout))
-    console.print(report.state_store_table(runs))
-    picture.draw(runs, demo.title, demo.titles, demo.layout.picture)
-    console.print(f"Picture: {demo.layout.picture.relative_to(layout.ROOT)}")
-    return 0
+    ran = [runs.load(demo.layout, name) for name in demo.queries]
+    console.print(state_store_table(ran))
+    picture.draw(ran, demo.title, demo.titles, demo.layout.picture)
+    console.print(f"Picture: {_below_root(demo.layout.picture)}")
+    return _report(console, demo)
+
+
+def _report(console: Console, demo: Demo) -> int:
+    """A page about each query's checkpoint, as `bucketstate report` makes it."""
+    files = demo.layout
+    with console.status("Reading the checkpoints for their reports"):
+        pages = [
+            write_report(
+                files.checkpoints / name,
+                files.report_of(name),
+                progress=files.progress_of(name),
+            )
+            for name in demo.queries
+        ]
+    console.print(f"Reports: {', '.join(_below_root(page.output) for page in pages)}")
+    damaged = [_below_root(page.output) for page in pages if not page.ok]
+    if damaged:
+        console.print(f"[red]A checkpoint is damaged[/]: see {', '.join(damaged)}")
+    return 1 if damaged else 0
+
+
+def _below_root(file: Path) -> str:
+    return str(file.relative_to(layout.ROOT))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """Each aircraft's rotations, with `transformWithState`: its legs are a list, a timer closes it.
 
+This is Spark's own StatefulProcessor, as it is written for any state store: nothing in it knows of
+bucketstate. What `bucketstate.stateful` makes of an operator of Spark's is in `rotations`.
+
 A rotation is what `rotations` calls so. Here it is put out when it is closed, with its route: so
 its legs are kept one by one. A leg is appended to the list without a look at those before, and they
 are read once, at the end.
@@ -15,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from flights import rotations
-from flights.rotations import BY_GAP, BY_TIMEOUT, DAY, WATERMARK_DELAY
+from flights.rotations import BY_GAP, BY_TIMEOUT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 NAME = "aircraft"
 KEY = ["tailnum", "started"]
+DAY = int(rotations.DAY.total_seconds())
+WATERMARK_DELAY = int(rotations.WATERMARK_DELAY.total_seconds())
 _LEG = "at long, delay long, made_up long, dest string"
 _OUTPUT = (
     "tailnum string, started long, last long, legs long, delay long, made_up long, route string, "

@@ -1,5 +1,7 @@
 """Each carrier's delays by airport, with `transformWithStateInPandas`: a map with a time to live.
 
+This, too, is Spark's own StatefulProcessor, which does not know of bucketstate.
+
 An airport that a carrier has not flown to for a day of processing time leaves the carrier's map.
 Spark counts a time to live by its own clock, never by event time; the demo does not take a day.
 """

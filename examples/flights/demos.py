@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flights import aircraft, airports, check, hourly, report, rotations
+from flights import aircraft, airports, answers, check, hourly, rotations
 from flights.layout import Layout
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ OPERATORS = Demo(
     queries={hourly.NAME: hourly.query, rotations.NAME: rotations.query},
     titles={
         hourly.NAME: "hourly: delays per airport (windowed aggregation)",
-        rotations.NAME: "rotations: each aircraft's (applyInPandasWithState)",
+        rotations.NAME: "rotations: each aircraft's (bucketstate.stateful)",
     },
     compare=check.compare_operators,
-    table=report.most_delayed_table,
+    table=answers.most_delayed_table,
 )
 
 TRANSFORM_WITH_STATE = Demo(
@@ -47,7 +47,7 @@ TRANSFORM_WITH_STATE = Demo(
         airports.NAME: "airports: delays as a map with TTL (transformWithStateInPandas)",
     },
     compare=check.compare_transform_with_state,
-    table=report.longest_table,
+    table=answers.longest_table,
 )
 
 DEMOS = {demo.layout.name: demo for demo in (OPERATORS, TRANSFORM_WITH_STATE)}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUT = ROOT / "artifacts" / "demo" / "input"
+PARTITIONS = 2
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -32,6 +33,13 @@ class Layout:
     def progress(self) -> Path:
         return self.home / "progress"
 
+    def progress_of(self, query: str) -> Path:
+        """What Spark reported of a query's batches: its JSON, one a line."""
+        return self.progress / f"{query}.jsonl"
+
     @property
     def picture(self) -> Path:
         return self.home / "batches.png"
+
+    def report_of(self, query: str) -> Path:
+        return self.home / f"report-{query}.html"

@@ -10,13 +10,15 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
+from flights.layout import PARTITIONS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
-    from flights.report import Run
+    from flights.runs import Run
 
 _BATCH, _COMMIT, _RESTART, _GRID = "#2b5c8a", "#e07b39", "#8a8a8a", "#e4e4e4"
 
@@ -35,14 +37,13 @@ def draw(runs: Sequence[Run], title: str, titles: dict[str, str], file: Path) ->
 
 
 def _panel(axis: Axes, run: Run, title: str) -> None:
-    for part in sorted({b.part for b in run.batches}):
-        batches = [b for b in run.batches if b.part == part]
-        numbers = [b.number for b in batches]
-        style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.4}
+    style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.4}
+    for part, batches in run.batches.groupby("part"):
         labels = ("whole batch", "state store commit, per partition") if part == 1 else (None, None)
-        axis.plot(numbers, [b.batch_ms for b in batches], color=_BATCH, label=labels[0], **style)
-        axis.plot(numbers, [b.commit_ms for b in batches], color=_COMMIT, label=labels[1], **style)
-    restart = min((b.number for b in run.batches if b.part == 2), default=None)
+        commits = batches["state_commit_ms"] / PARTITIONS
+        axis.plot(batches["batch"], batches["batch_ms"], color=_BATCH, label=labels[0], **style)
+        axis.plot(batches["batch"], commits, color=_COMMIT, label=labels[1], **style)
+    restarted = run.batches[run.batches["part"] > 1]
     axis.set_yscale("log", nonpositive="clip")
     axis.set_ylabel("milliseconds")
     axis.set_title(title, loc="left", fontsize=10)
@@ -52,7 +53,8 @@ def _panel(axis: Axes, run: Run, title: str) -> None:
     low, high = axis.get_ylim()
     axis.set_ylim(low / 1.3, high * 1.3)
     axis.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda y, _: f"{y:,.0f}"))
-    if restart is not None:
+    if not restarted.empty:
+        restart = restarted["batch"].min()
         axis.axvline(restart - 0.5, color=_RESTART, linestyle="--", linewidth=1.2)
         axis.annotate(
             "new process, restarted\nfrom the checkpoint",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from flights.layout import Layout
 
-CORES = 2
 BUCKETS = 64
 _POLL_SECONDS = 0.5
 STOPPED = "the demo stops here"
@@ -61,7 +58,7 @@ def session() -> SparkSession:
     os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning:pyspark.sql.pandas.serializers"
     # A run this short spends more on the JVM's optimising compiler than it gets back.
     java = f"-Dlog4j2.configurationFile={layout.LOGGING.as_uri()} -XX:TieredStopAtLevel=1 -Xss4m"
-    builder = SparkSession.builder.appName("flights").master(f"local[{CORES}]")
+    builder = SparkSession.builder.appName("flights").master(f"local[{layout.PARTITIONS}]")
     for key, value in {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -70,7 +67,7 @@ def session() -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.shuffle.partitions": str(CORES),
+        "spark.sql.shuffle.partitions": str(layout.PARTITIONS),
         # Batches this small end before generated code has paid for being compiled.
         "spark.sql.codegen.wholeStage": "false",
     }.items():
@@ -91,7 +88,6 @@ def run(
     console: Console,
     files: Layout,
     queries: dict[str, Callable[[DataFrame], DataFrame]],
-    part: int,
     stop_in: int | None,
 ) -> None:
     """Runs all queries at once, until each fails in batch `stop_in` or is done."""
@@ -117,7 +113,7 @@ def run(
             raise failure
         if stop_in is not None and failure is None:
             raise RuntimeError(f"{r.name} was to stop in batch {stop_in} and did not")
-        _keep_progress(files, r, part)
+        _keep_progress(files, r)
 
 
 def emitted(spark: SparkSession, files: Layout, name: str) -> DataFrame:
@@ -168,8 +164,8 @@ def _bars(console: Console) -> Progress:
     )
 
 
-def _keep_progress(files: Layout, running: Running, part: int) -> None:
+def _keep_progress(files: Layout, running: Running) -> None:
+    """Adds what Spark reported of this process's batches to that of the earlier one's."""
     files.progress.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps({**json.loads(p.json), "part": part}) for p in running.query.recentProgress]
-    file: Path = files.progress / f"{running.name}-{part}.jsonl"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with files.progress_of(running.name).open("a", encoding="utf-8") as file:
+        file.writelines(f"{progress.json}\n" for progress in running.query.recentProgress)

@@ -18,9 +18,14 @@ def page(registry: Registry) -> str:
         "listed stays as it is.\n"
     ]
     parts += [_preset(p) for p in PRESETS.values()]
-    parts += ["## Metrics\n\nIn each progress, below `stateOperators[].customMetrics`.\n"]
-    metrics = (row(f"`{m.name}`", m.kind, m.doc) for m in registry.metrics)
-    parts += ["".join([row("metric", "kind", "meaning"), "|---|---|---|\n", *metrics])]
+    parts += [
+        "## Metrics\n\nIn each progress, below `stateOperators[].customMetrics`, added up over the "
+        "partitions. A counter is what a batch did, and adds up over batches; a gauge is how "
+        "things stand, of which the last value counts, or the highest. The kind is Spark's: a "
+        "number of things (sum), bytes (size) or milliseconds (timing).\n"
+    ]
+    metrics = (row(f"`{m.name}`", m.type, m.kind, m.doc) for m in registry.metrics)
+    parts += ["".join([row("metric", "type", "kind", "meaning"), "|---|---|---|---|\n", *metrics])]
     return "\n".join(parts)
 
 

@@ -42,3 +42,15 @@ def test_a_setting_says_whether_it_can_be_given_for_one_query() -> None:
 
 def test_metrics_have_a_kind_that_spark_knows() -> None:
     assert {m.kind for m in registry().metrics} <= {"sum", "size", "timing"}
+
+
+def test_a_metric_is_a_counter_or_a_gauge() -> None:
+    types = {m.name: m.type for m in registry().metrics}
+    assert types["bucketedSnapshotLag"] == types["bucketedRuns"] == "gauge"
+    assert types["bucketedChangelogBytes"] == types["bucketedSnapshots"] == "counter"
+    # What is counted since the store was opened is not to be added up over batches, either.
+    assert types["bucketedRetentionFailures"] == "gauge"
+    meter = {"name": "m", "type": "meter", "kind": "sum", "doc": ""}
+    text = json.dumps({"prefix": "p.", "settings": [], "metrics": [meter]})
+    with pytest.raises(ValueError, match="metric m has the type meter"):
+        parse_registry(text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Kind, Named, Value, kind_of, plain
@@ -75,11 +75,20 @@ class Setting:
         return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.kind.allowed}.")
 
 
+MetricType = Literal["counter", "gauge"]
+
+
 @dataclass(frozen=True)
 class Metric:
-    """One custom metric that the provider reports in `StreamingQueryProgress.stateOperators`."""
+    """One custom metric that the provider reports in `StreamingQueryProgress.stateOperators`.
+
+    `type` says how its values go together over batches: those of a counter add up, of a gauge the
+    last one counts, or the highest. `kind` is what Spark adds up over the partitions: "sum" for a
+    number of things, "size" for bytes, "timing" for milliseconds.
+    """
 
     name: str
+    type: MetricType
     kind: str
     doc: str
 
@@ -125,12 +134,12 @@ class Registry:
 
 
 def parse_registry(text: str) -> Registry:
-    """The registry in the words of `settings.json`. ValueError for a kind that is not known."""
+    """The registry in the words of `settings.json`. ValueError for a type that is not known."""
     raw: dict[str, Any] = json.loads(text)
     return Registry(
         prefix=raw["prefix"],
         settings=tuple(_setting(s) for s in raw["settings"]),
-        metrics=tuple(Metric(m["name"], m["kind"], m["doc"]) for m in raw["metrics"]),
+        metrics=tuple(map(_metric, raw["metrics"])),
     )
 
 
@@ -146,3 +155,12 @@ def _setting(raw: dict[str, Any]) -> Setting:
     default = kind.parse(raw["default"])
     per_query = raw.get("perQuery", False)
     return Setting(raw["name"], raw["key"], kind, default, raw["doc"], per_query)
+
+
+def _metric(raw: dict[str, Any]) -> Metric:
+    if raw["type"] not in get_args(MetricType):
+        raise ValueError(
+            f"settings.json: the metric {raw['name']} has the type {raw['type']}, which is none of "
+            f"{', '.join(get_args(MetricType))}: bucketstate.registry has to learn it."
+        )
+    return Metric(raw["name"], raw["type"], raw["kind"], raw["doc"])

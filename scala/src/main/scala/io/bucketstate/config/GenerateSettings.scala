@@ -47,6 +47,7 @@ object GenerateSettings {
       metrics
         .addObject()
         .put("name", metric.name)
+        .put("type", metric.metricType.name)
         .put("kind", metric.kind.name)
         .put("doc", metric.doc)
     }
