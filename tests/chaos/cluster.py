@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -27,6 +27,8 @@ EXECUTOR_CLASS = "CoarseGrainedExecutorBackend"
 class Cluster:
     """A master and a worker on each of `HOSTS`; ends all of its processes with itself.
 
+    `master` is the URL for applications, known inside of the block.
+
     Args:
         folder: for logs and the workers' folders, by which executors are known; no symbolic link.
         cores: of each worker.
@@ -37,15 +39,14 @@ class Cluster:
         self._folder = folder
         self._limits = ["--cores", str(cores), "--memory", memory]
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
-        self.master = f"spark://127.0.0.1:{self._port}"
+        self.master = ""
 
     def __enter__(self) -> Self:
-        where = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0"]
+        # It takes whichever port is free: one that was looked up before may be another's then.
+        where = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         self._start("master", "org.apache.spark.deploy.master.Master", *where)
-        self._await("master", "I have been elected leader")
+        said = self._await("master", "I have been elected leader")
+        (self.master,) = re.findall(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", said)
         for host in HOSTS:
             self.start_worker(host)
         for host in HOSTS:
@@ -102,8 +103,10 @@ class Cluster:
                 cwd=self._folder,
             )
 
-    def _await(self, name: str, text: str) -> None:
+    def _await(self, name: str, text: str) -> str:
+        """The log, once it has the text."""
         deadline = time.monotonic() + 120
         while text not in (said := self.log(name).read_text(errors="replace")):
             assert time.monotonic() < deadline, f"no '{text}' of {name} in two minutes:\n{said}"
             time.sleep(0.05)
+        return said

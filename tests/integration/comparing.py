@@ -69,9 +69,46 @@ def unlike(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[st
     return {"key": key.key, "n": 1}
 
 
+def anywhere(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[str, Any]:
+    state.value.spark += len(rows)
+    return {"key": key.key, "n": 0}
+
+
 def elsewhere(key: Any, rows: list[dict[str, Any]], state: State[Where]) -> dict[str, Any]:
     state.value.spark += len(rows)
     return {"key": key.key, "n": 0 if TaskContext.get() is None else 1}
+
+
+@dataclass
+class Counted:
+    n: int = 0
+
+
+@dataclass
+class Totalled:
+    """What `Counted` has become."""
+
+    n: float = 0.0
+    batches: int = 0
+    recent: ListState[int] = list_state()
+
+
+def counting(key: Any, rows: list[dict[str, Any]], state: State[Counted]) -> dict[str, Any]:
+    state.value.n += len(rows)
+    return {"key": key.key, "n": state.value.n}
+
+
+def totalling(key: Any, rows: list[dict[str, Any]], state: State[Totalled]) -> dict[str, Any]:
+    held = state.value
+    held.n += sum(row["value"] for row in rows)
+    held.batches += 1
+    held.recent.appendValue(len(rows))
+    return {
+        "key": key.key,
+        "total": held.n,
+        "batches": held.batches,
+        "of": len(list(held.recent.get())),
+    }
 
 
 def at(minute: int) -> datetime:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from bucketstate import stateful
 from bucketstate.errors import InvalidSettingError
@@ -16,10 +17,13 @@ from tests.integration.comparing import (
     Remembering,
     Seen,
     Told,
+    anywhere,
     at,
+    counting,
     dated,
     elsewhere,
     in_days,
+    totalling,
     unlike,
 )
 from tests.kit.typed_values import Colour
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 ZONE = "spark.sql.session.timeZone"
+operators = pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
 
 
 def batch(*minutes: int) -> list[dict[str, Any]]:
@@ -98,7 +103,7 @@ def test_a_time_zone_that_spark_s_workers_do_not_know_is_for_queries_without_tim
         assert f"and {column} holds timestamps: set it to '{offset}'" in str(refusal.value)
 
 
-@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+@operators
 @pytest.mark.parametrize(
     ("fn", "told"),
     [
@@ -113,6 +118,86 @@ def test_what_is_not_is_told(spark: SparkSession, operator: Operator, fn: Any, t
         compare(spark, defined, batches, by="key", operator=operator)
     assert "\n  harness: {'key': " in str(difference.value)
     assert "\n  Spark: {'key': " in str(difference.value)
+
+
+class Started(StreamingQueryListener):
+    """Notes the queries that begin, before their `start` returns."""
+
+    def __init__(self) -> None:
+        self.queries: list[tuple[str, str]] = []
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        self.queries.append((str(event.id), str(event.runId)))
+
+    def onQueryProgress(self, _event: Any) -> None:  # noqa: N802
+        """Is none of ours."""
+
+    def onQueryTerminated(self, _event: Any) -> None:  # noqa: N802
+        """Is none of ours."""
+
+
+@pytest.fixture
+def started(spark: SparkSession) -> Iterator[Started]:
+    listener = Started()
+    spark.streams.addListener(listener)
+    yield listener
+    spark.streams.removeListener(listener)
+
+
+@pytest.mark.timeout(600)
+@operators
+def test_a_restart_changes_nothing(
+    spark: SparkSession, operator: Operator, started: Started
+) -> None:
+    """Timeouts, times to live and the watermark go on, and so do the batches at the end."""
+    timeout: Any = "event" if operator == "applyInPandasWithState" else None
+    batches = [batch(0, 1, 2, 3, 4), batch(5, 6, 7, 8), (), batch(1, 40), batch(41)]
+    how: dict[str, Any] = {"by": "key", "operator": operator, "timeout": timeout}
+    how |= {"event_time": "at", "state": Seen, "output": Told}
+    fn = Remembering(timeout)
+    straight = compare(spark, fn, batches, **how)
+    assert len({run for _, run in started.queries}) == 1
+    again = compare(spark, fn, batches, restart_after=[2, 0], **how)
+    assert [sorted(map(repr, rows)) for rows in again] == [
+        sorted(map(repr, rows)) for rows in straight
+    ]
+    # Of one checkpoint: Spark keeps a query's id there.
+    (other,) = {query for query, _ in started.queries} - {started.queries[0][0]}
+    assert len([query for query, _ in started.queries if query == other]) == 3
+
+
+@operators
+def test_a_restart_with_another_function(spark: SparkSession, operator: Operator) -> None:
+    first = stateful.define(counting, output="key string, n long")
+    output = "key string, total double, batches long, of long"
+    later = stateful.define(totalling, output=output)
+    batches = [[{"key": "a", "value": n + 0.5}] for n in range(4)]
+    answers = compare(
+        spark, first, batches, by="key", operator=operator, restart_after={0: None, 1: later}
+    )
+    assert answers == [
+        [{"key": "a", "n": 1}],
+        [{"key": "a", "n": 2}],
+        [{"key": "a", "total": 4.5, "batches": 1, "of": 1}],
+        [{"key": "a", "total": 8.0, "batches": 2, "of": 2}],
+    ]
+    alike = stateful.define(anywhere, output="key string, n long")
+    unlike_later = stateful.define(elsewhere, output="key string, n long")
+    with pytest.raises(DifferenceError, match="Batch 2: the rows differ"):
+        compare(spark, alike, batches, by="key", operator=operator, restart_after={1: unlike_later})
+
+
+@pytest.mark.parametrize(
+    "restart_after", [1, -1, True, [0, 1], {1: None}, "0", 0.5, [0.0], None], ids=repr
+)
+def test_a_restart_that_no_batch_follows_is_refused(
+    spark: SparkSession, restart_after: Any
+) -> None:
+    defined = stateful.define(counting, output="key string, n long")
+    with pytest.raises(DefinitionError, match=r"restart_after=.* Give numbers from 0 to 0\."):
+        compare(spark, defined, [[{"key": "a"}]] * 2, by="key", restart_after=restart_after)
+    with pytest.raises(DefinitionError, match=r"Give two batches or more\."):
+        compare(spark, defined, [[{"key": "a"}]], by="key", restart_after=0)
 
 
 @pytest.mark.parametrize(

@@ -48,5 +48,7 @@ def test_the_fixture_example_runs(bucketstate_spark: SparkSession, tmp_path: Pat
     run_blocks("testing.md").test_counts(bucketstate_spark, tmp_path)
 
 
-def test_the_comparison_of_the_page_runs(bucketstate_spark: SparkSession) -> None:
-    run_blocks("testing.md").test_alarms_are_alike_on_spark(bucketstate_spark)
+def test_the_comparisons_of_the_page_run(bucketstate_spark: SparkSession) -> None:
+    page = run_blocks("testing.md")
+    page.test_alarms_are_alike_on_spark(bucketstate_spark)
+    page.test_the_new_function_goes_on_from_the_old_state(bucketstate_spark)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import os
-import socket
+import re
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,28 +21,37 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 @contextmanager
 def moto() -> Iterator[int]:
     """The port of a server on the loopback address, which ends with the block."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    quiet = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=os.environ | CREDENTIALS)
+    # It takes whichever port is free, and tells: one looked up before may be another's by then.
+    command = [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | CREDENTIALS,
+        text=True,
+    )
+    assert process.stderr is not None
+    # It tells each request, too, and would wait for who reads that.
+    reader = threading.Thread(target=deque, args=(process.stderr, 0))
     try:
-        _await(port, process)
+        port = _told_port(process.stderr)
+        reader.start()
         yield port
     finally:
         process.terminate()
         process.wait(30)
+        if reader.ident is not None:
+            reader.join()
+        process.stderr.close()
 
 
-def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(1200):
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        assert process.poll() is None, "moto's server has ended: is moto[server] installed?"
-        time.sleep(0.1)
-    raise AssertionError("moto's server did not answer in two minutes")
+def _told_port(lines: Iterable[str]) -> int:
+    said = ""
+    for line in lines:
+        said += line
+        if found := re.search(r"Running on http://127\.0\.0\.1:(\d+)", line):
+            return int(found[1])
+    raise AssertionError(f"moto's server has ended: is moto[server] installed?\n{said}")
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,16 @@ def test_what_is_read_for_a_key(tmp_path: Path) -> None:
     of_runs = [path for path in read if "/runs/" in path]
     assert len(of_runs) <= 3
     assert len(set(of_runs)) == 1
+
+
+def test_a_key_is_looked_up_by_the_caller_s_thread(tmp_path: Path) -> None:
+    """Where processors are busy, to wait for other threads takes longer than the look-up."""
+    grown(tmp_path).snapshot(4)
+    threads: set[int] = set()
+    far = FarFiles(lambda kind, _: threads.add(threading.get_ident()) if kind == "read" else None)
+    for key in ("key-3", "missing"):
+        Checkpoint(str(tmp_path), far.arrow()).get(key)
+    assert threads == {threading.get_ident()}
 
 
 def test_damage_of_a_data_file_is_never_another_value(tmp_path: Path) -> None:

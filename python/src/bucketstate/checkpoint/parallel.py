@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import Generic, TypeVar
 
 A = TypeVar("A")
@@ -21,13 +22,18 @@ def in_order(work: Callable[[A], B], items: Iterable[A], threads: int = REQUESTS
 
     No more than twice as many are begun before the first is asked for. What an item raises is
     raised in its place; then, or if the caller goes away, those not begun are dropped and those
-    under way are waited for.
+    under way are waited for. A single item is worked on by the caller's own thread.
     """
     left = iter(items)
+    first = list(islice(left, 2))
+    if len(first) < 2:
+        # To hand it over and wait takes longer than the work, where processors are busy.
+        yield from map(work, first)
+        return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="bucketstate-read")
     begun: deque[Future[B]] = deque()
     try:
-        for item in left:
+        for item in chain(first, left):
             begun.append(pool.submit(work, item))
             if len(begun) >= 2 * threads:
                 yield begun.popleft().result()

@@ -1,6 +1,7 @@
 """Tests stateful functions: in plain Python, on a small local Spark, and one against the other."""
 
-from bucketstate.testing.comparing import DifferenceError, compare
+from bucketstate.testing.comparing import compare
 from bucketstate.testing.harness import Harness
+from bucketstate.testing.spark_query import DifferenceError
 
 __all__ = ["DifferenceError", "Harness", "compare"]

@@ -4,55 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
 from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.errors import DefinitionError, StatefulError
-from bucketstate.stateful.instants import EPOCH, MILLISECOND
-from bucketstate.stateful.kept import Kept
+from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.keys import KeyCodec
-from bucketstate.stateful.processor import STATE
 from bucketstate.stateful.zones import zone_of
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.harness import Harness
+from bucketstate.testing.spark_query import DifferenceError, Planned, SparkQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from bucketstate.stateful.handle import Timeout
+    from bucketstate.stateful.kept import Kept
     from bucketstate.stateful.operators import Operator
 
 _ZONE = "spark.sql.session.timeZone"
-_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
-_FIRST_MODIFIED = 1_700_000_000
-
-
-class DifferenceError(StatefulError, AssertionError):
-    """The harness and Spark did not answer alike.
-
-    Raised by `compare` for the first batch that differs, with its rows, and for a query that does
-    not end in time.
-
-    What to do: make the function depend on its rows, state and clocks alone, or give `compare` what
-    the query has; if that is so, it is a defect of the harness.
-    """
 
 
 def compare(
@@ -70,6 +53,7 @@ def compare(
     state: Any = None,
     output: Any = None,
     chunked: bool | None = None,
+    restart_after: int | Iterable[int] | Mapping[int, Any] = (),
     patience: timedelta = timedelta(minutes=5),
 ) -> list[list[dict[str, Any]]]:
     """Runs a stateful function over the same batches in a query and in the harness.
@@ -92,7 +76,11 @@ def compare(
         state: as for `Harness`.
         output: as for `Harness`.
         chunked: as for `Harness`.
-        patience: how long the query may take, in whole seconds.
+        restart_after: the batches, counted from 0, after which the query is stopped and started
+            again from its checkpoint, and the harness is `restarted`: the number of one, or of
+            several; or a dict from each to the function that goes on, which may be a
+            `stateful.define`d one, or None for the same one as before.
+        patience: how long the query may take between two restarts, in whole seconds.
 
     Returns:
         The output of each of the query's batches: of those given, and of those after them that have
@@ -101,7 +89,8 @@ def compare(
     Raises:
         DifferenceError: an AssertionError, for the first batch that differs, and for a query that
             does not end in time.
-        DefinitionError: the function can never work, or the batches have no rows at all.
+        DefinitionError: the function can never work, the batches have no rows at all, or no batch
+            follows a restart.
         SessionError: the session cannot run the operator.
         InvalidSettingError: the session's time zone is not known.
         StatefulError: what the function or its rows do wrong, as for `Harness.run`.
@@ -121,29 +110,36 @@ def compare(
     )
     # Both read them.
     given = [list(rows) if isinstance(rows, Iterator) else rows for rows in batches]
+    parts = _parts(definition, restart_after, len(given))
     read = Batches(schema, zone)
     tables = _tables(given, read)
-    with (
-        tempfile.TemporaryDirectory(prefix="bucketstate-compare-") as name,
-        _ending(spark, clocked=timeout == "processing" or _fading(definition, operator)),
-    ):
-        folder = Path(name)
-        _write(folder / "input", tables)
-        source = spark.readStream.schema(read.schema).option("maxFilesPerTrigger", 1)
-        rows = source.parquet(str(folder / "input"))
-        if event_time is not None:
-            rows = rows.withWatermark(event_time, f"{delay // MILLISECOND} milliseconds")
-        applied = stateful.apply(
-            rows,
-            by=by if isinstance(by, str) else list(by),
-            fn=definition,
+    # By the clock there is always one more batch to run, and the query would never end.
+    ends = timeout != "processing" and not any(_fading(p.definition, operator) for p in parts)
+    with tempfile.TemporaryDirectory(prefix="bucketstate-compare-") as name:
+        names = [by] if isinstance(by, str) else list(by)
+        query = SparkQuery(
+            spark,
+            Path(name),
+            read.schema,
+            by=names,
             operator=operator,
             output_mode=output_mode,
             timeout=timeout,
+            event_time=event_time,
+            delay=delay,
+            patience=patience,
         )
-        streamed = _streamed(applied, folder / "checkpoint", output_mode, patience)
-        answers = []
-        for batch in _offset_log(folder / "checkpoint"):
+        streamed: dict[int, pa.Table] = {}
+        for part in parts:
+            # Batches without rows come at the end: so a restart is behind a batch that was given.
+            idle = ends and part is parts[-1]
+            streamed |= query.run(part.definition, tables[part.first : part.end], idle=idle)
+        restarts = {part.first: part.definition for part in parts[1:]}
+        answers: list[list[dict[str, Any]]] = []
+        for batch in query.planned():
+            if batch.number in restarts:
+                definition = restarts[batch.number]
+                harness = harness.restarted(definition)
             _check_watermark(batch, harness, zone)
             harness.clock = batch.at
             told = harness.run(given[batch.number] if batch.number < len(given) else ())
@@ -151,19 +147,44 @@ def compare(
             _check("rows", batch.number, told, found)
             answers.append(found)
         if answers:
-            key = KeyCodec(read.key_schema([by] if isinstance(by, str) else list(by)), zone)
-            stored = _stored(spark, folder / "checkpoint", operator, key)
+            stored = query.stored(KeyCodec(read.key_schema(names), zone))
             _check("states", len(answers) - 1, _told(harness._stored.kept()), _told(stored))
         return answers
 
 
 @dataclass(frozen=True)
-class _Batch:
-    """What Spark decided for a batch before it ran."""
+class _Part:
+    """The batches from `first` on and before `end`, between two restarts."""
 
-    number: int
-    at: datetime
-    watermark: datetime
+    first: int
+    end: int
+    definition: stateful.Definition
+
+
+def _parts(definition: stateful.Definition, restart_after: Any, batches: int) -> list[_Part]:
+    given = [restart_after] if isinstance(restart_after, int) else restart_after
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise _no_restart(restart_after, batches)
+    following = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    for number in following:
+        if type(number) is not int or not 0 <= number < batches - 1:
+            raise _no_restart(restart_after, batches)
+    made = []
+    first = 0
+    for number in sorted(following):
+        made.append(_Part(first, number + 1, definition))
+        fn = following[number]
+        definition = definition if fn is None else stateful.define(fn)
+        first = number + 1
+    return [*made, _Part(first, batches, definition)]
+
+
+def _no_restart(restart_after: Any, batches: int) -> DefinitionError:
+    possible = f"numbers from 0 to {batches - 2}" if batches > 1 else "two batches or more"
+    return DefinitionError(
+        f"restart_after={restart_after!r} with batches={batches}: a restart comes behind a batch "
+        f"that another one follows. Give {possible}."
+    )
 
 
 def _tables(batches: list[Any], read: Batches) -> list[pa.Table]:
@@ -181,66 +202,10 @@ def _tables(batches: list[Any], read: Batches) -> list[pa.Table]:
     return [arrow.empty_table() if t is None else t.cast(arrow) for t in tables]
 
 
-def _write(folder: Path, tables: list[pa.Table]) -> None:
-    """One file for each batch, in the order in which Spark reads them."""
-    folder.mkdir()
-    for number, table in enumerate(tables):
-        file = folder / f"{number:06d}.parquet"
-        pq.write_table(table, file)
-        os.utime(file, (_FIRST_MODIFIED + number, _FIRST_MODIFIED + number))
-
-
 def _fading(definition: stateful.Definition, operator: Operator) -> bool:
     """Whether Spark's own clock ends the life of parts."""
     parts = definition.state_codec(UTC).parts.values()
     return operator == "transformWithState" and any(p.ttl for p in parts)
-
-
-@contextmanager
-def _ending(spark: SparkSession, *, clocked: bool) -> Iterator[None]:
-    """By the clock there is always one more batch to run, and the query would never end."""
-    if not clocked:
-        yield
-        return
-    before = str(spark.conf.get(_NO_DATA))
-    spark.conf.set(_NO_DATA, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(_NO_DATA, before)
-
-
-def _streamed(
-    rows: DataFrame, checkpoint: Path, output_mode: str, patience: timedelta
-) -> dict[int, pa.Table]:
-    kept: dict[int, pa.Table] = {}
-
-    def keep(batch: DataFrame, number: int) -> None:
-        kept[number] = batch.toArrow()
-
-    writer = rows.writeStream.outputMode(output_mode).foreachBatch(keep)
-    writer = writer.trigger(availableNow=True).option("checkpointLocation", str(checkpoint))
-    query = writer.start()
-    try:
-        if not query.awaitTermination(int(patience.total_seconds())):
-            raise DifferenceError(
-                f"The query did not end within {patience}: give more patience=, or fewer batches."
-            )
-    finally:
-        query.stop()
-    return kept
-
-
-def _offset_log(checkpoint: Path) -> list[_Batch]:
-    logged = sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
-    made = []
-    for file in logged:
-        clocks = json.loads(file.read_text(encoding="utf-8").splitlines()[1])
-        at, watermark = (
-            EPOCH + clocks[f"batch{clock}Ms"] * MILLISECOND for clock in ("Timestamp", "Watermark")
-        )
-        made.append(_Batch(int(file.name), at, watermark))
-    return made
 
 
 def _typed(
@@ -257,25 +222,6 @@ def _typed(
     return [dict(zip(output.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _stored(
-    spark: SparkSession, checkpoint: Path, operator: Operator, key: KeyCodec
-) -> dict[Any, Kept]:
-    """What the last batch left, by Spark's own reader."""
-    reader = spark.read.format("statestore")
-    if operator == "transformWithState":
-        held = "value"
-        rows = reader.option("stateVarName", STATE).load(str(checkpoint))
-    else:
-        held = "value.groupState"
-        rows = reader.load(str(checkpoint)).where("value.groupState is not null")
-    found = rows.selectExpr("key", f"{held}.version", f"{held}.timeout", f"{held}.state").toArrow()
-    made = {}
-    for row in found.to_pylist():
-        cells = tuple(row["key"].values())
-        made[key.identity(cells)] = Kept.of((row["version"], row["timeout"], row["state"]))
-    return made
-
-
 def _told(kept: Mapping[Any, Kept]) -> list[dict[str, Any]]:
     return [
         {
@@ -289,7 +235,7 @@ def _told(kept: Mapping[Any, Kept]) -> list[dict[str, Any]]:
     ]
 
 
-def _check_watermark(batch: _Batch, harness: Harness, zone: tzinfo) -> None:
+def _check_watermark(batch: Planned, harness: Harness, zone: tzinfo) -> None:
     at = batch.watermark.astimezone(zone).replace(tzinfo=None)
     if harness.watermark not in (None, at):
         raise DifferenceError(
