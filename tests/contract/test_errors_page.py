@@ -31,8 +31,6 @@ CONDITIONS = {
     "QueryExecutionErrors.failedToReadStreamingStateFileError": (
         "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
     ),
-    # What it makes has no sentence in Spark: see the test of that.
-    "QueryExecutionErrors.notEnoughMemoryToLoadStore": "INTERNAL_ERROR",
     "QueryExecutionErrors.unexpectedStateStoreVersion": (
         "CANNOT_LOAD_STATE_STORE.UNEXPECTED_VERSION"
     ),
@@ -97,13 +95,6 @@ def test_spark_knows_the_conditions_on_the_page(condition: str) -> None:
     known = spark_conditions()
     assert name in known
     assert not inner or inner in known[name]["subClass"]
-
-
-def test_spark_has_no_sentence_for_memory_that_ran_out_in_this_provider() -> None:
-    """If it has: it is a condition of its own, and the page can say so."""
-    inner = "BUCKETED_STORE_PROVIDER_OUT_OF_MEMORY"
-    assert f"CANNOT_LOAD_STATE_STORE.{inner}" in PROVIDER
-    assert inner not in spark_conditions()["CANNOT_LOAD_STATE_STORE"]["subClass"]
 
 
 def test_every_public_error_of_the_package_is_among_those_on_the_page() -> None:

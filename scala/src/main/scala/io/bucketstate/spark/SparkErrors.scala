@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreId
 }
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error._
 
 /** Gives each of the project's errors the error class that Spark's users know; the cause says what to do. */
@@ -17,7 +18,7 @@ private[spark] object SparkErrors {
   /** What `getStore` throws when a version cannot be loaded. */
   def cannotLoad(storeId: StateStoreId, failure: Throwable): Throwable =
     failure match {
-      case e: OutOfMemoryError     => SparkInternals.notEnoughMemory(storeId.toString, e)
+      case e: OutOfMemoryError     => StateStoreErrors.cannotLoadStore(noMemory(storeId, e))
       case e: MissingException     => SparkInternals.unreadableFile(e.file, e)
       case e: CorruptException     => SparkInternals.unreadableFile(e.file, e)
       case e: UnavailableException => SparkInternals.unreadableFile(e.file, e)
@@ -25,6 +26,15 @@ private[spark] object SparkErrors {
       case e: InterruptedException => e
       case e                       => StateStoreErrors.cannotLoadStore(e)
     }
+
+  /** Spark's own condition for it has sentences for Spark's own providers alone. */
+  private def noMemory(storeId: StateStoreId, cause: OutOfMemoryError): Throwable =
+    new UnavailableException(
+      storeId.toString,
+      s"memory ran out while a version was loaded (${cause.getMessage})",
+      s"Give the executor more heap, or ${ConfigKey.MemoryMaxBytes.key} less of it.",
+      cause
+    )
 
   private def invalid(e: InvalidException): Throwable = e.changed match {
     case Some(ChangedSetting(key, stored, current)) =>

@@ -37,10 +37,6 @@ object SparkInternals {
   def unreadableFile(file: String, cause: Throwable): Throwable =
     QueryExecutionErrors.failedToReadStreamingStateFileError(new Path(file), cause)
 
-  /** Spark's error when the state does not fit into memory. */
-  def notEnoughMemory(storeId: String, cause: OutOfMemoryError): Throwable =
-    QueryExecutionErrors.notEnoughMemoryToLoadStore(storeId, "BUCKETED_STORE_PROVIDER", cause)
-
   /** Spark's error for a store that another thread does not let go of. */
   def storeStillHeld(
       storeId: String,
