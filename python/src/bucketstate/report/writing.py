@@ -30,18 +30,15 @@ _GIVE = (
 
 @dataclass(frozen=True)
 class Written:
-    """A page that was written. Immutable.
-
-    Attributes:
-        output: the file.
-        bytes: its length.
-        ok: whether all that was read of the checkpoint is sound: all files, or without `state` what
-            a restart opens.
-    """
+    """A page that was written. Immutable."""
 
     output: Path
+    """The file."""
     bytes: int
+    """Its length."""
     ok: bool
+    """Whether all that was read of the checkpoint is sound: every file, or without `state` what a
+    restart opens."""
 
 
 def write_report(
@@ -71,9 +68,12 @@ def write_report(
     Returns:
         The file, and whether the checkpoint is sound.
 
-    Raises what `Checkpoint` and `doctor.read_progress` raise, InvalidArgumentError for what is no
-    progress, MissingLibraryError without plotly, and BucketstateError for a file that cannot be
-    written.
+    Raises:
+        BucketstateError: the file cannot be written.
+        InvalidArgumentError: `progress` is no progress of a query.
+        MissingLibraryError: plotly is not installed.
+        CheckpointError: the checkpoint as a whole cannot be read, as for `Checkpoint.verify`.
+        StorageError: the file system failed.
 
     Safe from any thread, with a checkpoint of its own.
     """
