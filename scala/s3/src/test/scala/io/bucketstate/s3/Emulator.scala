@@ -1,12 +1,12 @@
 package io.bucketstate.s3
 
 import java.io.IOException
+import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
-import java.net.{InetAddress, ServerSocket, Socket, URI}
 import java.nio.file.{Files, Path, Paths}
 import java.util.concurrent.TimeUnit
 
-import scala.util.Using
+import scala.annotation.tailrec
 
 /**
  * An emulator of Amazon S3 on this machine, moto's server, with one empty bucket. Ends with the JVM, if it is not closed
@@ -33,19 +33,13 @@ object Emulator {
 
   def start(): Emulator = {
     requireMoto()
-    val port = freePort()
     val log = Files.createTempFile("moto", ".log")
-    val process = new ProcessBuilder(
-      python.toString,
-      "-m",
-      "moto.server",
-      "-H",
-      "127.0.0.1",
-      "-p",
-      port.toString
-    ).redirectErrorStream(true).redirectOutput(log.toFile).start()
+    // It takes whichever port is free, and tells: one looked up before may be another's by then.
+    val command = Seq(python.toString, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0")
+    val process =
+      new ProcessBuilder(command: _*).redirectErrorStream(true).redirectOutput(log.toFile).start()
+    val port = toldPort(process, log)
     val emulator = new Emulator(process, port)
-    awaitPort(process, port, log)
     val made = HttpClient
       .newHttpClient()
       .send(
@@ -84,19 +78,16 @@ object Emulator {
     }
   }
 
-  private def freePort(): Int =
-    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+  private val Told = """Running on http://127\.0\.0\.1:(\d+)""".r
 
-  private def awaitPort(process: Process, port: Int, log: Path): Unit = {
-    def answers =
-      try {
-        new Socket(InetAddress.getLoopbackAddress, port).close()
-        true
-      } catch { case _: IOException => false }
-    while (!answers)
-      // Waits a moment, and finds out whether there is anything to wait for.
-      if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
-        throw new IllegalStateException(s"moto's server ended: ${Files.readString(log)}")
-      }
+  @tailrec private def toldPort(process: Process, log: Path): Int = {
+    // Waits a moment, and finds out whether there is anything to wait for.
+    val ended = process.waitFor(100, TimeUnit.MILLISECONDS)
+    val said = Files.readString(log)
+    Told.findFirstMatchIn(said) match {
+      case Some(told)    => told.group(1).toInt
+      case None if ended => throw new IllegalStateException(s"moto's server ended: $said")
+      case None          => toldPort(process, log)
+    }
   }
 }

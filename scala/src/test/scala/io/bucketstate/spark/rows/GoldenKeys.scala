@@ -99,7 +99,9 @@ private[rows] object GoldenKeys {
       }
       val told = s""""id": ${family.id}, "encoding": "${family.encoding}""""
       val schema = mapper.writeValueAsString(json.get("schema"))
-      s"""    {$told,\n      "schema": $schema,\n      "keys": [\n${keys.mkString(",\n")}\n      ]}"""
+      s"""    {$told,\n      "schema": $schema,\n      "keys": [\n${keys.mkString(
+          ",\n"
+        )}\n      ]}"""
     }
     val all = written.mkString("  \"families\": [\n", ",\n", "\n  ]")
     val _ = Files.writeString(file, s"{\n  \"numBuckets\": ${assigner.numBuckets},\n$all\n}\n")
@@ -110,19 +112,19 @@ private[rows] object GoldenKeys {
   )
 
   private def valueOf(dataType: DataType, value: JsonNode): Any = dataType match {
-    case _ if value.isNull                               => null
-    case BooleanType                                     => value.asBoolean
-    case ByteType                                        => value.asInt.toByte
-    case ShortType                                       => value.asInt.toShort
-    case IntegerType | DateType                          => value.asInt
-    case _: YearMonthIntervalType                        => value.asInt
-    case LongType | TimestampType | TimestampNTZType     => value.asLong
-    case _: DayTimeIntervalType | _: TimeType            => value.asLong
-    case FloatType                                       => value.asText.toFloat
-    case DoubleType                                      => value.asText.toDouble
-    case StringType                                      => UTF8String.fromString(value.asText)
-    case BinaryType                                      => hex.parseHex(value.asText)
-    case d: DecimalType                                  =>
+    case _ if value.isNull                           => null
+    case BooleanType                                 => value.asBoolean
+    case ByteType                                    => value.asInt.toByte
+    case ShortType                                   => value.asInt.toShort
+    case IntegerType | DateType                      => value.asInt
+    case _: YearMonthIntervalType                    => value.asInt
+    case LongType | TimestampType | TimestampNTZType => value.asLong
+    case _: DayTimeIntervalType | _: TimeType        => value.asLong
+    case FloatType                                   => value.asText.toFloat
+    case DoubleType                                  => value.asText.toDouble
+    case StringType                                  => UTF8String.fromString(value.asText)
+    case BinaryType                                  => hex.parseHex(value.asText)
+    case d: DecimalType                              =>
       Decimal(BigDecimal(BigInt(value.asText), d.scale), d.precision, d.scale)
     case ArrayType(of, _)   => new GenericArrayData(value.asScala.map(valueOf(of, _)).toArray[Any])
     case struct: StructType => rowOf(struct, value)

@@ -18,9 +18,11 @@ class GoldenTimestampKeysSuite extends GoldenKeysBehaviour {
 object GoldenTimestampKeysSuite {
   private def specOf(family: GoldenKeys.Family): Option[KeyStateEncoderSpec] =
     family.encoding match {
-      case FamilyEncodings.TimestampPrefix  => Some(TimestampAsPrefixKeyStateEncoderSpec(family.schema))
-      case FamilyEncodings.TimestampPostfix => Some(TimestampAsPostfixKeyStateEncoderSpec(family.schema))
-      case _                                => None
+      case FamilyEncodings.TimestampPrefix =>
+        Some(TimestampAsPrefixKeyStateEncoderSpec(family.schema))
+      case FamilyEncodings.TimestampPostfix =>
+        Some(TimestampAsPostfixKeyStateEncoderSpec(family.schema))
+      case _ => None
     }
 
   def main(args: Array[String]): Unit = GoldenKeys.write(f => f.spec.orElse(specOf(f)))
