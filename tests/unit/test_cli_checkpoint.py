@@ -237,6 +237,17 @@ def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     assert "no rows" in ran(capsys, "show", built.root, "--version", 0)
 
 
+def test_rows_as_json_are_alone_and_that_there_are_more_is_said_beside_them(
+    capsys: pytest.CaptureFixture[str], built: Built
+) -> None:
+    for limit, said in (3, ["more than these 3"]), (0, []):
+        assert main(["show", str(built.root), "--json", "--limit", str(limit)]) == 0
+        printed = capsys.readouterr()
+        assert len(lines(printed.out)) == (limit or len(built.rows()))
+        assert [words for words in said if words in printed.err] == said
+        assert bool(printed.err) == bool(said)
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "jsonl"])
 def test_export(
     capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path, ending: str

@@ -207,23 +207,27 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
 
 def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, title: str) -> int:
     """Rows up to the limit; how many were printed."""
-    limit = arguments.limit
+    limit: int | None = arguments.limit
+    more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
     if arguments.json:
-        printed = 0
-        for row in _limited(reader, limit):
+        read = 0
+        for row in _limited(reader, None if limit is None else limit + 1):
+            read += 1
+            if limit is not None and read > limit:
+                # Standard output is rows alone.
+                print(more, file=sys.stderr)
+                return limit
             print(as_json(row))
-            printed += 1
-        return printed
+        return read
     flat = [(name, path) for name, path in _paths(reader.schema)]
     rows = [
         [as_text(_inside(row, path)) for _, path in flat]
         for row in _limited(reader, None if limit is None else limit + 1)
     ]
-    more = limit is not None and len(rows) > limit
     terminal = console.console()
     terminal.print(console.table(title, [name for name, _ in flat], rows[:limit]))
-    if more:
-        terminal.print(f"... more than these {limit}: --limit shows others, --limit 0 all of them")
+    if limit is not None and len(rows) > limit:
+        terminal.print(more)
     elif not rows:
         terminal.print("no rows")
     return len(rows)
