@@ -1,9 +1,12 @@
 package io.bucketstate.store
 
+import java.io.IOException
 import java.nio.file.{Files, Path}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import org.scalatest.Assertion
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
@@ -28,9 +31,24 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
   /** Of its two write buffers, a tenth of whose size is a filter that is there from the start. */
   private val ofEachDatabase = 4L << 20
 
-  /** Of this process, those of native code included. */
-  private def threads: Int =
-    Using.resource(Files.list(Path.of("/proc/self/task")))(_.count.toInt)
+  /** Of the JVM itself, which starts and ends them by its load: compilers, collectors. */
+  private val ofTheJvm = Seq("C1 ", "C2 ", "G1 ", "GC ", "VM ")
+
+  /** The names of this process's, those of native code included. */
+  private def threads: Seq[String] = {
+    val all = Using.resource(Files.list(Path.of("/proc/self/task")))(_.iterator.asScala.toSeq)
+    val names = all.flatMap { thread =>
+      try Some(Files.readString(thread.resolve("comm")).trim)
+      catch { case _: IOException => None } // It has ended since.
+    }
+    names.filterNot(name => ofTheJvm.exists(prefix => name.startsWith(prefix)))
+  }
+
+  private def assertFew(before: Seq[String]): Assertion = {
+    val now = threads
+    val clue = s"more than before: ${now.diff(before).sorted.mkString(", ")}"
+    assert(now.size - before.size <= Runtime.getRuntime.availableProcessors + 4, clue)
+  }
 
   // Of 200 partitions with three operators; and as many as there are databases made of in a test's time.
   for ((engine, stores) <- Seq(Engine.Heap.name -> 600, Engine.RocksDb.name -> 120))
@@ -65,7 +83,7 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
 
           val all = opened()
           run(all, 0)
-          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+          assertFew(few)
           eventually {
             assert(made.count(_.list("").exists(_.name.endsWith(".manifest"))) == stores)
           }
@@ -73,7 +91,7 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
             assert(ExecutorNative.stores - before == stores)
           }
           assert(ExecutorNative.usedBytes <= nativeBytes + stores * ofEachDatabase)
-          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+          assertFew(few)
           all.foreach(_.maintain())
           all.foreach(_.close())
           assert(ExecutorNative.stores == before)
@@ -84,7 +102,7 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
             val expected = (0 until 2 * batches).map(v => s"k$v" -> n.toString).toMap
             assert(read(store, 2L * batches) == expected)
           }
-          assert(threads - few <= Runtime.getRuntime.availableProcessors + 4)
+          assertFew(few)
         } finally harnesses.foreach(_.close())
         assert(ExecutorNative.stores == before)
       }
