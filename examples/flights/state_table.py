@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from bucketstate.registry import Metric, registry
+from bucketstate.units import size
 from flights.layout import PARTITIONS
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ _CAPTION = (
     f"State and metrics are of the {PARTITIONS} partitions together. What was 0 throughout is "
     "left out; docs/configuration.md says what each metric means."
 )
-_UNITS = ("B", "KiB", "MiB", "GiB")
 
 
 def state_store_table(runs: Sequence[Run]) -> Table:
@@ -74,13 +74,7 @@ def _level(values: pd.Series[int], kind: str) -> str:
     return f"{_amount(int(values.iloc[-1]), kind)}, {_amount(int(values.max()), kind)}"
 
 
-def _amount(value: float, kind: str) -> str:
+def _amount(value: int, kind: str) -> str:
     if kind == "timing":
-        return f"{value:,.0f} ms"
-    if kind != "size":
-        return f"{value:,.0f}"
-    unit = 0
-    while value >= 1024 and unit < len(_UNITS) - 1:
-        value /= 1024
-        unit += 1
-    return f"{value:,.1f} {_UNITS[unit]}" if unit else f"{value:,.0f} B"
+        return f"{value:,} ms"
+    return size(value) if kind == "size" else f"{value:,}"

@@ -14,7 +14,6 @@ from scripts.generate.markdown import row
 from scripts.generate.marks import between
 
 BEGIN = "<!-- Made by `make generate` from docstrings: edits before the end are lost. -->"
-END = "<!-- End of what `make generate` made. -->"
 
 _TO_DO = "What to do: "
 _RUNS = "bucketstate.__main__"
@@ -22,7 +21,7 @@ _RUNS = "bucketstate.__main__"
 
 def with_errors(text: str) -> str:
     """The page with the errors as they are now. ValueError if its marks are not there."""
-    return between("docs/errors.md", text, BEGIN, END, tables(package_errors()))
+    return between("docs/errors.md", text, BEGIN, tables(package_errors()))
 
 
 def package_errors() -> list[type[Exception]]:

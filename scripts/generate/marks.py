@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 
+END = "<!-- End of what `make generate` made. -->"
 
-def between(page: str, text: str, begin: str, end: str, made: str) -> str:
-    """The text with `made` between the two lines. ValueError if they are not there, once each."""
-    parts = re.split(f"(?<={re.escape(begin)}\n).*?(?={re.escape(end)})", text, flags=re.DOTALL)
+
+def between(page: str, text: str, begin: str, made: str) -> str:
+    """The text with `made` between the lines `begin` and `END`.
+
+    ValueError if they are not there, once each.
+    """
+    parts = re.split(f"(?<={re.escape(begin)}\n).*?(?={re.escape(END)})", text, flags=re.DOTALL)
     if len(parts) != 2:
-        raise ValueError(f"{page} needs these two lines around what is made:\n{begin}\n{end}")
+        raise ValueError(f"{page} needs these two lines around what is made:\n{begin}\n{END}")
     return f"\n{made}\n".join(parts)

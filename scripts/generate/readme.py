@@ -7,12 +7,11 @@ from scripts.generate.markdown import default, row
 from scripts.generate.marks import between
 
 BEGIN = "<!-- Made by `make generate` from the Scala registry: edits before the end are lost. -->"
-END = "<!-- End of what `make generate` made. -->"
 
 
 def with_settings(text: str, registry: Registry) -> str:
     """The README with the table as it is now. ValueError if the marks are not there, once each."""
-    return between("README.md", text, BEGIN, END, table(registry))
+    return between("README.md", text, BEGIN, table(registry))
 
 
 def table(registry: Registry) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import pyspark
 import pytest
 
-from scripts.generate.errors import BEGIN, END, package_errors, tables, with_errors
+from scripts.generate.errors import BEGIN, package_errors, tables, with_errors
+from scripts.generate.marks import END
 from tests.contract.public import public_names
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from bucketstate.cli import console, main
+from bucketstate.cli import main
 from bucketstate.cli.rows import as_json, as_text
+from bucketstate.units import size
 from tests.kit.aging import Aging, Record
 from tests.kit.checkpoints import NEVER, Built, Row
 from tests.unit.checkpoint.test_state import grown, rewrite
@@ -80,8 +81,8 @@ def test_inspect_tells_cold_and_warm(capsys: pytest.CaptureFixture[str], built: 
         assert of["resident_share"] == of["resident_keys"] / store["keys"]
         counts = [str(store["partition"]), "default", str(of["cold_entries"])]
         (row,) = [row for row in cells(text) if row[:3] == counts]
-        assert row[3] == console.size(of["cold_bytes"])
-        assert row[4:6] == [str(of["warm_records"]), console.size(of["warm_bytes"])]
+        assert row[3] == size(of["cold_bytes"])
+        assert row[4:6] == [str(of["warm_records"]), size(of["warm_bytes"])]
         assert row[6] == f"{of['resident_keys']} ({of['resident_share']:.1%})"
     assert "by bucket" not in text
 

@@ -13,6 +13,7 @@ import pytest
 
 from bucketstate.registry import Registry, parse_registry
 from scripts.generate import fields, preset, readme, reference
+from scripts.generate.marks import END
 
 AWKWARD = "A word | \"quoted\" \\ 'so', at length: " + "more of it, " * 12 + 'then "the end"'
 
@@ -91,13 +92,13 @@ def test_the_reference_says_what_can_be_given_for_one_query() -> None:
 
 
 def test_only_what_lies_between_the_marks_changes() -> None:
-    text = f"before\n{readme.BEGIN}\nold\n{readme.END}\nafter\n"
+    text = f"before\n{readme.BEGIN}\nold\n{END}\nafter\n"
     made = readme.with_settings(text, REGISTRY)
-    assert made == f"before\n{readme.BEGIN}\n\n{readme.table(REGISTRY)}\n{readme.END}\nafter\n"
+    assert made == f"before\n{readme.BEGIN}\n\n{readme.table(REGISTRY)}\n{END}\nafter\n"
     assert readme.with_settings(made, REGISTRY) == made
 
 
-@pytest.mark.parametrize("text", ["", f"{readme.BEGIN}\n", f"{readme.END}\n{readme.BEGIN}\n"])
+@pytest.mark.parametrize("text", ["", f"{readme.BEGIN}\n", f"{END}\n{readme.BEGIN}\n"])
 def test_without_the_marks_nothing_is_made(text: str) -> None:
     with pytest.raises(ValueError, match="needs these two lines"):
         readme.with_settings(text, REGISTRY)

@@ -9,6 +9,7 @@ from typing import Any
 from bucketstate.checkpoint import Checkpoint, Overview
 from bucketstate.checkpoint.bucket_residency import NUMBERS
 from bucketstate.cli import console
+from bucketstate.units import count, size
 
 _SHOWN = 20
 """Buckets of an operator that a table lists at most; JSON has all of them."""
@@ -56,9 +57,9 @@ def print_buckets(summaries: Sequence[dict[str, Any]]) -> None:
             s["partition"],
             _family(s),
             s["buckets"],
-            console.count(s["least"]),
+            count(s["least"]),
             f"{s['mean']:,.1f}",
-            console.count(s["most"]),
+            count(s["most"]),
             "-" if s["skew"] is None else f"{s['skew']:.2f}",
         ]
         for s in summaries
@@ -87,12 +88,12 @@ def _print_largest(operator: int, summaries: Sequence[dict[str, Any]]) -> None:
 
 def _cells(numbers: dict[str, int]) -> list[str]:
     return [
-        console.count(numbers["keys"]),
-        console.count(numbers["cold_entries"]),
-        console.size(numbers["cold_bytes"]),
-        console.count(numbers["warm_keys"]),
-        console.count(numbers["warm_records"]),
-        console.size(numbers["warm_bytes"]),
+        count(numbers["keys"]),
+        count(numbers["cold_entries"]),
+        size(numbers["cold_bytes"]),
+        count(numbers["warm_keys"]),
+        count(numbers["warm_records"]),
+        size(numbers["warm_bytes"]),
     ]
 
 

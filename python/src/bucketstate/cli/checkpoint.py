@@ -27,6 +27,7 @@ from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
 from bucketstate.cli.variables import print_variables
 from bucketstate.errors import InvalidArgumentError
+from bucketstate.units import count, size
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -209,21 +210,20 @@ def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, tit
     """Rows up to the limit; how many were printed."""
     limit: int | None = arguments.limit
     more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
+    # With the one after, which says that there are more.
+    found = _limited(reader, None if limit is None else limit + 1)
     if arguments.json:
-        read = 0
-        for row in _limited(reader, None if limit is None else limit + 1):
-            read += 1
-            if limit is not None and read > limit:
+        printed = 0
+        for row in found:
+            if printed == limit:
                 # Standard output is rows alone.
                 print(more, file=sys.stderr)
-                return limit
+                break
             print(as_json(row))
-        return read
+            printed += 1
+        return printed
     flat = [(name, path) for name, path in _paths(reader.schema)]
-    rows = [
-        [as_text(_inside(row, path)) for _, path in flat]
-        for row in _limited(reader, None if limit is None else limit + 1)
-    ]
+    rows = [[as_text(_inside(row, path)) for _, path in flat] for row in found]
     terminal = console.console()
     terminal.print(console.table(title, [name for name, _ in flat], rows[:limit]))
     if limit is not None and len(rows) > limit:
@@ -278,8 +278,8 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
             start += f"({s.runs} runs) + " if start else ""
             source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
             about = "~" if any(f.estimated for f in s.families) else ""
-            cells = [s.partition, s.store, about + console.count(s.keys), source]
-            sizes = [console.size(s.read_bytes), console.count(s.files), console.size(s.bytes)]
+            cells = [s.partition, s.store, about + count(s.keys), source]
+            sizes = [size(s.read_bytes), count(s.files), size(s.bytes)]
             rows.append([*cells, *sizes])
         terminal.print(console.table(title, columns, rows))
         for s in operator.stores:
@@ -301,7 +301,7 @@ def _print_report(report: Report) -> None:
         terminal.print(restart.summary, markup=False, soft_wrap=True)
     verdict = "sound" if report.ok else "DAMAGED"
     terminal.print(
-        f"{report.location} is {verdict}: {report.files:,} files ({console.size(report.bytes)}), "
+        f"{report.location} is {verdict}: {report.files:,} files ({size(report.bytes)}), "
         f"{report.versions:,} versions can be read",
         markup=False,
         soft_wrap=True,

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bucketstate.optional import needed
-from bucketstate.units import count as count
-from bucketstate.units import size as size
 
 if TYPE_CHECKING:
     from rich.console import Console

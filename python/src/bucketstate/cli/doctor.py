@@ -43,8 +43,7 @@ def _lines(place: str, found: Diagnosis) -> Iterator[str]:
 def _advice(advice: Advice) -> Iterator[str]:
     yield f"  {advice.about}: {advice.what}"
     if advice.figures:
-        figures = ", ".join(f"{name} {value:,.10g}" for name, value in advice.figures)
-        yield f"    figures: {figures}"
+        yield f"    figures: {advice.figures_text}"
     yield f"    helps: {advice.help}"
     if advice.settings:
         yield f"    settings: {', '.join(advice.settings)}"

@@ -9,6 +9,7 @@ from datetime import datetime
 from bucketstate.checkpoint.expiry import TimeBucket
 from bucketstate.checkpoint.overview import OperatorOverview
 from bucketstate.cli import console
+from bucketstate.units import count
 
 _SHOWN = 20
 """Time buckets that a table lists at most; JSON has all of them."""
@@ -32,7 +33,7 @@ def print_expiry(operator: OperatorOverview) -> None:
             family,
             _time(expiry.horizon),
             _time(expiry.newest),
-            console.count(expiry.untimed_keys),
+            count(expiry.untimed_keys),
         ]
         for partition, store, family, expiry in found
     ]
@@ -55,7 +56,7 @@ def _print_time_buckets(buckets: Iterable[TimeBucket]) -> None:
         rows.append(("never expire", never))
     if not rows:
         return
-    cells = [[start, console.count(keys)] for start, keys in rows]
+    cells = [[start, count(keys)] for start, keys in rows]
     console.console().print(console.table("keys per time bucket", ["start", "#keys"], cells))
 
 

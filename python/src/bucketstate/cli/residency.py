@@ -5,6 +5,7 @@ from __future__ import annotations
 from bucketstate.checkpoint.overview import OperatorOverview
 from bucketstate.checkpoint.residency import Residency
 from bucketstate.cli import console
+from bucketstate.units import count, size
 
 
 def print_residency(operator: OperatorOverview) -> None:
@@ -17,10 +18,10 @@ def print_residency(operator: OperatorOverview) -> None:
         [
             partition,
             store,
-            console.count(of.cold_entries),
-            console.size(of.cold_bytes),
-            console.count(of.warm_records),
-            console.size(of.warm_bytes),
+            count(of.cold_entries),
+            size(of.cold_bytes),
+            count(of.warm_records),
+            size(of.warm_bytes),
             _resident(of),
         ]
         for partition, store, of in found

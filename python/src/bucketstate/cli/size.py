@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 
-from bucketstate.cli.console import count, size
 from bucketstate.sizing import LAG, Size, Workload, reckon
+from bucketstate.units import count, size
 
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmg]?)")
 

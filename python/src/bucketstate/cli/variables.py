@@ -6,6 +6,7 @@ from collections import Counter
 
 from bucketstate.checkpoint.overview import OperatorOverview
 from bucketstate.cli import console
+from bucketstate.units import count
 
 
 def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
@@ -26,7 +27,7 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
         ]
         for v in operator.state_variables
     ]
-    timers = "none" if operator.timers is None else console.count(operator.timers)
+    timers = "none" if operator.timers is None else count(operator.timers)
     terminal = console.console()
     title = f"operator {operator.id}: state variables (time mode {operator.time_mode}, "
     terminal.print(console.table(f"{title}timers: {timers})", columns, rows))
@@ -57,5 +58,5 @@ def _print_families(operator: OperatorOverview) -> None:
     terminal.print(console.table(f"operator {operator.id}: column families", columns, rows))
 
 
-def _keys(count: int, *, estimated: bool) -> str:
-    return ("~" if estimated else "") + console.count(count)
+def _keys(number: int, *, estimated: bool) -> str:
+    return ("~" if estimated else "") + count(number)

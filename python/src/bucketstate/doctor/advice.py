@@ -24,6 +24,11 @@ class Advice:
     settings: tuple[str, ...] = ()
     """Keys of settings that help."""
 
+    @property
+    def figures_text(self) -> str:
+        """The figures in one line, for people."""
+        return ", ".join(f"{name} {value:,.10g}" for name, value in self.figures)
+
 
 @dataclass(frozen=True)
 class Diagnosis:

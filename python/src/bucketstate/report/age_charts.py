@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from bucketstate.checkpoint.overview import OperatorOverview
-from bucketstate.report.charts import POINTS, Axis, Series, bars, unit_of_bytes
+from bucketstate.report.charts import Axis, Series, bars, in_a_row, unit_of_bytes
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material
 from bucketstate.report.state_charts import titled
@@ -48,12 +48,11 @@ def _times(title: str, operator: OperatorOverview) -> Part:
     lasting = f"; {never:,} keys never expire" if never else ""
     if not at:
         return Untold(title, f"No key has a time that ends: {expired}{lasting}.")
-    each = -(-len(at) // POINTS)
-    groups = [at[start : start + each] for start in range(0, len(at), each)]
+    groups = in_a_row(at)
     numbers = [sum(counts[start] for start in group) for group in groups]
     finding = f"Keys are of {_time(at[0])} to {_time(at[-1])}; {expired}{lasting}."
-    if each > 1:
-        finding += f" Shown are the sums of each {each} time buckets in a row."
+    if len(groups) < len(at):
+        finding += f" Shown are the sums of each {len(groups[0])} time buckets in a row."
     axis = Axis(
         "start of the time bucket, UTC",
         [f"{g[0]:%Y-%m-%d %H:%M:%S}" for g in groups],
@@ -80,7 +79,7 @@ def _written(material: Material, operator: OperatorOverview, title: str) -> Part
     ages = sorted(both)
     if not ages:
         return Untold(title, "No file of it can be read, or none is needed: no batch wrote state.")
-    groups = _grouped(ages)
+    groups = in_a_row(ages)
     unit = unit_of_bytes(max(sum(both[age] for age in group) for group in groups))
     series = []
     for name, sizes in (("data files", runs), ("changelogs", changes)):
@@ -100,11 +99,6 @@ def _written(material: Material, operator: OperatorOverview, title: str) -> Part
         "category" if len(groups) <= 40 else "linear",
     )
     return Chart(title, finding, bars(axis, series, unit.name))
-
-
-def _grouped(ages: Sequence[int]) -> list[Sequence[int]]:
-    each = -(-len(ages) // POINTS)
-    return [ages[start : start + each] for start in range(0, len(ages), each)]
 
 
 def _half(sizes: Counter[int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from bucketstate.report.content import Spec
 
@@ -17,6 +17,8 @@ POINTS = 1_000
 
 COLOURS = ("#3b73d9", "#e08a2e", "#2a9d8f", "#a05fb5", "#d1495b", "#8d99ae", "#6a994e", "#577590")
 """To be told apart by most eyes, on a light ground and on a dark one."""
+
+Number = TypeVar("Number")
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -83,6 +85,12 @@ def duration(milliseconds: float) -> str:
     if milliseconds >= 10_000:
         return f"{milliseconds / 1000:,.1f} s"
     return f"{milliseconds:,.0f} ms"
+
+
+def in_a_row(numbers: Sequence[Number]) -> list[Sequence[Number]]:
+    """Neighbours together, as few as it takes for a chart to have a point for each group."""
+    each = -(-len(numbers) // POINTS)
+    return [numbers[start : start + each] for start in range(0, len(numbers), each)]
 
 
 def share(part: float, whole: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from bucketstate.checkpoint.names import ChangelogName, ManifestName, RunName, StoreFile
-from bucketstate.report.charts import POINTS, Series, bars, lines, unit_of_bytes, versions
+from bucketstate.report.charts import Series, bars, in_a_row, lines, unit_of_bytes, versions
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material
 from bucketstate.units import size
@@ -145,7 +145,7 @@ def _joined(numbers: Sequence[int | None], *, added: bool) -> int | None:
 
 def _grouped(numbers: Sequence[int]) -> tuple[list[Sequence[int]], str]:
     """Versions in a row together, if there are too many; and a sentence that says so."""
-    each = -(-len(numbers) // POINTS)
-    groups = [numbers[start : start + each] for start in range(0, len(numbers), each)]
-    said = f" Shown are the sums of each {each} versions in a row." if each > 1 else ""
-    return groups, said
+    groups = in_a_row(numbers)
+    if len(groups) == len(numbers):
+        return groups, ""
+    return groups, f" Shown are the sums of each {len(groups[0])} versions in a row."

@@ -123,7 +123,7 @@ def _advice(advice: Advice) -> Remark:
         "advice",
         advice.about,
         advice.what,
-        ", ".join(f"{name} {value:,.10g}" for name, value in advice.figures),
+        advice.figures_text,
         advice.help,
         advice.settings,
     )

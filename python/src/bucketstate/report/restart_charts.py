@@ -8,7 +8,7 @@ from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
 from bucketstate.report.charts import Series, bars, partitions, share, unit_of_bytes
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material
-from bucketstate.report.state_charts import by_partition, shown, titled
+from bucketstate.report.state_charts import by_partition, by_store, shown, titled
 from bucketstate.units import size
 
 
@@ -62,11 +62,7 @@ def _read(title: str, stores: Sequence[StoreOverview]) -> Chart:
 
 def _lag(title: str, stores: Sequence[StoreOverview]) -> Chart:
     at, not_all = shown(stores)
-    names = dict.fromkeys(store.store for store in stores)
-    series = []
-    for name in names:
-        numbers = by_partition([s for s in stores if s.store == name], lambda s: s.changelogs, at)
-        series.append(Series(name, numbers, [f"{number:,} changelogs" for number in numbers]))
+    series = by_store(stores, lambda s: s.changelogs, at, "changelogs")
     worst = max(stores, key=lambda store: store.changelogs)
     if worst.changelogs == 0:
         finding = "Every partition has a snapshot of this very version: nothing is replayed."

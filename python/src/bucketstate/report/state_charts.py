@@ -69,6 +69,20 @@ def by_partition(
     return [sums[partition] for partition in at]
 
 
+def by_store(
+    stores: Sequence[StoreOverview],
+    of: Callable[[StoreOverview], int],
+    at: Sequence[int],
+    what: str,
+) -> list[Series]:
+    """The same for each of an operator's stores: a join has several in a partition."""
+    made = []
+    for name in dict.fromkeys(store.store for store in stores):
+        numbers = by_partition([store for store in stores if store.store == name], of, at)
+        made.append(Series(name, numbers, [f"{number:,} {what}" for number in numbers]))
+    return made
+
+
 def _of(material: Material, operator: OperatorOverview) -> Iterator[Part]:
     yield from _unreadable(material, operator)
     readable = [store for store in operator.stores if not store.problem]
@@ -107,10 +121,7 @@ def _variables(material: Material, operator: OperatorOverview) -> Table:
 
 def _keys(title: str, stores: Sequence[StoreOverview]) -> Chart:
     at, not_all = shown(stores)
-    series = []
-    for name in dict.fromkeys(store.store for store in stores):
-        numbers = by_partition([s for s in stores if s.store == name], lambda s: s.keys or 0, at)
-        series.append(Series(name, numbers, [f"{number:,} keys" for number in numbers]))
+    series = by_store(stores, lambda s: s.keys or 0, at, "keys")
     sums = dict(zip(at, by_partition(stores, lambda s: s.keys or 0, at), strict=True))
     estimated = any(family.estimated for store in stores for family in store.families)
     about = " Counts are estimates (exactKeyCount)." if estimated else ""

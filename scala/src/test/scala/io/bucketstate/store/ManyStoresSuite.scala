@@ -28,7 +28,7 @@ class ManyStoresSuite extends AnyFunSuite with Eventually {
   private val batches = 4
   private val nativeBytes = 64L << 20
 
-  /** Of its two write buffers, a tenth of whose size is a filter that is there from the start. */
+  /** Of its two write buffers, a part of whose size is a filter that is there from the start. */
   private val ofEachDatabase = 4L << 20
 
   /** Of the JVM itself, which starts and ends them by its load: compilers, collectors. */
