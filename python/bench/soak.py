@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 KEYS = 100_000
 ROWS = 5_000
+PATIENCE_MS = 300_000
 GROWTH = 1.1
 SLACK = {"threads": 4, "handles": 8, "heap": 4 << 20, "resident": 32 << 20, "files": 8}
 """What the median may be more besides: a few of what there are few of."""
@@ -97,6 +98,8 @@ def soak(
     """
     process = process_of(spark)
     memory = jvm_of(spark).java.lang.management.ManagementFactory.getMemoryMXBean()
+    # What Spark has to tell its listeners and has not yet is no growth of the stores.
+    events = spark.sparkContext._jsc.sc().listenerBus()
     began = restarted = time.monotonic()
     running = {name: start(rows, name, root) for name, rows in queries(spark).items()}
     restarts = 0
@@ -110,6 +113,7 @@ def soak(
             running = {name: start(rows, name, root) for name, rows in queries(spark).items()}
             restarted = time.monotonic()
             restarts += 1
+        events.waitUntilEmpty(PATIENCE_MS)
         memory.gc()
         sample = Sample(
             round(time.monotonic() - began, 1),
@@ -165,6 +169,8 @@ def main() -> int:
         "spark.ui.retainedStages": "10",
         "spark.ui.retainedTasks": "100",
         "spark.sql.ui.retainedExecutions": "10",
+        # Which it takes away in time, not in a thread that full speed leaves behind.
+        "spark.appStateStore.asyncTracking.enable": "false",
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
