@@ -14,6 +14,7 @@ than in the first third, the warm-up (a tenth of the time) left out. Exit code 1
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import statistics
 import sys
@@ -114,6 +115,8 @@ def soak(
             restarted = time.monotonic()
             restarts += 1
         events.waitUntilEmpty(PATIENCE_MS)
+        # The JVM holds a stopped query, its plans and its session for as long as Python does.
+        gc.collect()
         memory.gc()
         sample = Sample(
             round(time.monotonic() - began, 1),
