@@ -245,7 +245,7 @@ def test_columns_are_taken_from_before_sparks_own_join() -> None:
 
     series: list[Any] = [pd.Series(["a", "a"], name="key"), pd.Series([1, 2], name="value")]
     wrap: Any = vars(worker)[WRAP]
-    wrapped = wrap(fn, StructType(), None)
+    wrapped = wrap(fn, StructType(), {})
     wrapped([series[0]], iter([series]), NotTimedOut())
     assert [list(c) for c in taken] == [["key", "value"]]
     assert taken[0]["value"] is series[1]

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from itertools import islice
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     Columns = Mapping[str, pd.Series[Any] | list[Any]]
 
 _ROWS_PER_CHUNK = 10_000
+# Spark 4.1 takes UTC without being told, and does not know how to be.
+_IN_UTC: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def columns_of(chunks: Iterable[pd.DataFrame]) -> Iterator[Columns]:
@@ -73,8 +76,13 @@ def pandas_column(values: pa.Array | pa.ChunkedArray, zone: tzinfo) -> pd.Series
     return column
 
 
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """As Spark's workers get it: timestamps are of UTC."""
+    return to_arrow_schema(schema, **_IN_UTC)
+
+
 def arrow_types(schema: StructType) -> dict[str, pa.DataType]:
-    return {f.name: to_arrow_type(f.dataType, timezone="UTC") for f in schema.fields}
+    return {field.name: field.type for field in arrow_schema(schema)}
 
 
 def plain_values(schema: StructType, zone: tzinfo) -> dict[str, Callable[[Any], Any]]:

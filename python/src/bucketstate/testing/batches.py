@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from bucketstate.stateful.chunks import arrow_schema
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.definition import output_codec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
@@ -100,7 +101,7 @@ class Batches:
                     f"Row {number} of the batch, field {e.path}, is {e.found_text}, expected "
                     f"{e.expected}. Change the row, or the harness's schema."
                 ) from None
-        return pa.Table.from_pylist(made, schema=to_arrow_schema(codec.schema, timezone="UTC"))
+        return pa.Table.from_pylist(made, schema=arrow_schema(codec.schema))
 
     def groups(self, table: pa.Table, key: KeyCodec, rows_per_chunk: int | None) -> Iterator[Group]:
         """The rows by key, in the order of each one's first row."""

@@ -12,10 +12,10 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
+from bucketstate.stateful.chunks import arrow_schema
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.keys import KeyCodec
@@ -198,7 +198,7 @@ def _tables(batches: list[Any], read: Batches) -> list[pa.Table]:
                 f"The column {field.name!r} of the batches is None alone, so that it has no type: "
                 "give schema=."
             )
-    arrow = to_arrow_schema(columns, timezone="UTC")
+    arrow = arrow_schema(columns)
     return [arrow.empty_table() if t is None else t.cast(arrow) for t in tables]
 
 
