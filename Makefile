@@ -80,8 +80,9 @@ test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others
+test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
 	@$(PY) -m pytest tests/sparks
+	@for spark in $(filter-out $(NEWEST),$(SPARKS)); do .venvs/$$spark/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py; done
 
 lint: $(VENV_STAMP) ## check formatting, imports and types in both languages
 	SPARK=4.2 scripts/sbt scalafmtCheckAll "scalafixAll --check"
