@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 
 import bucketstate
@@ -75,6 +76,16 @@ def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
     command = [sys.executable, str(APPS / "kept.py"), str(tmp_path)]
     on_the_provider(answer_of(command, timeout=170, SPARK_CONF_DIR=str(tmp_path)))
     assert Checkpoint(tmp_path / "checkpoint").plan().num_buckets == 8
+
+
+def test_a_client_of_spark_connect(tmp_path: Path) -> None:
+    answer = answer_of([sys.executable, str(APPS / "connected.py"), str(tmp_path)], timeout=170)
+    assert answer["refused"].startswith("This is not a classic session"), "by enable"
+    for query in ("counts", "variables"):
+        on_the_provider(answer[query])
+    # Spark 4.1 lets every provider keep the state of its own operator.
+    ours = "" if pyspark.__version__.startswith("4.1.") else "Bucketed"
+    assert f" {ours}TransformWithStateInPySpark " in answer["variables"]["plan"]
 
 
 def on_the_provider(answer: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from bucketstate import (
     Conf,
     SessionError,
     configure,
+    enable,
     jar_path,
     spark_settings,
 )
@@ -154,3 +155,12 @@ def test_the_settings_as_a_dict_take_jars_and_extensions_along() -> None:
     again = spark_settings(jars=found[JARS].split(","), extensions=[EXTENSION_CLASS])
     assert again[JARS] == found[JARS]
     assert again[EXTENSIONS_KEY] == EXTENSION_CLASS
+
+
+def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bucketstate.session._jvm", object)
+    connected: Any = object()
+    with pytest.raises(SessionError, match=r"On Spark Connect, give the server the jar"):
+        enable(connected)

@@ -136,7 +136,8 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     """
     settings = (conf or Conf()).to_spark()
     running = _jvm()
-    if running is None:
+    # A server of Spark Connect may be in this process; the session is not classic for that.
+    if running is None or not hasattr(spark, "_jsparkSession"):
         raise SessionError(
             "This is not a classic session with a JVM of its own. On Spark Connect, give the "
             "server the jar (`bucketstate conf --format flags`) and set `Conf().to_spark()` here."

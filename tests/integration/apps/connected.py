@@ -1,0 +1,88 @@
+"""A client of Spark Connect, whose server has the provider: an aggregation and state variables.
+
+Prints one line of JSON: of each query the counts, the metrics and the plan; and what `enable` said.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from bucketstate import Conf, SessionError, enable, spark_settings
+from tests.integration.apps.counting import builder_options, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+
+class Counting(StatefulProcessor):
+    def init(self, handle: Any) -> None:
+        self.count = handle.getValueState("count", "n long")
+
+    def handleInputRows(
+        self,
+        key: Any,
+        rows: Any,
+        timerValues: Any,  # noqa: ARG002
+    ) -> Iterator[pd.DataFrame]:
+        (before,) = self.count.get() or (0,)
+        self.count.update((before + sum(len(frame) for frame in rows),))
+        yield pd.DataFrame({"digit": [key[0]], "count": [self.count.get()[0]]})
+
+    def close(self) -> None:
+        pass
+
+
+def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
+    query = (
+        counts.writeStream.outputMode("update" if name == "variables" else "complete")
+        .format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(folder() / name))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        query.explain()
+    progress = query.recentProgress
+    return {
+        "counts": {row.digit: row["count"] for row in spark.table(name).orderBy("count").collect()},
+        "metrics": [list(o["customMetrics"]) for p in progress for o in p["stateOperators"]],
+        "plan": said.getvalue(),
+    }
+
+
+builder = SparkSession.builder.remote("local[2]")
+for key, value in (builder_options() | spark_settings(Conf(num_buckets=8))).items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+try:
+    enable(spark)
+    refused = ""
+except SessionError as e:
+    refused = str(e)
+spark.range(100).repartition(2).write.parquet(str(folder() / "input"))
+numbers = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
+digits = numbers.parquet(str(folder() / "input")).select((F.col("id") % 10).alias("digit"))
+counted = digits.groupBy("digit")
+answer = {
+    "refused": refused,
+    "counts": run(spark, counted.count(), "counts"),
+    "variables": run(
+        spark,
+        counted.transformWithStateInPandas(Counting(), "digit long, count long", "update", "none"),
+        "variables",
+    ),
+}
+print("ANSWER " + json.dumps(answer))
