@@ -148,7 +148,10 @@ lazy val s3 = (project in file("scala/s3"))
       "software.amazon.awssdk" % "s3-transfer-manager" % awsVersion % Test,
       "software.amazon.awssdk" % "sts" % awsVersion % Test,
       // Not used, but S3A's classes name it.
-      "software.amazon.s3.analyticsaccelerator" % "analyticsaccelerator-s3" % "1.3.1" % Test intransitive ()
+      "software.amazon.s3.analyticsaccelerator" % "analyticsaccelerator-s3" % "1.3.1" % Test intransitive (),
+      // Asked what they can do, and given no request.
+      "org.apache.hadoop" % "hadoop-azure" % "3.5.0" % Test intransitive (),
+      "org.apache.hadoop" % "hadoop-gcp" % "3.5.0" % Test intransitive ()
     ),
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,
