@@ -117,7 +117,7 @@ class Settings:
     """Schemes of checkpoints in object stores, where a file appears whole when it is closed: it is
     written with one request and never renamed, if the client can abort a write; else, and if
     spark.sql.streaming.checkpointFileManagerClass is set, Spark's file manager is used. 'none' for
-    none. By default 's3a,gs,abfs,abfss'."""
+    none. By default 's3a,s3,gs,abfs,abfss'."""
 
     rocksdb_preset: (
         Literal[

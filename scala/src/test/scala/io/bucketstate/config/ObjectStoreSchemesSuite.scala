@@ -15,7 +15,7 @@ class ObjectStoreSchemesSuite extends AnyFunSuite {
     .objectStores
 
   test("the list is the user's, or the default") {
-    assert(parse(None) == Set("s3a", "gs", "abfs", "abfss"))
+    assert(parse(None) == Set("s3a", "s3", "gs", "abfs", "abfss"))
     assert(parse(Some("s3a, oss")) == Set("s3a", "oss"))
     assert(parse(Some("none")) == Set.empty)
   }

@@ -11,6 +11,7 @@ import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
 import org.scalatest.BeforeAndAfterAll
 
 import io.bucketstate.checkpoint.io.{FileStore, FileStores}
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, UnavailableException}
 import io.bucketstate.testkit.{FileStoreContract, StoreKind}
 
@@ -94,6 +95,26 @@ class S3FileStoreSuite extends FileStoreContract with BeforeAndAfterAll {
     val counted = store.requests.drain().map { case (kind, n) => kind.toString.toUpperCase -> n }
     assert(kinds.groupBy(identity).map { case (k, all) => k -> all.size.toLong } == counted)
     assert(store.requests.drain().values.sum == 0)
+  }
+
+  test("another scheme that is S3A's takes the same way, and reads as s3a: does") {
+    val named = new Configuration(conf)
+    named.set("fs.s3.impl", classOf[S3AFileSystem].getName)
+    val location = bucket.newLocation()
+    val schemes = ConfigKey.ObjectStoreSchemes.default.split(',').toSet
+    val store =
+      FileStores.forFolder(new HadoopPath(location.replaceFirst("^s3a:", "s3:")), named, schemes)
+    assert(asked(store.write("runs/a.sst")(_.write(bytes(3_000_000)))) == Seq("PUT"))
+    // S3A's stream by default would ask for the length.
+    val ranges = asked {
+      val file = store.open("runs/a.sst", Some(3_000_000L))
+      file.read(2_000_000L, 1000)
+      file.close()
+    }
+    assert(ranges == Seq("GET"))
+    assert(storeAt(location).read("runs/a.sst", Some(3_000_000L)).sameElements(bytes(3_000_000)))
+    assert(asked(store.deleteAll(Seq("runs/a.sst"))) == Seq("DELETE"))
+    assert(storeAt(location).list("runs").isEmpty)
   }
 
   test("a large file goes up in parts, and a failed one leaves none") {

@@ -22,17 +22,27 @@ private[io] object ObjectClients {
 
   private[this] val shared = new ConcurrentHashMap[Key, FileSystem]
 
-  def of(folder: Path, conf: Configuration): FileSystem =
-    if (folder.toUri.getScheme != S3A) folder.getFileSystem(conf)
+  def of(folder: Path, conf: Configuration): FileSystem = {
+    val uri = Option(folder.toUri)
+      .filter(_.getScheme != null)
+      .getOrElse(FileSystem.getDefaultUri(conf))
+    if (!isS3A(FileSystem.getFileSystemClass(uri.getScheme, conf))) folder.getFileSystem(conf)
     else {
       val own = forStores(conf)
       val key = Key(
-        S3A,
-        folder.toUri.getAuthority,
+        uri.getScheme,
+        uri.getAuthority,
         UserGroupInformation.getCurrentUser,
         own.getPropsWithPrefix("fs.s3a.")
       )
-      shared.computeIfAbsent(key, _ => FileSystem.newInstance(folder.toUri, own))
+      shared.computeIfAbsent(key, _ => FileSystem.newInstance(uri, own))
+    }
+  }
+
+  /** By its name: it is on no class path but that of who uses it. Others may have given it other schemes than `s3a:`. */
+  private def isS3A(client: Class[_]): Boolean =
+    Iterator.iterate[Class[_]](client)(_.getSuperclass).takeWhile(_ != null).exists {
+      _.getName == "org.apache.hadoop.fs.s3a.S3AFileSystem"
     }
 
   /**
@@ -45,6 +55,4 @@ private[io] object ObjectClients {
     own.unset("fs.s3a.prefetch.enabled")
     own
   }
-
-  private final val S3A = "s3a"
 }
