@@ -1,20 +1,26 @@
 package io.bucketstate.hdfs
 
 import java.nio.file.Path
+import java.time.Duration
 
 import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 import org.scalatest.BeforeAndAfterAll
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io._
 import io.bucketstate.error._
 import io.bucketstate.testkit.{FileStoreContract, StoreKind, TempFolder}
 
 /** The guarantees of `FileStore` on HDFS, with datanodes that are lost and writers that die. */
-class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll {
+class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll with Eventually {
   private lazy val hdfs = MiniHdfs.start(dataNodes = 2)
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(200, Millis))
 
   override def afterAll(): Unit = hdfs.close()
 
@@ -119,8 +125,27 @@ class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll {
       assertThrows[MissingException](store.read("1.changelog"))
       val left = temporary(store)
       assert(left.size == 1)
-      // Its lease is the dead writer's for up to an hour yet.
+      // Its lease is the dead writer's for twenty minutes yet.
       assert(!hdfs.fileSystem.isFileClosed(hdfs.path(folder.resolve(left.head))))
+      store.write("1.changelog")(_.write(bytes(100_000, 1)))
+      assert(store.read("1.changelog").sameElements(bytes(100_000, 1)))
+      store.delete(left.head)
+      assert(store.list().map(_.name) == Seq("1.changelog"))
+    }
+  }
+
+  test(
+    "the lease of a writer that died is recovered: what it left is closed, and is still nobody's"
+  ) {
+    withStore { (store, folder) =>
+      val died = ChildJvm.run(DyingWriter, hdfs.uri, folder.toString, "1.changelog")
+      assert(died.exitCode == DyingWriter.ExitCode, died.output)
+      val left = temporary(store)
+      val leftAt = hdfs.path(folder.resolve(left.head))
+      hdfs.leasesEnd(after = Duration.ofMillis(100))
+      try eventually(assert(hdfs.fileSystem.isFileClosed(leftAt)))
+      finally hdfs.leasesEnd(after = Duration.ofMinutes(20))
+      assert(temporary(store) == left && !store.exists("1.changelog"))
       store.write("1.changelog")(_.write(bytes(100_000, 1)))
       assert(store.read("1.changelog").sameElements(bytes(100_000, 1)))
       store.delete(left.head)

@@ -1,6 +1,7 @@
 package io.bucketstate.hdfs
 
 import java.nio.file.{Files, Path}
+import java.time.Duration
 import java.util.ArrayDeque
 
 import org.apache.hadoop.conf.Configuration
@@ -54,6 +55,9 @@ final class MiniHdfs private (val cluster: MiniDFSCluster, folder: Path, val con
     cluster.getNameNodeRpc.setSafeMode(action, false)
     ()
   }
+
+  /** How long a writer that is not heard of keeps its files from others, and until the namenode closes them. */
+  def leasesEnd(after: Duration): Unit = cluster.setLeasePeriod(after.toMillis, after.toMillis)
 
   def stopNameNode(): Unit = cluster.shutdownNameNode(0)
 
