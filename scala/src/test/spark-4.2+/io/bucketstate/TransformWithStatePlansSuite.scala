@@ -6,6 +6,7 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 import org.apache.spark.sql.execution.streaming.runtime.{MemoryStream, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
@@ -119,6 +120,20 @@ class TransformWithStatePlansSuite extends AnyFunSuite with Queries {
         assert(said == Set("1: 2", "2: 1"))
       }
     }
+
+  // Spark makes no adaptive plan that holds the operator.
+  test("with adaptive execution a stream has the operator, and other plans are adaptive") {
+    withSession("spark.sql.adaptive.enabled" -> "true") { (spark, folder) =>
+      import spark.implicits._
+      val static = Seq(1, 2, 11).toDS().groupBy($"value" % 10).count()
+      assert(static.as[(Int, Long)].collect().toSet == Set((1, 2L), (2, 1L)))
+      assert(static.queryExecution.executedPlan.isInstanceOf[AdaptiveSparkPlanExec])
+      val said = run(numbers(spark), folder)(1, 2, 11) { query =>
+        assert(operators(query) == Seq("BucketedTransformWithState"))
+      }
+      assert(said == Seq("1: 2", "2: 1"))
+    }
+  }
 
   test("another extension's operator is named, whichever of the two comes first") {
     val foreign = classOf[Replacing].getName
