@@ -6,19 +6,23 @@ import java.nio.file.{Files, Path}
 import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 import org.apache.spark.sql.SparkSession
 
+import io.bucketstate.config.ConfigKey
 import io.bucketstate.testkit.ProviderHarness
 
 /**
  * What a commit to an object store costs: requests by kind, counted by a proxy before an emulator of S3, and time, of
- * this provider and Spark's two, on one query after another. Requests of Spark's own logs and schemas are left out.
+ * this provider (also through Spark's file manager) and Spark's two, on one query after another. Requests of Spark's own logs and schemas are left out.
  *
  * Arguments: `--batches n --keys n --json file`.
  */
 object RequestBenchmark {
+  private val Sparks = "org.apache.spark.sql.execution.streaming.state."
   private val Providers = Seq(
-    "bucketed" -> ProviderHarness.ProviderClass,
-    "rocksdb" -> "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    "hdfs" -> "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    ("bucketed", ProviderHarness.ProviderClass, Nil),
+    // As in stores whose client cannot abort a write.
+    ("renaming", ProviderHarness.ProviderClass, Seq(ConfigKey.ObjectStoreSchemes.key -> "none")),
+    ("rocksdb", Sparks + "RocksDBStateStoreProvider", Nil),
+    ("hdfs", Sparks + "HDFSBackedStateStoreProvider", Nil)
   )
   private val Kinds = Seq("PUT", "COPY", "PART", "GET", "HEAD", "LIST", "DELETE")
   private val Partitions = 2
@@ -35,8 +39,8 @@ object RequestBenchmark {
     val keys = options.getOrElse("--keys", "1000").toLong
     val bucket = new Bucket
     try {
-      val all = Providers.map { case (name, provider) =>
-        measured(bucket, name, provider, batches, keys)
+      val all = Providers.map { case (name, provider, settings) =>
+        measured(bucket, name, CountedQuery.settings(bucket, provider) ++ settings, batches, keys)
       }
       println(table(all)) // scalafix:ok DisableSyntax.console
       options.get("--json").foreach(file => Files.write(Path.of(file), json(all).getBytes(UTF_8)))
@@ -46,11 +50,11 @@ object RequestBenchmark {
   private def measured(
       bucket: Bucket,
       name: String,
-      provider: String,
+      of: Seq[(String, String)],
       batches: Int,
       keys: Long
   ): Figures = {
-    val settings = CountedQuery.settings(bucket, provider) ++ Seq(
+    val settings = of ++ Seq(
       "spark.sql.shuffle.partitions" -> Partitions.toString,
       "spark.ui.enabled" -> "false",
       "spark.driver.host" -> "127.0.0.1",
