@@ -1,6 +1,6 @@
 package io.bucketstate.store
 
-import java.util.UUID
+import java.util.{Arrays, UUID}
 
 import scala.util.Using
 
@@ -69,8 +69,8 @@ private[store] object Unwritten {
         database.hold(log.families.map(_.descriptor))
         database.change { into =>
           log.foreach { (block, op, bytes, offset, length) =>
-            val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
-            into(block.family, places(block.family, record), op, record)
+            val bucket = places(block.family, bytes, offset)
+            into(block.family, bucket, op, Arrays.copyOfRange(bytes, offset, offset + length))
           }
         }
         WrittenVersion(attempt, Some(commitId), log.families)

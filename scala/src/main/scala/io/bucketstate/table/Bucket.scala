@@ -24,17 +24,21 @@ import java.util.Arrays
  *
  * @param newIndex makes an index, null where there is none
  * @param isTimed  whether records expire
+ * @param expected keys that it begins with room for
  */
 private[table] final class Bucket(
     newIndex: () => FamilyIndex,
     startsWhole: Boolean = true,
-    isTimed: Boolean = false
+    isTimed: Boolean = false,
+    expected: Int = 0
 ) {
   import Bucket._
   import SlotArrays._
 
   private[this] val isIndexed = newIndex != null
-  @volatile private[this] var arrays: SlotArrays = SlotArrays.empty(startsWhole, anIndex())
+  @volatile private[this] var arrays: SlotArrays =
+    if (expected == 0) SlotArrays.empty(startsWhole, anIndex())
+    else new SlotArrays(holding(expected), startsWhole, isTimed, anIndex())
   private[this] var dirty: DirtyKeys = _ // null until something has to be remembered
   private[this] var used = 0 // slots that are not empty, markers included
   private[this] var live = 0 // slots that hold something
@@ -163,8 +167,11 @@ private[table] final class Bucket(
     val a = arrays
     if (isIndexed) a.index.remove(cellAt(slot))
     empty(a, slot)
-    if (isSparse(a, live)) rebuild(fitting(live))
+    trim()
   }
+
+  /** Gives back room that was not needed. Writer only; no slot's index is valid after it. */
+  def trim(): Unit = if (isSparse(arrays, live)) rebuild(fitting(live))
 
   /** Leaves a marker where a probe may have to go on, and none where it would end at the next slot anyway. */
   private def empty(a: SlotArrays, slot: Int): Unit = {
@@ -303,7 +310,7 @@ private[table] final class Bucket(
       if (due > 0) sweep(a, places, due, times)
       if (until < a.capacity) until
       else {
-        if (isSparse(a, live)) rebuild(fitting(live))
+        trim()
         -1
       }
     }

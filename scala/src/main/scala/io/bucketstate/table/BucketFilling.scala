@@ -14,6 +14,7 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * @param newIndex makes the bucket's index, null where there is none
  * @param times   of the version it is loaded at; null where records do not expire, or others look at that
+ * @param expected keys, about; 0 if that is not known
  * @param isWhole if not, it is handed the changes alone
  */
 private[table] final class BucketFilling(
@@ -22,6 +23,7 @@ private[table] final class BucketFilling(
     assigner: BucketAssigner,
     newIndex: () => FamilyIndex,
     times: TimeBuckets,
+    expected: Int,
     isWhole: Boolean = true
 ) extends RecordSink {
   import BucketFilling._
@@ -31,7 +33,7 @@ private[table] final class BucketFilling(
   private[this] var behind = Option.empty[ColdState]
   private[this] val kept = mutable.ArrayBuffer.empty[Entry]
 
-  val bucket: Bucket = new Bucket(newIndex, isWhole, spec.expiry.isDefined)
+  val bucket: Bucket = new Bucket(newIndex, isWhole, spec.expiry.isDefined, expected)
 
   def keys: Long = keyCount
 
@@ -46,6 +48,9 @@ private[table] final class BucketFilling(
   def changesOf(cold: Option[ColdState]): Unit = behind = cold
 
   private def areRemembered: Boolean = behind.isDefined
+
+  /** Nothing follows any more. */
+  def done(): Unit = bucket.trim()
 
   override def apply(record: Array[Byte], op: Byte): Unit = {
     key.keyOf(record, 0, spec.bucketKey)
@@ -112,15 +117,28 @@ private[table] final class BucketFilling(
       key.hash,
       number,
       Loaded,
-      Arrays.copyOf(record, Record.keyEnd(record)),
+      bare(record),
       isRemoval = true,
       isMerge = false,
       null
     )
+
+  /** The key alone, which is all of a record that says that it was removed. */
+  private def bare(record: Array[Byte]): Array[Byte] = {
+    val end = Record.keyEnd(record)
+    if (end == record.length) record else Arrays.copyOf(record, end)
+  }
 }
 
-private object BucketFilling {
+private[table] object BucketFilling {
+
+  /** Keys of each of so many buckets, if all are alike. */
+  def expected(keys: Long, numBuckets: Int): Int =
+    Math.min(Math.max(0L, keys) / numBuckets, MostExpected).toInt
 
   /** Entries count versions from the base version, which is where the bucket is loaded at. */
   private final val Loaded = 0
+
+  /** What is said of a number of keys takes memory before any of them is there. */
+  private final val MostExpected = 1L << 20
 }

@@ -1,6 +1,6 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.AtomicReference
+import java.lang.invoke.VarHandle
 
 /**
  * One write of one key at one version, newest first in a chain of older ones.
@@ -12,8 +12,7 @@ import java.util.concurrent.atomic.AtomicReference
  * Threads: everything but `older` is final, so an entry that a reader finds is whole. `older` is set
  * before the entry is linked and later only replaced by something that reads the same at every version
  * still readable. That may be an array or a merge made just then, so the link is published with release
- * and followed with acquire semantics; the class is its own atomic reference because a chain costs no
- * object more that way. A second write of the same key at the same version makes a new entry that takes
+ * and followed with acquire semantics (by fences, see [[PublishedInts]]). A second write of the same key at the same version makes a new entry that takes
  * the first one's place.
  *
  * The idea of versions per entry is from Flink's `CopyOnWriteStateMap`.
@@ -33,13 +32,20 @@ private[table] final class Entry(
     val isRemoval: Boolean,
     val isMerge: Boolean,
     replaced: AnyRef
-) extends AtomicReference[AnyRef] {
-  setPlain(replaced)
+) {
+  private[this] var below = replaced
 
-  def older: AnyRef = getAcquire
+  def older: AnyRef = {
+    val slot = below
+    VarHandle.acquireFence()
+    slot
+  }
 
   /** By something equivalent. Writer only. */
-  def older_=(slot: AnyRef): Unit = setRelease(slot)
+  def older_=(slot: AnyRef): Unit = {
+    VarHandle.releaseFence()
+    below = slot
+  }
 
   /** Where the open change set lists this entry, or one of the marks below; the writer's own. */
   var position: Int = 0

@@ -1,6 +1,6 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.{AtomicInteger, AtomicLong, AtomicReferenceArray}
+import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
 import io.bucketstate.bucket.BucketAssigner
 
@@ -17,7 +17,7 @@ private[table] final class FamilyBuckets(
     loading: TableLoading
 ) {
   private[this] val numBuckets = assigner.numBuckets
-  private[this] val buckets = new AtomicReferenceArray[Bucket](numBuckets) // null: not loaded
+  private[this] val buckets = new PublishedRefs[Bucket](numBuckets) // null: not loaded
   private[this] val searched =
     new Array[Boolean](numBuckets) // each guarded by the lock of its bucket
   private[this] val missing = new AtomicInteger(numBuckets) // of those
@@ -162,9 +162,11 @@ private[table] final class FamilyBuckets(
     if (there != null) there
     else {
       loading.requireSound()
-      val filling = new BucketFilling(number, spec, assigner, newIndex, initialTimes, whole)
+      val filling =
+        new BucketFilling(number, spec, assigner, newIndex, initialTimes, expected(whole), whole)
       loading.guarded {
         fill(number, filling, whole)
+        filling.done()
         if (whole) loadedKeys.addAndGet(filling.keys) else areCounted = false
         // Everybody adds before counting down, so the last one sees all keys.
         if (missing.decrementAndGet() == 0) {
@@ -183,6 +185,10 @@ private[table] final class FamilyBuckets(
       filling.bucket
     }
   }
+
+  /** Keys that a bucket will have, about. */
+  private def expected(whole: Boolean): Int =
+    if (whole) BucketFilling.expected(initialKeys, numBuckets) else 0
 
   private def fill(number: Int, filling: BucketFilling, whole: Boolean): Unit = {
     if (whole) loading.loader.cold.foreach(_.scan(spec.id, number, filling))

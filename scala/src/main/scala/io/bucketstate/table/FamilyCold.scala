@@ -22,6 +22,8 @@ private[table] final class FamilyCold(
 ) {
   @volatile private[this] var found = new FoundKeys(0) // of this floor
   private[this] val removals = new TreeMap[Int, mutable.ArrayBuffer[Entry]]() // by version
+  private[this] var lastKept: mutable.ArrayBuffer[Entry] = _ // of those, where the last one went
+  private[this] var lastKeptOf = 0
   private[this] val loaded = new ConcurrentLinkedQueue[Entry] // to be among them
   private[this] val finds = new LongAdder
 
@@ -78,8 +80,10 @@ private[table] final class FamilyCold(
    * @param newIndex makes its index, null if it needs none
    */
   def bucketAtFloor(number: Int, newIndex: () => FamilyIndex): FilledBucket = asking { cold =>
-    val filling = new BucketFilling(number, spec, assigner, newIndex, times = null)
+    val expected = BucketFilling.expected(cold.keyCount(spec.id), assigner.numBuckets)
+    val filling = new BucketFilling(number, spec, assigner, newIndex, times = null, expected)
     cold.scan(spec.id, number, filling)
+    filling.done()
     new FilledBucket(cold.version, filling.bucket)
   }
 
@@ -124,7 +128,12 @@ private[table] final class FamilyCold(
   /** The cold part still has the key of this removal: its entry stays until the floor has passed it. */
   def keep(removal: Entry): Unit = {
     removal.position = Entry.Kept
-    removals.computeIfAbsent(removal.version, _ => mutable.ArrayBuffer.empty) += removal
+    // Those of a version come after one another.
+    if (lastKept == null || removal.version != lastKeptOf) {
+      lastKeptOf = removal.version
+      lastKept = removals.computeIfAbsent(lastKeptOf, _ => mutable.ArrayBuffer.empty)
+    }
+    lastKept += removal
     ()
   }
 
@@ -139,6 +148,7 @@ private[table] final class FamilyCold(
     val due = mutable.ArrayBuffer.empty[Entry]
     passed.values.forEach(entries => due ++= entries)
     passed.clear()
+    lastKept = null // may be among them
     due.toArray
   }
 

@@ -1,7 +1,6 @@
 package io.bucketstate.table
 
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicReferenceArray
 import java.util.{ArrayList, Arrays, Collections, Iterator => JIterator, NoSuchElementException}
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
@@ -79,7 +78,7 @@ private object PrefixIndex {
     @volatile private[this] var first = one // of those that are there
 
     // Null while there was but one. Readers go on with the array they found.
-    @volatile private[this] var places: AtomicReferenceArray[Cell] = _
+    @volatile private[this] var places: PublishedRefs[Cell] = _
     private[this] var used = 1 // places, freed ones included
     private[this] var live = 1
 
@@ -124,8 +123,8 @@ private object PrefixIndex {
       places.getPlain(i)
     }
 
-    private def roomFor(cell: Cell): AtomicReferenceArray[Cell] = {
-      val room = new AtomicReferenceArray[Cell](2)
+    private def roomFor(cell: Cell): PublishedRefs[Cell] = {
+      val room = new PublishedRefs[Cell](2)
       room.setPlain(0, cell)
       room
     }
@@ -133,7 +132,7 @@ private object PrefixIndex {
     /** Grows when full of cells, or only clears out freed places. */
     private def rebuild(): Unit = {
       val old = places
-      val fresh = new AtomicReferenceArray[Cell](live * 2)
+      val fresh = new PublishedRefs[Cell](live * 2)
       used = 0
       var i = 0
       while (i < old.length) {
@@ -155,7 +154,7 @@ private object PrefixIndex {
     }
   }
 
-  private final class Cells(all: AtomicReferenceArray[Cell]) extends JIterator[Cell] {
+  private final class Cells(all: PublishedRefs[Cell]) extends JIterator[Cell] {
     private[this] var following = 0
     private[this] var ahead = find()
 

@@ -1,7 +1,6 @@
 package io.bucketstate.table
 
 import java.util.Arrays
-import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
 
 /**
  * Hashes and slots of one size, see [[Bucket]]. It is its own array of hashes: a probe waits for one object less.
@@ -12,16 +11,18 @@ import java.util.concurrent.atomic.{AtomicIntegerArray, AtomicReferenceArray}
  * @param index   leads to the same keys; null where nothing is scanned by a part of its keys
  */
 private[table] final class SlotArrays(
-    val capacity: Int,
+    size: Int,
     val isWhole: Boolean,
     isTimed: Boolean = false,
     val index: FamilyIndex = null
-) extends AtomicIntegerArray(capacity) {
+) extends PublishedInts(size) {
   import SlotArrays._
 
-  def hashes: AtomicIntegerArray = this
+  def hashes: PublishedInts = this
 
-  val slots: AtomicReferenceArray[AnyRef] = new AtomicReferenceArray[AnyRef](capacity)
+  def capacity: Int = length
+
+  val slots: PublishedRefs[AnyRef] = new PublishedRefs[AnyRef](capacity)
 
   /**
    * No earlier than the times of the newest records in slots, as unsigned numbers, or 0 where that is not known: so
@@ -119,6 +120,9 @@ private[table] object SlotArrays {
 
   /** For so many keys, half full of them. */
   def fitting(keys: Int): Int = Math.max(FirstCapacity, (keys * 5L / 2).toInt)
+
+  /** For about so many keys, two thirds full of them: as full as those are on average that grew. */
+  def holding(keys: Int): Int = Math.max(FirstCapacity, (keys * 3L / 2).toInt)
 
   /** Capacity 1 and never filled: a lookup in it finds an empty slot, an insert rebuilds first. */
   def empty(isWhole: Boolean, index: FamilyIndex): SlotArrays =

@@ -1,6 +1,6 @@
 package io.bucketstate.table
 
-import java.util.concurrent.atomic.{AtomicBoolean, LongAdder}
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger, LongAdder}
 
 import io.bucketstate.error.UnavailableException
 
@@ -18,12 +18,24 @@ private[table] final class TableLoading(
   private[this] val locks = Array.fill(numBuckets)(new Object)
   private[this] val touched = new LongAdder
   private[this] val isUsed = new AtomicBoolean
+  private[this] val untilCount = new AtomicInteger
+  @volatile private[this] var foundRoom = -1L // bytes, negative for none
   @volatile private[this] var failure: Throwable = _
 
   /** How often a bucket had to be loaded because it was touched. */
   def touches: Long = touched.sum
 
-  def hasRoom(bytes: Long): Boolean = host.hasRoom(bytes)
+  /**
+   * Whether there is room for so many bytes of heap more, all that is not there. What is there need not be counted for
+   * each bucket, which takes as long as to load a small one: where there was room, what comes with a few buckets is part of it.
+   */
+  def hasRoom(bytes: Long): Boolean =
+    (bytes <= foundRoom && untilCount.decrementAndGet() > 0) || {
+      val found = host.hasRoom(bytes)
+      untilCount.set(TableLoading.BucketsPerCount)
+      foundRoom = if (found) bytes else -1L
+      found
+    }
 
   def requireRoom(bytes: Long): Unit = host.requireRoom(bytes)
 
@@ -76,4 +88,10 @@ private[table] final class TableLoading(
   def telling[A](load: => A): A =
     try load
     catch { case e: Throwable => throw host.failureOf(e) }
+}
+
+private[table] object TableLoading {
+
+  /** Buckets that come into memory before it is counted again. */
+  final val BucketsPerCount = 16
 }

@@ -1,10 +1,12 @@
 package io.bucketstate.checkpoint.changelog
 
+import java.util.Arrays
+
 import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.Damage
-import io.bucketstate.checkpoint.records.BucketSource
+import io.bucketstate.checkpoint.records.{BucketOfRecord, BucketSource}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.table.RecordSink
 
@@ -21,7 +23,7 @@ private[checkpoint] final class ChangelogBuckets(
     reading: (ChangelogReader => Unit) => Unit,
     blocks: IndexedSeq[ChangelogBlock],
     path: String,
-    bucketOf: (Int, Array[Byte]) => Int
+    bucketOf: BucketOfRecord
 ) extends BucketSource {
   import ChangelogBuckets._
 
@@ -47,9 +49,9 @@ private[checkpoint] final class ChangelogBuckets(
   private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
     val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]
     reading(_.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-      val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
-      val bucket = bucketOf(block.family, record)
+      val bucket = bucketOf(block.family, bytes, offset)
       if (!block.holds(bucket)) throw misplaced(block, bucket)
+      val record = Arrays.copyOfRange(bytes, offset, offset + length)
       byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) += new Item(record, op)
       ()
     })
@@ -70,7 +72,7 @@ private[checkpoint] object ChangelogBuckets {
   def of(
       reader: ChangelogReader,
       path: String,
-      bucketOf: (Int, Array[Byte]) => Int
+      bucketOf: BucketOfRecord
   ): ChangelogBuckets = new ChangelogBuckets(use => use(reader), reader.blocks, path, bucketOf)
 
   private final class Item(val record: Array[Byte], val op: Byte)

@@ -5,7 +5,7 @@ import java.util.{Arrays, BitSet}
 import scala.util.Using
 
 import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
-import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.records.{BucketOfRecord, Lookup}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.table.{RecordBuffer, RecordSink}
 
@@ -22,7 +22,7 @@ private[checkpoint] final class TailChangelog(
     val file: Attempt,
     val opened: ChangelogReader,
     isHeld: Boolean,
-    bucketOf: (Int, Array[Byte]) => Int
+    bucketOf: BucketOfRecord
 ) {
   private[this] val blocks = opened.blocks.map(new Share(_)).toArray
 
@@ -125,7 +125,7 @@ private[checkpoint] final class TailChangelog(
       val found = new Array[Int](starts.length)
       var i = 0
       while (i < starts.length) {
-        found(i) = bucketOf(block.family, recordAt(raw, starts(i)))
+        found(i) = bucketOf(block.family, raw, ChangelogRecords.bodyAt(raw, starts(i)))
         if (!block.holds(found(i))) throw misplaced(found(i))
         i += 1
       }

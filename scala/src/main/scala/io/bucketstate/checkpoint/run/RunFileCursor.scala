@@ -92,7 +92,9 @@ private[run] final class RunFileCursor(
   }
 
   private def readRecord(): Unit = {
-    val (array, at, length) = (entries.array, entries.valueAt, entries.valueLength)
+    val array = entries.array
+    val at = entries.valueAt
+    val length = entries.valueLength
     opNow = tagOf(array, at, length, damage)
     recordNow = recordOf(entries.key, entries.keyLength - TrailerLength, array, at, length)
   }

@@ -159,7 +159,9 @@ private[checkpoint] final class RunFileReader private (
   }
 
   private def found(wanted: Array[Byte], entries: SstValues): Lookup = {
-    val (array, at, length) = (entries.array, entries.valueAt, entries.valueLength)
+    val array = entries.array
+    val at = entries.valueAt
+    val length = entries.valueLength
     val op = RunFormat.tagOf(array, at, length, damage)
     Lookup.of(RunFormat.recordOf(wanted, wanted.length, array, at, length), op)
   }

@@ -29,5 +29,5 @@ private[spark] final class RowSpace(numFields: Int) {
 }
 
 private object RowSpace {
-  private final val FirstSize = 256
+  private final val FirstSize = 64 // many scans give a few small rows
 }

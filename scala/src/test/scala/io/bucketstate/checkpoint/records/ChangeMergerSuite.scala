@@ -57,10 +57,10 @@ class ChangeMergerSuite extends AnyFunSuite {
     }
     val readers =
       versions.indices.map(i => ChangelogReader.readWhole(store, Attempt(i + 1L)))
-    def keyBucket(record: Array[Byte]): Int =
-      bucketOf(record.slice(Record.keyStart(record), Record.keyEnd(record)).toSeq)
+    def keyBucket(bytes: Array[Byte], at: Int): Int =
+      bucketOf(bytes.slice(Record.keyStart(bytes, at), Record.keyEnd(bytes, at)).toSeq)
     val logs =
-      readers.map(ChangelogBuckets.of(_, "a changelog", (_, record) => keyBucket(record)))
+      readers.map(ChangelogBuckets.of(_, "a changelog", (_, bytes, at) => keyBucket(bytes, at)))
     assert(Runs.drain(new ChangeMerger(logs.reverse, numBuckets)) == expected)
   }
 
@@ -74,7 +74,7 @@ class ChangeMergerSuite extends AnyFunSuite {
     store.put("1.changelog", out.toByteArray)
     val reader = ChangelogReader.readWhole(store, Attempt(1))
     val merger =
-      new ChangeMerger(Seq(ChangelogBuckets.of(reader, "it", (_, _) => 4)), numBuckets)
+      new ChangeMerger(Seq(ChangelogBuckets.of(reader, "it", (_, _, _) => 4)), numBuckets)
     assertThrows[CorruptException](Runs.drain(merger))
   }
 }

@@ -86,7 +86,7 @@ class MergeRecordsSuite extends AnyFunSuite {
       ChangelogBuckets.of(
         reader,
         "a changelog",
-        (_, record) => record(Record.keyStart(record)) % numBuckets
+        (_, bytes, at) => bytes(Record.keyStart(bytes, at)) % numBuckets
       )
     }
   }
