@@ -12,6 +12,7 @@ import io.bucketstate.spark.{
   BucketedReadStore,
   BucketedStore,
   BuiltForSpark,
+  EndedRuns,
   SparkMetrics,
   SparkProvider,
   SparkSettings,
@@ -40,6 +41,8 @@ final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider 
       useMultipleValuesPerKey: Boolean,
       stateSchemaProvider: Option[StateSchemaProvider]
   ): Unit = {
+    // Before Spark lists the store as loaded, and tells its coordinator: a killed task needs none.
+    SparkInternals.requireTaskAlive()
     require(
       useColumnFamilies || !useMultipleValuesPerKey,
       "Multiple values per key support requires column families to be enabled in " +
@@ -127,8 +130,10 @@ final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider 
 
   override def close(): Unit = if (store != null) store.close()
 
+  /** Each stateful operator asks for them on the driver, before its first batch runs. */
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
     ExtensionCheck.verify()
+    EndedRuns.watch()
     SparkMetrics.supported
   }
 

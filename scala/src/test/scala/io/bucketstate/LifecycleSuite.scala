@@ -4,6 +4,11 @@ import java.nio.file.Path
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.execution.streaming.state.{
+  StateStore,
+  StateStoreId,
+  StateStoreProviderId
+}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
@@ -11,7 +16,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.bucketstate.testkit.{LeftOvers, LiveFolder, Queries}
+import io.bucketstate.testkit.{LateTask, LeftOvers, LiveFolder, Queries}
 
 /** Real queries in a real session: how Spark loads and unloads providers, kills tasks, and what is left. */
 class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
@@ -150,6 +155,54 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
     }
     eventually(assert(LeftOvers.threads == Nil))
   }
+
+  test("a task that gets to its store only after its query's end keeps no store loaded") {
+    withSession() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(gated(counts(input.toDS())), "late", folder)
+      addAndWait(input, query, 0 until 20)
+      assert(loadedOf(query, folder) == Set(0, 1))
+      val late = LateTask.holdNext()
+      input.addData(20 until 40)
+      late.awaitHeld()
+      query.stop()
+      late.letGo()
+      late.awaitEnd()
+      // Spark unloads in maintenance what its coordinator does not know to be in use.
+      eventually(assert(loadedOf(query, folder) == Set.empty))
+    }
+  }
+
+  test("a killed task loads no store that was unloaded after its query's end") {
+    withSession() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(gated(counts(input.toDS())), "unloaded", folder)
+      addAndWait(input, query, 0 until 20)
+      val late = LateTask.holdNext()
+      input.addData(20 until 40)
+      late.awaitHeld()
+      query.stop()
+      eventually(assert(loadedOf(query, folder) == Set.empty))
+      late.letGo()
+      late.awaitEnd()
+      assert(loadedOf(query, folder) == Set.empty)
+    }
+  }
+
+  /** Its tasks may be held up before they open their stores. */
+  private def gated(rows: DataFrame): DataFrame = {
+    import rows.sparkSession.implicits._
+    rows.as[(Int, Long)].map(new LateTask.Gate[(Int, Long)]).toDF()
+  }
+
+  /** The partitions whose stores Spark has loaded in this process. */
+  private def loadedOf(query: StreamingQuery, folder: Path): Set[Int] =
+    (0 until 2).filter { partition =>
+      val id = StateStoreId(s"file:$folder/${query.name}/state", 0L, partition)
+      StateStore.isLoaded(StateStoreProviderId(id, query.runId))
+    }.toSet
 }
 
 object LifecycleSuite {

@@ -65,6 +65,13 @@ object SparkInternals {
   def runId(hadoopConf: Configuration): Option[UUID] =
     Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
 
+  /** Makes the driver's coordinator forget the stores of a run: Spark's maintenance unloads what it does not know. */
+  def deactivate(run: UUID): Unit =
+    StateStoreProvider.coordinatorRef.foreach(_.deactivateInstances(run))
+
+  /** Throws what Spark expects of a task that it has killed, if the caller is one. */
+  def requireTaskAlive(): Unit = Option(TaskContext.get()).foreach(_.killTaskIfInterrupted())
+
   /** What the job is described as that the running task is part of. */
   def jobDescription: Option[String] =
     Option(TaskContext.get()).flatMap(task =>
