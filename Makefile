@@ -33,6 +33,7 @@ jar_of = $(JARS)/bucketstate-spark-$(1)_2.13-$(VERSION).jar
 JAR := $(call jar_of,$(SPARK))
 EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
+TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench python/hatch_build.py examples scripts tests
 # Of Spark's suites, those that take seconds, up to one minute; full outer joins by the names of 4.1 and of later ones.
@@ -56,7 +57,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint $(TYPED_ON)
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -81,8 +82,13 @@ test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narr
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
 test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
+	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
+
+moved-checkpoint:
 	@$(PY) -m pytest tests/sparks
-	@for spark in $(filter-out $(NEWEST),$(SPARKS)); do .venvs/$$spark/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py; done
+
+$(TYPED_ON): typed-on-%:
+	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
 
 lint: $(VENV_STAMP) ## check formatting, imports and types in both languages
 	SPARK=4.2 scripts/sbt scalafmtCheckAll "scalafixAll --check"
