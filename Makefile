@@ -112,7 +112,7 @@ package: $(VENV_STAMP) $(EVERY_JAR) ## build the jars, and the Python wheel that
 	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
 	@ls dist/*.whl
 
-release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums
+release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums; looked through
 	@rm -rf dist && mkdir -p dist
 	@for spark in $(SPARKS); do \
 	  SPARK=$$spark scripts/sbt core/packageBin core/packageSrc core/packageDoc core/makePom; \
@@ -120,9 +120,13 @@ release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, 
 	done
 	@$(PY) -m build --outdir dist python
 	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+	@$(PY) -m scripts.check_release dist $(VERSION) $(SPARKS)
 
-try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there
-	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of; done
+try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there; then what the sdist makes
+	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of dist/bucketstate-$(VERSION)-py3-none-any.whl; done
+	@room=$$(mktemp -d) && trap 'rm -rf "$$room"' EXIT && sdist=$$PWD/dist/bucketstate-$(VERSION).tar.gz && \
+	(cd "$$room" && "$(PYTHON)" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-cache-dir --wheel-dir . "$$sdist") && \
+	scripts/try-wheel "$(PYTHON)" $(PYSPARK_$(NEWEST)) "$$room"/bucketstate-$(VERSION)-py3-none-any.whl
 
 bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench

@@ -2,6 +2,7 @@
 val spark = SparkBuild.of(sys.props.getOrElse("spark", "4.2"), file("."))
 
 ThisBuild / organization := "io.bucketstate"
+ThisBuild / organizationName := "bucketstate"
 ThisBuild / version := IO.read(file("VERSION")).trim
 ThisBuild / scalaVersion := spark.scalaVersion
 ThisBuild / licenses := Seq("Apache-2.0" -> url("https://www.apache.org/licenses/LICENSE-2.0"))
@@ -25,11 +26,16 @@ val sparkJvmOptions = Seq(
   "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC"
 )
 
+// Who finds a jar alone finds its licence, too.
+val withLicense = Seq(packageBin, packageSrc, packageDoc).map { task =>
+  Compile / task / mappings += (ThisBuild / baseDirectory).value / "LICENSE" -> "META-INF/LICENSE"
+}
+
 // Each minor version has its own folder for what is built, so that going from one to another builds nothing again.
 val perSpark = Seq(target := baseDirectory.value / "target" / s"spark-${spark.minor}")
 
 lazy val core = (project in file("scala"))
-  .settings(perSpark, spark.libraries(Provided))
+  .settings(perSpark, spark.libraries(Provided), withLicense)
   .settings(
     name := "bucketstate",
     description := "A state store for Spark Structured Streaming whose batches cost what they change, not what they keep",
@@ -40,10 +46,10 @@ lazy val core = (project in file("scala"))
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
+    // GenerateSettings is for this checkout: the jar is nothing to be run by itself.
+    Compile / packageBin / mainClass := None,
     // Functions as classes: at a restart each is read from the jar in less time than the JVM needs to make one.
     Compile / scalacOptions += "-Ydelambdafy:inline",
-    // What it warns of are links into Spark's own documentation.
-    Compile / doc / scalacOptions -= "-Werror",
     // ScalaTest's assertions are values; in a helper that returns Unit they are meant to be dropped.
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,

@@ -25,7 +25,7 @@ import io.bucketstate.store.{ClocksAndIds, Ticker}
  *
  * It keeps the state of a partition as compact bytes in memory, grouped in buckets, and writes for each
  * batch one file with what the batch changed. Spark makes one per store and query run and calls it from
- * task threads and maintenance threads. This class only wires: see [[spark.BucketedStore]].
+ * task threads and maintenance threads. This class only wires: see `spark.BucketedStore`.
  */
 final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider {
   @volatile private[this] var store: BucketedStore = _

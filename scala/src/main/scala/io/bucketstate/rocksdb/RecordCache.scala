@@ -12,7 +12,7 @@ import io.bucketstate.table.{Record, RecordBuffer}
  *
  * A *part* is a column family of a database, an *epoch* a moment at which the state of some database was captured. Each
  * record has the epoch from which on it is right; who reads at an older one does not find it. Whoever reads a record from
- * the database may add it, unless a newer one was written since his epoch: [[RecordShard]] says how that is known.
+ * the database may add it, unless a newer one was written since his epoch: `RecordShard` says how that is known.
  *
  * Takes memory as it fills, `bytes` at most. What is dropped is what was added longest ago. Thread-safe.
  *

@@ -9,7 +9,7 @@ import io.bucketstate.table.TimeBuckets
 private[checkpoint] final class IndexedBlock(val raw: Array[Byte], val starts: Array[Int])
 
 /**
- * A changelog opened for reading (see [[ChangelogFormat]]). What is opened has a header, a footer and
+ * A changelog opened for reading (see `ChangelogFormat`). What is opened has a header, a footer and
  * a trailer that were verified and fit together; each block is verified when it is read. Whatever is
  * wrong is a `CorruptException`, and nothing of the block at fault reaches a handler.
  *

@@ -11,7 +11,7 @@ import io.bucketstate.error.InvalidException
 import io.bucketstate.table.{ChangeSet, ChangeSink, FamilyChanges, Record}
 
 /**
- * Encodes change sets as changelogs (see [[ChangelogFormat]]), one after another for one thread. It
+ * Encodes change sets as changelogs (see `ChangelogFormat`), one after another for one thread. It
  * keeps its buffers from batch to batch and allocates nothing per record.
  *
  * @param blockBytes neighbouring buckets share a block until it has so many raw bytes

@@ -17,7 +17,7 @@ trait RecordCursor extends AutoCloseable {
 
   def bucket: Int
 
-  /** Key and value as in [[Record]], the key alone for a removal. Never changed: it may be kept. */
+  /** Key and value as in [[io.bucketstate.table.Record]], the key alone for a removal. Never changed: it may be kept. */
   def record: Array[Byte]
 
   /** Which [[io.bucketstate.table.RecordOp]] the record is. */

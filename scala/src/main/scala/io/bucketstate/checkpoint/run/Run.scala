@@ -23,7 +23,7 @@ final case class TimeSpan(first: Long, last: Long) {
 /**
  * One data file as the manifest knows it.
  *
- * @param name       relative to the store's folder, made by [[CheckpointFiles]]
+ * @param name       relative to the store's folder, made by [[io.bucketstate.checkpoint.io.CheckpointFiles]]
  * @param bytes      its length
  * @param entries    keys in it, tombstones included
  * @param tombstones keys in it that were removed
