@@ -11,5 +11,11 @@ MINOR = ".".join(pyspark.__version__.split(".")[:2])
 JOIN_FORMATS = {"4.1": (2, 3), "4.2": (2, 3, 4), "4.3": (2,)}[MINOR]
 """The state formats with which a join can begin on this provider."""
 
-GIVES_IDS_LATER = MINOR != "4.3"
-"""Whether a query that began with checkpoint format 1 goes on with 2: Spark 4.3 keeps it at 1."""
+GIVES_IDS_LATER = MINOR == "4.2"
+"""Whether a query that began with checkpoint format 1 goes on with 2: the others keep it at 1."""
+
+NEEDS_EXTENSION = MINOR != "4.1"
+"""Whether `transformWithState` runs only in a session that was made with the extension."""
+
+READS_IDS_UNASKED = MINOR != "4.1"
+"""Whether the state reader finds ids in a session without the setting: 4.1 wants it."""
