@@ -17,7 +17,7 @@ from bucketstate.checkpoint.names import RunName, parse
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
 from tests.integration.test_operators import settings
-from tests.kit.sparks import JOIN_FORMATS
+from tests.kit.sparks import JOIN_FORMATS, READS_IDS_UNASKED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +161,8 @@ def written(
 ) -> Checkpoint:
     session.conf.set(FORMAT, checkpoint_format)
     run_with_restart(session, folder, query, events(), mode=mode)
-    session.conf.unset(FORMAT)
+    if READS_IDS_UNASKED:
+        session.conf.unset(FORMAT)
     return Checkpoint(folder / "checkpoint")
 
 
