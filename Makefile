@@ -33,6 +33,7 @@ jar_of = $(JARS)/bucketstate-spark-$(1)_2.13-$(VERSION).jar
 JAR := $(call jar_of,$(SPARK))
 EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
+LINT_SCALA := $(SPARKS:%=lint-scala-%)
 TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench python/hatch_build.py examples scripts tests
@@ -57,7 +58,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint $(TYPED_ON)
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python environments $(LINT_SCALA) $(TYPED_ON)
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -90,13 +91,24 @@ moved-checkpoint:
 $(TYPED_ON): typed-on-%:
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
 
-lint: $(VENV_STAMP) ## check formatting, imports and types in both languages
-	SPARK=4.2 scripts/sbt scalafmtCheckAll "scalafixAll --check"
-	SPARK=4.3 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check"
-	SPARK=4.1 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check" conformance/scalafmtCheckAll
+lint: lint-python $(LINT_SCALA) ## check formatting, imports and types in both languages
+
+lint-python: $(VENV_STAMP)
 	$(BIN)/ruff check --config python/pyproject.toml $(PY_ROOMS)
 	$(BIN)/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
 	$(BIN)/mypy --config-file python/pyproject.toml $(PY_ROOMS)
+
+# One after the other, because only one sbt may work in a folder; the one that waits for pyspark's jars is the last.
+lint-scala-4.2: .stamps/tools
+	SPARK=4.2 scripts/sbt scalafmtCheckAll "scalafixAll --check"
+
+lint-scala-4.1: lint-scala-4.2
+	SPARK=4.1 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check" conformance/scalafmtCheckAll
+
+lint-scala-4.3: lint-scala-4.1 .stamps/venv-4.3
+	SPARK=4.3 scripts/sbt core/scalafmtCheckAll "core/Compile/scalafix --check"
+
+environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
 
 format: $(VENV_STAMP) ## rewrite the sources in the project's format
 	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll
