@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from bucketstate.checkpoint.changelog import Changelog
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 TIMED = "timed-row/1"
 A = compact_row(KEY, ("a",))
 ROW = compact_row(VALUE, (1, 1))

@@ -14,6 +14,8 @@ from bucketstate.checkpoint.state import read_changes
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.store import Store
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "v1"
 OWN_WRITER = GOLDEN / "own-writer"
 """The runs of GOLDEN, which RocksDB's library wrote, as the provider's own writer makes them."""

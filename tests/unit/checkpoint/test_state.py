@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.kit.checkpoints import Row
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 SMALL = 2_000
 """Bytes of memory that make every few buckets a span of their own."""
 

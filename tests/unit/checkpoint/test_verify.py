@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from bucketstate.checkpoint import Finding, Report
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 
 def verified(root: Path) -> Report:
     return Checkpoint(root).verify()

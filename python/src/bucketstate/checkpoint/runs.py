@@ -1,16 +1,21 @@
-"""Data files of runs: fetched, verified, and read with RocksDB."""
+"""Data files of runs: fetched, verified, and read, with RocksDB or, small ones, in memory."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 import tempfile
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, ReadOptions
 
 from bucketstate.checkpoint.compression import crc32c_extend
@@ -19,9 +24,10 @@ from bucketstate.checkpoint.manifest import RunFile, TimeSpan
 from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.records import Records
 from bucketstate.checkpoint.slices import Positions, Slices, gather
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.sst import SstReader
+from bucketstate.checkpoint.storage import Folder, OpenFile
 from bucketstate.checkpoint.timed_values import UNTIMED, starts_of
-from bucketstate.errors import MissingFileError
+from bucketstate.errors import CheckpointError, MissingFileError
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
@@ -29,6 +35,11 @@ _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _COPY_BYTES = 4 * 1024 * 1024
 _COPIES = 8
 """As many files are copied at a time."""
+_SMALL = 64 * 1024
+"""Bytes of a file of which all entries are read in Python sooner than RocksDB opens it, which makes
+a database on the disk, and waits for the disk sixteen times."""
+_HELD = 64 * 1024 * 1024
+"""As many bytes of small files are held in memory."""
 _ROWS = 8192
 """Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
 
@@ -36,15 +47,18 @@ _ROWS = 8192
 class Runs:
     """The data files of one store, opened as they are needed. Use with `with`; not thread-safe.
 
-    Each file is copied to a local folder whole, and held against the length and checksum that its
-    manifest gives, before anything of it is read. The folder is removed at the end.
+    Each file is copied whole, to memory if it is small or else to a local folder, and held against
+    the length and checksum that its manifest gives, before anything of it is read. The folder is
+    removed at the end.
     """
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
-        self._open: dict[str, Rdict] = {}
-        self._fetched: dict[str, Path] = {}
+        self._open: dict[str, Rdict | SstReader] = {}
+        self._fetched: dict[str, Path | bytes] = {}
+        self._room = _HELD
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -55,9 +69,11 @@ class Runs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for database in self._open.values():
-            database.close()
+        for opened in self._open.values():
+            if isinstance(opened, Rdict):
+                opened.close()
         self._open.clear()
+        self._fetched.clear()
         self._local.cleanup()
 
     def path_of(self, file: RunFile) -> str:
@@ -79,9 +95,16 @@ class Runs:
             yield records
 
     def verify(self, file: RunFile) -> None:
-        """Reads all of it; raises for whatever is not as the manifest says."""
+        """Reads all of it and forgets it; raises for whatever is not as the manifest says."""
         for _ in self.entries(file):
             pass
+        opened = self._open.pop(file.name)
+        if isinstance(opened, Rdict):
+            made = opened.path()
+            opened.close()
+            shutil.rmtree(made)
+        else:
+            self._room += file.size
 
     def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
         """All that the file has, each with its column family << 16 | bucket, in order.
@@ -116,67 +139,100 @@ class Runs:
     def _scan(
         self, file: RunFile, low: bytes, high: bytes | None
     ) -> Iterator[tuple[Records, Positions]]:
-        database = self._opened(file)
+        opened = self._opened(file)
         path = self.path_of(file)
-        options = ReadOptions()
-        options.set_verify_checksums(True)
-        if high is not None:
-            options.set_iterate_upper_bound(high)
-        rows: Iterator[Any] = iter(database.items(from_key=low, read_opt=options))
+        rows: Iterator[Any]
+        if isinstance(opened, SstReader):
+            rows = opened.entries(low, high)
+        else:
+            options = ReadOptions()
+            options.set_verify_checksums(True)
+            if high is not None:
+                options.set_iterate_upper_bound(high)
+            rows = iter(opened.items(from_key=low, read_opt=options))
         while taken := _taken(rows, path):
             try:
                 yield records_of(taken)
             except (IndexError, ValueError) as error:
                 raise damaged(path, f"an entry is not one of a run ({error})") from error
 
-    def _opened(self, file: RunFile) -> Rdict:
+    def _opened(self, file: RunFile) -> Rdict | SstReader:
         if file.name not in self._open:
-            number = len(self._open)
             fetched = self._fetched.pop(file.name, None) or self._fetch(file)
-            options = Options(raw_mode=True)
-            options.create_if_missing(True)
-            try:
-                database = Rdict(
-                    str(Path(self._local.name) / str(number)),
-                    options=options,
-                    access_type=AccessType.read_write(),
-                )
-                self._open[file.name] = database
-                ingest = IngestExternalFileOptions()
-                ingest.set_move_files(True)
-                database.ingest_external_file([str(fetched)], ingest)
-            except Exception as error:  # rocksdict raises nothing more special
-                path = self.path_of(file)
-                raise damaged(path, f"RocksDB cannot open it ({error})") from error
+            path = self.path_of(file)
+            if isinstance(fetched, bytes):
+                held = OpenFile(pa.BufferReader(fetched), path, nullcontext)
+                self._open[file.name] = SstReader(held, path)
+            else:
+                self._open[file.name] = _ingested(fetched, path)
         return self._open[file.name]
 
-    def _fetch(self, file: RunFile) -> Path:
-        """Where its verified copy is, under a name that no other has."""
+    def _fetch(self, file: RunFile) -> Path | bytes:
+        """Its verified copy: itself, or where it is, under a name that no other has."""
+        if self._is_held(file.size):
+            held = BytesIO()
+            self._copy(file, held.write)
+            return held.getvalue()
         to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
+        with to.open("wb") as target:
+            self._copy(file, target.write)
+        return to
+
+    def _is_held(self, size: int) -> bool:
+        with self._lock:
+            fits = size <= min(_SMALL, self._room)
+            if fits:
+                self._room -= size
+            return fits
+
+    def _copy(self, file: RunFile, write: Callable[[bytes], int]) -> None:
         path = self.path_of(file)
         crc = 0
         try:
-            with self._folder.opened(file.name) as source, to.open("wb") as target:
+            with self._folder.opened(file.name) as source:
                 size = source.size
+                if size != file.size:
+                    raise damaged(path, f"expected {file.size} bytes, found {size}")
                 for position in range(0, size, _COPY_BYTES):
                     chunk = source.read_at(min(_COPY_BYTES, size - position), position)
                     crc = crc32c_extend(crc, chunk)
-                    target.write(chunk)
+                    write(chunk)
         except MissingFileError as error:
             raise MissingFileError(
                 f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
                 "checkpoint."
             ) from error
-        if size != file.size:
-            raise damaged(path, f"expected {file.size} bytes, found {size}")
         if crc != file.checksum:
             raise damaged(path, f"expected checksum {file.checksum:08x}, found {crc:08x}")
-        return to
+
+
+def _ingested(file: Path, path: str) -> Rdict:
+    """A database beside it, of it alone; the file goes."""
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    # A thread for the one file, where RocksDB would begin sixteen.
+    options.set_max_file_opening_threads(1)
+    try:
+        database = Rdict(
+            str(file.with_suffix("")), options=options, access_type=AccessType.read_write()
+        )
+        try:
+            ingest = IngestExternalFileOptions()
+            ingest.set_move_files(True)
+            database.ingest_external_file([str(file)], ingest)
+        except BaseException:
+            database.close()
+            raise
+    except Exception as error:  # rocksdict raises nothing more special
+        raise damaged(path, f"RocksDB cannot open it ({error})") from error
+    return database
 
 
 def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
     try:
         return list(itertools.islice(rows, _ROWS))
+    except CheckpointError:
+        raise
     except Exception as error:  # rocksdict raises nothing more special
         raise damaged(path, f"RocksDB cannot read it ({error})") from error
 

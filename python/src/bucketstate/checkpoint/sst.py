@@ -1,4 +1,4 @@
-"""Some entries of a run's file, read without the others: blocks of an SST, each verified.
+"""Entries of a run's file, read without RocksDB: blocks of an SST, each verified.
 
 The layout is RocksDB's block-based table of format 6, as far as runs have it (`docs/format.md`).
 """
@@ -67,14 +67,14 @@ class SstReader:
             place = _handle(parts[_INDEX], 0)[0]
         self._index = self._block(place, "index")
 
-    def entries(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys from `low` on and below `high`, with their values, in order."""
+    def entries(self, low: bytes, high: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Keys from `low` on and below `high`, or to the end, with their values, in order."""
         with decoding(self._path, "index"):
             handles = list(_blocks_from(self._index, low, high))
         for handle in handles:
             block = self._block(handle, "data block")
             with decoding(self._path, f"data block at byte {handle.offset}"):
-                found = [e for e in _data(block, low) if low <= e[0] < high]
+                found = [e for e in _data(block, low) if low <= e[0] and _below(e[0], high)]
             yield from found
 
     def _footer(self) -> _Handle:
@@ -193,7 +193,11 @@ def _data(data: bytes, low: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield key[:-8], value
 
 
-def _blocks_from(data: bytes, low: bytes, high: bytes) -> Iterator[_Handle]:
+def _below(key: bytes, high: bytes | None) -> bool:
+    return high is None or key < high
+
+
+def _blocks_from(data: bytes, low: bytes, high: bytes | None) -> Iterator[_Handle]:
     """The data blocks that may have keys from `low` on and below `high`.
 
     A block's entry has a key that is not below its last, and below the next block's first.
@@ -216,7 +220,7 @@ def _blocks_from(data: bytes, low: bytes, high: bytes) -> Iterator[_Handle]:
             handle, at = _handle(data, at)
         if key >= low:
             yield handle
-        if key >= high:
+        if not _below(key, high):
             return
 
 
