@@ -32,6 +32,9 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
     var model: Map[String, String] = Map.empty[String, String]
     private var isNative = false
 
+    /** Whether the last batch left all in memory: nothing is read of the database then. */
+    var isResident = true
+
     /** Writes some 100 KB that cannot be compressed. */
     def next(): Unit = {
       val puts = Seq.fill(100)(
@@ -44,6 +47,7 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
         version += 1
         model ++= puts
         isNative = session.table.coldParts.exists(_.isInstanceOf[NativeState])
+        isResident = session.table.isResident
       } catch {
         case failure: Throwable =>
           session.abort()
@@ -192,7 +196,7 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
         tasks.untilNative()
         eventually {
           tasks.next()
-          assert(dataFiles(folder).size > 1)
+          assert(dataFiles(folder).size > 1 && !tasks.isResident)
         }
         val session = tasks.store.openForRead(Attempt(tasks.version))
         dataFiles(folder).foreach(file => Files.write(file, Array.emptyByteArray))
