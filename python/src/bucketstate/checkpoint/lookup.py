@@ -9,7 +9,7 @@ from typing import Self
 
 from bucketstate.checkpoint.changelog import Changelog
 from bucketstate.checkpoint.changelog_footer import Block
-from bucketstate.checkpoint.damage import damaged, decoding
+from bucketstate.checkpoint.damage import decoding
 from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.key_bytes import KeyBytes
 from bucketstate.checkpoint.manifest import RunFile
@@ -17,10 +17,9 @@ from bucketstate.checkpoint.merging import aged, merged
 from bucketstate.checkpoint.names import ChangelogName
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.records import Records, parse
-from bucketstate.checkpoint.runs import records_of, run_key
+from bucketstate.checkpoint.runs import opened_run, records_of, run_key
 from bucketstate.checkpoint.sst import SstReader
 from bucketstate.checkpoint.storage import Folder
-from bucketstate.errors import MissingFileError
 
 
 class Lookup:
@@ -96,17 +95,8 @@ class Lookup:
 
     def _reader(self, file: RunFile) -> SstReader:
         if file.name not in self._readers:
-            path = self._folder.path_of(file.name)
-            try:
-                opened = self._open.enter_context(self._folder.opened(file.name))
-            except MissingFileError as error:
-                raise MissingFileError(
-                    f"{path} is not there, but a manifest needs it. Restore it from a backup of "
-                    "the checkpoint."
-                ).about(path, str(error)) from error
-            if opened.size != file.size:
-                raise damaged(path, f"expected {file.size} bytes, found {opened.size}")
-            self._readers[file.name] = SstReader(opened, path)
+            opened = self._open.enter_context(opened_run(self._folder, file))
+            self._readers[file.name] = SstReader(opened, self._folder.path_of(file.name))
         return self._readers[file.name]
 
 

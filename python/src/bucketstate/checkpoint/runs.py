@@ -8,7 +8,7 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -96,14 +96,19 @@ class Runs:
 
     def verify(self, file: RunFile) -> None:
         """Reads all of it and forgets it; raises for whatever is not as the manifest says."""
-        for _ in self.entries(file):
-            pass
-        opened = self._open.pop(file.name)
+        try:
+            for _ in self.entries(file):
+                pass
+        finally:
+            self._forget(file)
+
+    def _forget(self, file: RunFile) -> None:
+        opened = self._open.pop(file.name, None)
         if isinstance(opened, Rdict):
             made = opened.path()
             opened.close()
             shutil.rmtree(made)
-        else:
+        elif opened is not None:
             self._room += file.size
 
     def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
@@ -186,24 +191,32 @@ class Runs:
             return fits
 
     def _copy(self, file: RunFile, write: Callable[[bytes], int]) -> None:
-        path = self.path_of(file)
         crc = 0
-        try:
-            with self._folder.opened(file.name) as source:
-                size = source.size
-                if size != file.size:
-                    raise damaged(path, f"expected {file.size} bytes, found {size}")
-                for position in range(0, size, _COPY_BYTES):
-                    chunk = source.read_at(min(_COPY_BYTES, size - position), position)
-                    crc = crc32c_extend(crc, chunk)
-                    write(chunk)
-        except MissingFileError as error:
-            raise MissingFileError(
-                f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
-                "checkpoint."
-            ) from error
+        with opened_run(self._folder, file) as source:
+            for position in range(0, file.size, _COPY_BYTES):
+                chunk = source.read_at(min(_COPY_BYTES, file.size - position), position)
+                crc = crc32c_extend(crc, chunk)
+                write(chunk)
         if crc != file.checksum:
-            raise damaged(path, f"expected checksum {file.checksum:08x}, found {crc:08x}")
+            raise damaged(
+                self.path_of(file), f"expected checksum {file.checksum:08x}, found {crc:08x}"
+            )
+
+
+@contextmanager
+def opened_run(folder: Folder, file: RunFile) -> Iterator[OpenFile]:
+    """A data file that is there and as long as its manifest says; closed afterwards."""
+    path = folder.path_of(file.name)
+    try:
+        with folder.opened(file.name) as found:
+            if found.size != file.size:
+                raise damaged(path, f"expected {file.size} bytes, found {found.size}")
+            yield found
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
+            "checkpoint."
+        ).about(path, str(error)) from error
 
 
 def _ingested(file: Path, path: str) -> Rdict:
