@@ -4,7 +4,7 @@ import java.nio.file.Path
 import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.sql.streaming.StreamingQuery
 import org.apache.spark.sql.{DataFrame, Encoder, SparkSession}
 
@@ -35,7 +35,7 @@ trait Queries {
       finally {
         spark.stop()
         // Else the next session's stores are maintained at the intervals of this one.
-        StateStore.stop()
+        StoreMaintenance.stop()
       }
     }
 
