@@ -1,0 +1,58 @@
+"""What `make test` shows of the tests of both languages, which run beside each other."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+PYTEST = "===== 7 passed in 3.00s ====="
+SCALA = "Tests: succeeded 3, failed 0, canceled 0, ignored 0, pending 0"
+
+# In place of make: Scala tests that print much, and go on after pytest has ended.
+MAKE = f"""#!/usr/bin/env bash
+case $1 in
+  test-scala)
+    seq 1 500000
+    until [ -e pytest-ended ]; do sleep 0.1; done
+    seq 500001 1000000
+    echo "[info] {SCALA}"
+    touch scala-ended
+    exit $SCALA_STATUS ;;
+  test-python)
+    echo "{PYTEST}"
+    touch pytest-ended
+    exit $PYTEST_STATUS ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("scala", "python"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_all_is_shown_once_and_a_failure_of_either_is_one(
+    tmp_path: Path, scala: int, python: int
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    for name in ("test-both", "closing-line"):
+        shutil.copy(SCRIPTS / name, tmp_path / "scripts" / name)
+    make = tmp_path / "make"
+    make.write_text(MAKE)
+    make.chmod(0o755)
+    running = subprocess.Popen(
+        [tmp_path / "scripts" / "test-both"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"MAKE": str(make), "PATH": "/usr/bin:/bin", "SCALA_STATUS": str(scala)}
+        | {"PYTEST_STATUS": str(python)},
+    )
+    while not (tmp_path / "scala-ended").exists():
+        time.sleep(0.1)
+    time.sleep(2)  # whoever shows it is slow: a terminal, a page of a build
+    lines = running.communicate()[0].splitlines()
+    numbers = [line for line in lines if line.isdigit()]
+    assert numbers == [str(number) for number in range(1, 1_000_001)]
+    assert lines[-3:] == ["", f"Scala:  {SCALA}", f"pytest: {PYTEST}"]
+    assert (running.returncode == 0) == (scala == python == 0)
