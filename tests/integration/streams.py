@@ -116,6 +116,17 @@ def run_with_restart(
     return streamed
 
 
+def offset_log(folder: Path) -> list[tuple[dict[str, Any], int]]:
+    """What Spark decided for each batch before it ran: its clocks, and how many files are read.
+
+    A query that is killed after its source has logged a file and before the batch is logged takes
+    that file and the one after it into one batch when it starts again.
+    """
+    logged = (folder / "checkpoint" / "offsets").glob("[0-9]*")
+    lines = [f.read_text().splitlines() for f in sorted(logged, key=lambda f: int(f.name))]
+    return [(json.loads(of[1]), json.loads(of[2])["logOffset"] + 1) for of in lines]
+
+
 def start(
     rows: DataFrame, checkpoint: Path, into: Streamed, mode: str, name: str | None = None
 ) -> StreamingQuery:

@@ -19,7 +19,7 @@ from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.definition import output_codec
 from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness
-from tests.integration.streams import START, Streamed, start, write_batches
+from tests.integration.streams import START, Streamed, offset_log, start, write_batches
 from tests.integration.test_stateful_semantics import DELAY, STEPS
 from tests.kit.scripted_parts import OPERATIONS, SCHEMA, Report, Scripted, Step
 
@@ -195,13 +195,6 @@ def typed(row: tuple[Any, ...]) -> dict[str, Any]:
 def aware_in_utc(value: Any) -> Any:
     """`collect` gives datetimes in the time zone of this machine."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
-
-
-def offset_log(folder: Path) -> list[tuple[dict[str, Any], int]]:
-    """What Spark decided for each batch before it ran: its clocks, and how many files are read."""
-    logged = (folder / "checkpoint" / "offsets").glob("[0-9]*")
-    lines = [f.read_text().splitlines() for f in sorted(logged, key=lambda f: int(f.name))]
-    return [(json.loads(of[1]), json.loads(of[2])["logOffset"] + 1) for of in lines]
 
 
 def aware(at: datetime | None) -> int:

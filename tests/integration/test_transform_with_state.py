@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from functools import cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,15 @@ import pytest
 from bucketstate.config import PROVIDER_KEY
 from tests.integration.applications import APPS, environment
 from tests.integration.following import FLAVOURS
-from tests.integration.streams import EVENTS, Streamed, events, run_with_restart, write_batches
+from tests.integration.streams import (
+    EVENTS,
+    Event,
+    Streamed,
+    events,
+    offset_log,
+    run_with_restart,
+    write_batches,
+)
 from tests.integration.test_operators import settings
 
 if TYPE_CHECKING:
@@ -26,42 +35,55 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    Said = dict[int, list[tuple[Any, ...]]]
+    Answered = Callable[..., Said]
+
 STATE_STORE = "spark.sql.streaming.stateStore."
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 KILLS = int(os.environ.get("BUCKETSTATE_KILLS", "2"))
-
-
-Said = dict[int, list[tuple[Any, ...]]]
 
 
 def said(streamed: Streamed) -> Said:
     return {batch: sorted(rows) for batch, rows in streamed.batches.items()}
 
 
-def answers(spark: SparkSession, folder: Path, flavour: str, **options: Any) -> Streamed:
+def answers(
+    spark: SparkSession,
+    folder: Path,
+    flavour: str,
+    batches: list[list[Event]] | None = None,
+    **options: Any,
+) -> Streamed:
     query = partial(FLAVOURS[flavour], **options)
     # By processing time there is always one more batch, to see what has expired.
     with settings(spark, {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}):
-        return run_with_restart(spark, folder, query, events(), mode="update")
+        return run_with_restart(spark, folder, query, batches or events(), mode="update")
 
 
 @pytest.fixture(scope="module")
-def on_rocksdb(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[bool], Said]:
-    """What Spark's own provider makes the query say, by event time or not."""
+def on_rocksdb(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Answered:
+    """What Spark's own provider makes the query say, by event time or not.
+
+    Takes how many files are read after each batch, too, if that is not one more each time.
+    """
 
     @cache
-    def answered(by_event_time: bool) -> Said:
+    def answered(by_event_time: bool, read: tuple[int, ...]) -> Said:
+        files = events()
+        batches = [
+            [event for file in files[since:until] for event in file]
+            for since, until in pairwise((0, *read))
+        ]
         folder = tmp_path_factory.mktemp("rocksdb")
         with settings(spark, {PROVIDER_KEY: ROCKSDB}):
-            streamed = answers(spark, folder, "rows", by_event_time=by_event_time)
+            streamed = answers(spark, folder, "rows", batches, by_event_time=by_event_time)
         ended = {row[-1] for row in streamed.rows()}
         assert ended == ({False, True} if by_event_time else {False})
         assert all("rocksdbGetCount" in o["customMetrics"] for o in operators(streamed))
         return said(streamed)
 
-    return answered
+    each_file = tuple(range(1, len(events()) + 1))
+    return lambda by_event_time, read=each_file: answered(by_event_time, read)
 
 
 def operators(streamed: Streamed) -> list[dict[str, Any]]:
@@ -82,7 +104,7 @@ def operators(streamed: Streamed) -> list[dict[str, Any]]:
 def test_the_same_answers_over_a_restart(
     spark: SparkSession,
     tmp_path: Path,
-    on_rocksdb: Callable[[bool], Said],
+    on_rocksdb: Answered,
     flavour: str,
     by_event_time: bool,
     configured: dict[str, str],
@@ -95,9 +117,7 @@ def test_the_same_answers_over_a_restart(
 
 
 @pytest.mark.timeout(400)
-def test_a_driver_that_is_killed_again_and_again(
-    tmp_path: Path, on_rocksdb: Callable[[bool], Said]
-) -> None:
+def test_a_driver_that_is_killed_again_and_again(tmp_path: Path, on_rocksdb: Answered) -> None:
     """The process of driver and executor dies in the middle of whatever it does.
 
     A batch is said again after a kill, by the same rows: what counts is the last time.
@@ -125,4 +145,5 @@ def test_a_driver_that_is_killed_again_and_again(
         process.send_signal(signal.SIGKILL)
         process.wait(30)
     told = {int(f.stem): json.loads(f.read_text()) for f in output.glob("*.json")}
-    assert {n: sorted(map(tuple, rows)) for n, rows in told.items()} == on_rocksdb(True)
+    read = tuple(files for _, files in offset_log(tmp_path))
+    assert {n: sorted(map(tuple, rows)) for n, rows in told.items()} == on_rocksdb(True, read)
