@@ -146,4 +146,5 @@ def test_a_driver_that_is_killed_again_and_again(tmp_path: Path, on_rocksdb: Ans
         process.wait(30)
     told = {int(f.stem): json.loads(f.read_text()) for f in output.glob("*.json")}
     read = tuple(files for _, files in offset_log(tmp_path))
+    assert read[-1] == len(batches)
     assert {n: sorted(map(tuple, rows)) for n, rows in told.items()} == on_rocksdb(True, read)
