@@ -51,7 +51,7 @@ BENCH_KEYS ?= 100k,1m,4m
 BENCH_GROUPS ?= 20000
 
 # What the second engine is held to with each `make test`; `make engines` takes more.
-ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
+ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
   *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
   *IterationOrderSuite
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \

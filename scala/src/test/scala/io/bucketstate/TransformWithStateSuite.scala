@@ -12,7 +12,7 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{Dataset, Encoders, SparkSession}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.Queries
+import io.bucketstate.testkit.{Queries, ShortMemory}
 
 /** `transformWithState` of Scala with every kind of state and timers, with restarts in the middle. */
 class TransformWithStateSuite extends AnyFunSuite with Queries {
@@ -110,6 +110,37 @@ class TransformWithStateSuite extends AnyFunSuite with Queries {
     }
   }
 
+  for (isShort <- Seq(false, true))
+    test(
+      s"timers that are registered as others fire wait for the next batch, short of memory: $isShort"
+    ) {
+      ShortMemory.when(isShort)(withSession() { (spark, folder) =>
+        import spark.implicits._
+        val input = memoryStream[Event](spark)
+        val ticks = input
+          .toDS()
+          .withWatermark("at", "1 second")
+          .groupByKey(_.key)
+          .transformWithState(new Ticking, TimeMode.EventTime(), OutputMode.Update())
+        val heard = new ConcurrentLinkedQueue[Said]
+        val query = start(ticks, folder, heard)
+        def ticked(): Map[String, Int] =
+          heard.asScala.toSeq.filter(_.ended).groupMapReduce(_.key)(_ => 1)(_ + _)
+        val keys = (0 until 200).map(n => s"key $n")
+        try {
+          addAndWait(input, query, keys.map(event(_, "x", 0)))
+          // An hour later all are due many times over.
+          for (hour <- 1 to 4) {
+            addAndWait(input, query, Seq(event("other", "x", 3600L * hour)))
+            // One in each batch: that of the input, and the one that Spark makes because the watermark moved on. In the
+            // first of them nothing was due.
+            val found = ticked()
+            assert(keys.forall(found(_) == 2 * hour - 1), s"after hour $hour")
+          }
+        } finally query.stop()
+      })
+    }
+
   test("the metrics count the families of state variables and those of timers") {
     withSession() { (spark, folder) =>
       import spark.implicits._
@@ -152,6 +183,30 @@ object TransformWithStateSuite {
 
   private def event(key: String, what: String, second: Long): Event =
     Event(key, what, Timestamp.from(Start.plusSeconds(second)))
+
+  /** Says something each second. */
+  private final class Ticking extends StatefulProcessor[String, Event, Said] {
+
+    override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = ()
+
+    override def handleInputRows(
+        key: String,
+        events: Iterator[Event],
+        timers: TimerValues
+    ): Iterator[Said] = {
+      getHandle.registerTimer(Start.plusSeconds(1).toEpochMilli)
+      Iterator.empty
+    }
+
+    override def handleExpiredTimer(
+        key: String,
+        timers: TimerValues,
+        expired: ExpiredTimerInfo
+    ): Iterator[Said] = {
+      getHandle.registerTimer(expired.getExpiryTimeInMs() + 1000)
+      Iterator.single(Said(key, 1, Nil, Map.empty, ended = true))
+    }
+  }
 
   /** Counts, lists and counts by name, until half a minute of event time behind the watermark. */
   private final class Following extends StatefulProcessor[String, Event, Said] {

@@ -118,8 +118,8 @@ private[table] final class BucketFilling(
       number,
       Loaded,
       bare(record),
-      isRemoval = true,
-      isMerge = false,
+      ofRemoval = true,
+      ofMerge = false,
       null
     )
 

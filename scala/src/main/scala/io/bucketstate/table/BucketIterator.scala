@@ -13,6 +13,7 @@ import scala.collection.mutable
  * @param bucketAt loads a bucket that is not in memory
  * @param coldAt   begins to read a bucket as the cold part has it, without the keys of some slots
  * @param at       the version, counted from the table's base
+ * @param own      of a scan of the open version, see [[RecordScan]]
  * @param times    of that version; null where records do not expire
  */
 private[table] final class BucketIterator(
@@ -21,8 +22,9 @@ private[table] final class BucketIterator(
     from: Int,
     until: Int,
     at: Int,
+    own: OpenScans,
     times: TimeBuckets
-) extends RecordScan(at, BucketIterator.Ahead, times) {
+) extends RecordScan(at, own, BucketIterator.Ahead, times) {
   import BucketIterator._
 
   private[this] var following = from
@@ -38,6 +40,9 @@ private[table] final class BucketIterator(
       n = if (known != null) gatherKnown(into) else gatherFrom(arrays, into)
     n
   }
+
+  override protected def isAtEnd: Boolean =
+    slot >= end && known == null && upcoming == null && following == until
 
   override protected def hidden(i: Int, held: AnyRef): Unit = ()
 
@@ -78,7 +83,7 @@ private[table] final class BucketIterator(
       val captured = bucketAt(number).capture()
       if (captured.isWhole) new Opened(captured, null, null)
       else {
-        val slots = knownOf(captured, at)
+        val slots = knownOf(captured, at, moment)
         new Opened(captured, slots, coldAt(number, slots))
       }
     }
@@ -125,14 +130,14 @@ private object BucketIterator {
    * What slots lead to, but where only the cold part says what a key is at the version. That is looked at once: another
    * look at the same entries could tell something else.
    */
-  private def knownOf(arrays: SlotArrays, at: Int): Array[AnyRef] = {
+  private def knownOf(arrays: SlotArrays, at: Int, moment: Int): Array[AnyRef] = {
     val found = mutable.ArrayBuilder.make[AnyRef]
     var i = 0
     while (i < arrays.capacity) {
       val held = arrays.slots.getAcquire(i)
       if (held != null) {
         val slot = arrays.content(held)
-        if (Visibility.newest(slot, at) ne Slots.Unknown) found += slot
+        if (Visibility.newest(slot, at, moment) ne Slots.Unknown) found += slot
       }
       i += 1
     }

@@ -7,14 +7,16 @@ import java.util.{Iterator => JIterator}
  * all who can still read, the writer's scan tells the index: the next scan need not come by them again.
  *
  * @param at   the version, counted from the table's base
+ * @param own  of a scan of the open version, see [[RecordScan]]
  * @param gone removals up to this version are what nobody can look behind; -1 for readers
  */
 private[table] final class CellScan(
     index: FamilyIndex,
     following: JIterator[Cell],
     at: Int,
+    own: OpenScans,
     gone: Int
-) extends RecordScan(at, CellScan.Ahead) {
+) extends RecordScan(at, own, CellScan.Ahead) {
   private[this] val cells = new Array[Cell](CellScan.Ahead)
 
   override protected def gather(into: Array[AnyRef]): Int = {
@@ -30,6 +32,8 @@ private[table] final class CellScan(
     }
     n
   }
+
+  override protected def isAtEnd: Boolean = !following.hasNext
 
   override protected def hidden(i: Int, held: AnyRef): Unit = held match {
     case entry: Entry if entry.isRemoval && entry.version <= gone => index.unlink(cells(i), entry)

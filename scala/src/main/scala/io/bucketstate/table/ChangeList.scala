@@ -31,10 +31,11 @@ private[table] final class ChangeList(numBuckets: Int) {
     count += 1
   }
 
-  /** A later write of a key. */
+  /** A later write of a key, which takes the place of the one before, or lies above it. */
   def replace(before: Entry, entry: Entry): Unit = {
     grouped = null
-    bytes += entry.bytes.length + (if (entry.isMerge) WriteSize else -before.bytes.length.toLong)
+    val isAbove = entry.older eq before
+    bytes += entry.bytes.length + (if (isAbove) WriteSize else -before.bytes.length.toLong)
     entry.position = before.position
     entries(before.position) = entry
   }
@@ -138,8 +139,10 @@ private object ChangeList {
 
     /** Whether it removes what the horizon hides from this version on anyway. */
     private def isOfExpired(entry: Entry): Boolean =
-      entry.isRemoval && times.isDefined && Slots.exists(entry.older) &&
-        !times.get.shows(Slots.recordOf(entry.older))
+      entry.isRemoval && times.isDefined && {
+        val before = MergeChain.below(entry)
+        Slots.exists(before) && !times.get.shows(Slots.recordOf(before))
+      }
 
     /** Brings both ends of records into the processor's cache: it waits for many at once. */
     private def touch(from: Int, until: Int): Unit = {

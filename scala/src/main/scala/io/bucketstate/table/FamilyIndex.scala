@@ -6,7 +6,8 @@ import java.util.{Iterator => JIterator}
  * Finds keys of a bucket by a part of them. It holds the very cells that the bucket's slots hold: it says which
  * keys may exist, the cells say what they hold at a version.
  *
- * Threads: one writer, any readers. Scans are weakly consistent, which is what a scan during changes needs.
+ * Threads: one writer, any readers. Scans are weakly consistent: which cells they come by may depend on changes made
+ * meanwhile, what those cells say at a version and a moment of it does not.
  */
 private[table] trait FamilyIndex {
 

@@ -11,7 +11,8 @@ private[table] final class FamilyScans(
     buckets: FamilyBuckets,
     cold: FamilyCold,
     versions: Versions,
-    loading: TableLoading
+    loading: TableLoading,
+    open: OpenScans
 ) {
 
   def prefixed(prefix: Array[Byte], at: Long): RecordScan = {
@@ -28,17 +29,19 @@ private[table] final class FamilyScans(
 
   /** @param bucket the one that has all, or -1 */
   private def scan(wanted: Wanted, bucket: Int, at: Long): RecordScan = {
-    val gone = if (at > versions.newest) versions.relative(versions.oldest) else -1
+    val isOpen = at > versions.newest
+    val gone = if (isOpen) versions.relative(versions.oldest) else -1
+    val own = if (isOpen) open else null
     val version = versions.relative(at)
     if (bucket >= 0) {
       buckets.use(bucket, version)
       val touched = buckets.touched(bucket)
       val arrays = touched.capture()
       if (arrays.isWhole)
-        new CellScan(arrays.index, wanted.cells(arrays.index), version, gone).begun()
-      else new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, gone).begun()
+        new CellScan(arrays.index, wanted.cells(arrays.index), version, own, gone).begun()
+      else new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, own, gone).begun()
     } else {
-      new KeyOrderScan(cursors(wanted, buckets.allTouched), version, gone).begun()
+      new KeyOrderScan(cursors(wanted, buckets.allTouched), version, own, gone).begun()
     }
   }
 

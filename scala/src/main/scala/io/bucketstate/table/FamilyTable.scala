@@ -31,7 +31,9 @@ private[table] final class FamilyTable(
   private[this] val cold = new FamilyCold(spec, assigner, floor, loading)
   private[this] val buckets = new FamilyBuckets(spec, assigner, newIndex, cold, floor, loading)
   private[this] val filling = new BucketFills(spec, assigner, buckets, cold, floor, newIndex)
-  private[this] val scanning = new FamilyScans(spec, assigner, buckets, cold, versions, loading)
+  private[this] val openScans = new OpenScans
+  private[this] val scanning =
+    new FamilyScans(spec, assigner, buckets, cold, versions, loading, openScans)
   private[this] val lookingUp = new FamilyLookups(spec, assigner, buckets, loading, get(_, _))
   private[this] val changes = new ChangeList(assigner.numBuckets)
   private[this] val times = // null where records do not expire
@@ -137,9 +139,10 @@ private[table] final class FamilyTable(
           record.bucket,
           version,
           record.toRecord,
-          isRemoval = false,
-          isMerge = true,
-          head
+          ofRemoval = false,
+          ofMerge = true,
+          head,
+          openScans.now
         )
       bucket.charge(heap(entry))
       if (i >= 0) bucket.replace(i, entry) else insert(bucket, entry, head)
@@ -181,16 +184,16 @@ private[table] final class FamilyTable(
     val start = count(head, record, removed)
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
-      val older = if (multiValued) MergeChain.below(before) else before.older
-      val entry = new Entry(key.hash, key.bucket, version, record, removed, false, older)
+      val older = stillNeeded(before)
+      val entry =
+        new Entry(key.hash, key.bucket, version, record, removed, false, older, openScans.now)
       changes.replace(before, entry)
-      bucket.charge(
-        heap(entry) - (if (multiValued) MergeChain.heap(before, older) else heap(before))
-      )
+      bucket.charge(heap(entry) - MergeChain.heap(before, older))
       bucket.replace(i, entry)
       bucket.setStart(i, start)
     } else {
-      val entry = new Entry(key.hash, key.bucket, version, record, removed, false, head)
+      val entry =
+        new Entry(key.hash, key.bucket, version, record, removed, false, head, openScans.now)
       changes.add(entry)
       bucket.charge(heap(entry))
       if (i >= 0) {
@@ -232,6 +235,14 @@ private[table] final class FamilyTable(
     bucket.insert(entry.hash, entry, start)
   }
 
+  /** What stays below a write that takes the place of one of its version: what older versions or open scans see. */
+  private def stillNeeded(before: Entry): AnyRef = {
+    var current: AnyRef = before
+    while (isOf(current, before.version) && !openScans.mayBeSeen(current.asInstanceOf[Entry].moment))
+      current = current.asInstanceOf[Entry].older
+    current
+  }
+
   /** Whether a version wrote what a slot holds. */
   private def isOf(slot: AnyRef, version: Int): Boolean =
     slot.isInstanceOf[Entry] && slot.asInstanceOf[Entry].version == version
@@ -251,6 +262,7 @@ private[table] final class FamilyTable(
       from,
       until,
       versions.relative(at),
+      if (at > versions.newest) openScans else null,
       if (times == null) null else times.at(at)
     ).begun()
 
@@ -337,7 +349,10 @@ private[table] final class FamilyTable(
   }
 
   /** Hands over the open version's entries. */
-  def takeChanges(): Array[Entry] = changes.take()
+  def takeChanges(): Array[Entry] = {
+    openScans.forget()
+    changes.take()
+  }
 
   /** The open version's changes by bucket. */
   def groupedChanges: FamilyChanges = {
@@ -429,7 +444,7 @@ private[table] final class FamilyTable(
       if (i < 0 || (bucket.at(i) ne entry)) {
         throw new IllegalStateException("an entry to undo is not the newest of its key")
       }
-      val older = if (multiValued) MergeChain.below(entry) else entry.older
+      val older = MergeChain.below(entry)
       bucket.charge(-MergeChain.heap(entry, older))
       // The key is what the cold part says again.
       if (older eq Slots.Unknown) bucket.free(i)

@@ -7,10 +7,15 @@ import java.util.PriorityQueue
  * that is whole.
  *
  * @param at   the version, counted from the table's base
+ * @param own  of a scan of the open version, see [[RecordScan]]
  * @param gone removals up to this version are what nobody can look behind; -1 for readers
  */
-private[table] final class KeyOrderScan(buckets: Seq[KeyCursor], at: Int, gone: Int)
-    extends RecordScan(at, KeyOrderScan.Ahead) {
+private[table] final class KeyOrderScan(
+    buckets: Seq[KeyCursor],
+    at: Int,
+    own: OpenScans,
+    gone: Int
+) extends RecordScan(at, own, KeyOrderScan.Ahead) {
   import KeyOrderScan._
 
   private[this] val queue = new PriorityQueue[Head](Math.max(1, buckets.size))
@@ -27,6 +32,8 @@ private[table] final class KeyOrderScan(buckets: Seq[KeyCursor], at: Int, gone: 
     }
     n
   }
+
+  override protected def isAtEnd: Boolean = queue.isEmpty
 
   override protected def hidden(i: Int, held: AnyRef): Unit = ()
 

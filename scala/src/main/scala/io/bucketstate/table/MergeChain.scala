@@ -22,8 +22,8 @@ private[table] object MergeChain {
     current
   }
 
-  /** Whether a version wrote a key as more than this one entry. */
-  def isSplit(entry: Entry): Boolean = isOf(entry.older, entry.version)
+  /** Whether a version wrote what an entry says as more than this one. */
+  def isSplit(entry: Entry): Boolean = entry.isMerge && isOf(entry.older, entry.version)
 
   /** One entry in place of all those of its version: its values, and whether it stands on older ones. */
   def joined(entry: Entry): Entry = {
@@ -39,9 +39,10 @@ private[table] object MergeChain {
       entry.bucket,
       entry.version,
       Record.join(parts),
-      isRemoval = false,
-      isMerge = first.isMerge,
-      first.older
+      ofRemoval = false,
+      ofMerge = first.isMerge,
+      below(first),
+      entry.moment
     )
   }
 
@@ -99,7 +100,7 @@ private[table] object MergeChain {
       rest = olderOf(rest)
     }
     if (rest == null) appended
-    else new Entry(hash, bucket, version, appended, isRemoval = false, isMerge = true, rest)
+    else new Entry(hash, bucket, version, appended, ofRemoval = false, ofMerge = true, rest)
   }
 
   /** Heap that the records from `top` down to `end` take, entries included. */

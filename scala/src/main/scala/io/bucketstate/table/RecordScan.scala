@@ -5,12 +5,20 @@ package io.bucketstate.table
  * processor waits for many of them in the time it waits for one, if it need not know the first to ask
  * for the second: hence short loops that do one thing to all of them. For one thread.
  *
+ * It gives what was there when it began, also of the version that is open for writing: what is put, written over or
+ * removed while it goes on does not show.
+ *
  * @param at    the version, counted from the table's base
+ * @param own   where scans of the open version tell that they are open; null for one of another version
  * @param ahead slots that are looked at together
  * @param times of that version; null where records do not expire
  */
-abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBuckets = null)
-    extends Iterator[Array[Byte]] {
+abstract class RecordScan private[table] (
+    at: Int,
+    own: OpenScans,
+    ahead: Int,
+    times: TimeBuckets = null
+) extends Iterator[Array[Byte]] {
   import RecordScan._
 
   private[this] val slots = new Array[AnyRef](ahead)
@@ -19,15 +27,29 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
   private[this] var taken = 0
   private[this] var touched = 0
   private[this] var readsValues = false
+  private[this] var isOpen = false
+
+  /** Of that version what it sees: see [[OpenScans]]. */
+  private[this] var now = Visibility.Always
 
   /**
-   * Looks for the first records now, so that a scan of nothing does not see what is put in later:
-   * Spark's own providers behave so, and SPARK-38320 tells what can come of anything else.
+   * Looks for the first records now; if these are not all, the scan is open from now on. So what it gives does not
+   * depend on when somebody asks for it (SPARK-38320 tells what can come of anything else).
    */
   private[table] def begun(): this.type = {
     refill()
+    if (own != null && !isAtEnd) {
+      now = own.began(this)
+      isOpen = true
+    }
     this
   }
+
+  /** When the scan is of, in its version. */
+  private[table] def moment: Int = now
+
+  /** Whether [[gather]] is known to find nothing any more. */
+  protected def isAtEnd: Boolean
 
   /** Says that it is not only keys that are read. */
   def readValues(): Unit = readsValues = true
@@ -56,6 +78,10 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
       resolve(gathered)
       if (found == 0) gathered = gather(slots)
     }
+    if (gathered == 0 && isOpen) {
+      isOpen = false
+      own.ended(this)
+    }
     if (readsValues) touchValues()
     found > 0
   }
@@ -64,7 +90,7 @@ abstract class RecordScan private[table] (at: Int, ahead: Int, times: TimeBucket
     val mark = Slots.Unknown
     var i = 0
     while (i < gathered) {
-      val record = Visibility.record(slots(i), at)
+      val record = Visibility.record(slots(i), at, now)
       if (record == null) hidden(i, slots(i))
       else if (record eq mark) throw unknown()
       else if (times == null || times.shows(record)) {

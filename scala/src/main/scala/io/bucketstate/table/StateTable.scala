@@ -45,7 +45,10 @@ trait FamilyState {
   /** Removes the keys of a family that serves ranges from `from` on and below `until`. O(removed). */
   def removeRange(from: Array[Byte], until: Array[Byte]): Unit
 
-  /** All records at a version, in no order. Changes made meanwhile may or may not be seen. */
+  /**
+   * All records at a version, in no order. This and the scans below give what was there when they began: also of the
+   * open version, whatever is put, written over or removed while they go on.
+   */
   def records(at: Long): RecordScan
 
   /** The records of one bucket at a version, in no order. */

@@ -96,7 +96,7 @@ class MergeChainSuite extends AnyFunSuite {
   test("a chain is walked once: nothing comes back that settles between two steps") {
     val bytes = Array(1, 2, 3).map(value => Record.of(Array[Byte](0), Array(value.toByte)))
     def entry(version: Int, merge: Boolean, older: AnyRef) =
-      new Entry(0, 0, version, bytes(version - 1), isRemoval = false, isMerge = merge, older)
+      new Entry(0, 0, version, bytes(version - 1), ofRemoval = false, ofMerge = merge, older)
     // Whichever step the writer comes before, and however far it has settled by then.
     for {
       before <- 0 to 2
