@@ -47,6 +47,10 @@ private[bucketstate] final class StoreMemory(
   /** Whether so many bytes may be loaded that need not be there. */
   def hasRoom(bytes: Long): Boolean = !isBeforeDatabase && account.hasRoom(bytes)
 
+  /** Whether a batch may keep so many bytes of what it looked up, which are in [[bytes]]. */
+  def mayKeep(found: Long): Boolean =
+    if (isBeforeDatabase) found <= tracker.limit / FoundShare else account.hasRoom(0L)
+
   def requireRoom(changes: Long): Unit = account.requireRoom(changes)
 
   /** A version of the table was committed: where there is too much in memory, some of it leaves. */
@@ -161,6 +165,9 @@ private[bucketstate] object StoreMemory {
 
   /** Of the limit on what lies before databases, in percent: with more, some leaves beside the next writes. */
   private final val QuietShare = 75
+
+  /** The part of what may lie before databases that one batch may keep of what it found in them. */
+  private final val FoundShare = 4
 
   /** The part of a store's share of the limit that a snapshot must promise to make free. */
   private final val FlushShare = 4

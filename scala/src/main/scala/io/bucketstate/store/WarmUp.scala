@@ -31,6 +31,8 @@ private[bucketstate] final class WarmUp(
 
   override def hasRoom(bytes: Long): Boolean = memory().hasRoom(bytes)
 
+  override def mayKeep(bytes: Long): Boolean = memory().mayKeep(bytes)
+
   override def requireRoom(bytes: Long): Unit = memory().requireRoom(bytes)
 
   override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)

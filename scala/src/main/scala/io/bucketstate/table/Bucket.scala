@@ -39,12 +39,11 @@ private[table] final class Bucket(
   @volatile private[this] var arrays: SlotArrays =
     if (expected == 0) SlotArrays.empty(startsWhole, anIndex())
     else new SlotArrays(holding(expected), startsWhole, isTimed, anIndex())
-  private[this] var dirty: DirtyKeys = _ // null until something has to be remembered
   private[this] var used = 0 // slots that are not empty, markers included
   private[this] var live = 0 // slots that hold something
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
-  private[this] var completedAt = Int.MinValue
+  private[this] var wholeUntil = Int.MinValue
 
   /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
   def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
@@ -130,8 +129,14 @@ private[table] final class Bucket(
    * Adds a key that `indexOf` did not find. Writer only.
    *
    * @param start its time, as [[TimedValue]] has it, where records expire
+   * @param stamp of what has settled of it
    */
-  def insert(rawHash: Int, value: AnyRef, start: Long = TimedValue.Untimed): Unit = {
+  def insert(
+      rawHash: Int,
+      value: AnyRef,
+      start: Long = TimedValue.Untimed,
+      stamp: Int = Stamp.AsCold
+  ): Unit = {
     if (used + 1 > arrays.limit) rebuild(wantedCapacity)
     val hash = normal(rawHash)
     val a = arrays
@@ -143,6 +148,7 @@ private[table] final class Bucket(
     }
     if (a.hashes.getPlain(i) == Empty) used += 1
     live += 1
+    a.setStamp(i, stamp)
     if (isIndexed) {
       val cell = new Cell(value)
       a.slots.setRelease(i, cell)
@@ -156,6 +162,12 @@ private[table] final class Bucket(
 
   /** The newest record of a slot's key has this time, see [[insert]]. Writer only. */
   def setStart(slot: Int, start: Long): Unit = if (isTimed) arrays.starts(slot) = hint(start)
+
+  /** Whose the settled record of a slot is. Writer only. */
+  def stampAt(slot: Int): Int = arrays.stampAt(slot)
+
+  /** What settled in a slot has this stamp. Writer only. */
+  def setStamp(slot: Int, stamp: Int): Unit = arrays.setStamp(slot, stamp)
 
   private def hint(start: Long): Int = if (start == TimedValue.Untimed) 0 else start.toInt
 
@@ -203,97 +215,73 @@ private[table] final class Bucket(
   /** Heap of all that it holds, an estimate. */
   def heap: Long = {
     val a = arrays
-    records + a.capacity * slotSize + BucketSize + (if (dirty == null) 0L else dirty.heap) +
+    records + a.capacity * a.slotSize + BucketSize +
       (if (isIndexed) a.index.heap(live.toLong) else 0L)
   }
 
   private def anIndex(): FamilyIndex = if (isIndexed) newIndex() else null
 
-  private def slotSize: Long = if (isTimed) TimedSlotSize else SlotSize
+  /** A removal of this version, counted from the table's base, left no trace. Writer only. */
+  def staysWholeUntil(version: Int): Unit = wholeUntil = Math.max(wholeUntil, version)
+
+  /** Whether all that is missing here is missing in the cold part of a floor, too. Writer only. */
+  def canEvict(floor: Int): Boolean = wholeUntil <= floor
 
   /** How it was after it was last evicted. Writer only. */
   def lastEviction: Eviction = eviction
 
-  /** An entry settles that is, or may be, newer than the cold part. Writer only. */
-  def remember(entry: Entry, floor: Int): Unit =
-    if (entry.isRemoval) remembered.addRemoval(entry, floor, live)
-    else rememberWritten(entry.hash, entry.version, floor)
-
-  /** The same of the record of a key. */
-  def rememberWritten(rawHash: Int, version: Int, floor: Int): Unit =
-    remembered.addWritten(normal(rawHash), version, floor)
-
-  private def remembered: DirtyKeys = {
-    if (dirty == null) dirty = new DirtyKeys
-    dirty
+  /**
+   * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
+   * what settled from versions above the floor. Only where [[canEvict]] says so. O(keys). Writer only.
+   *
+   * @param floor  version of the cold part, counted from the table's base
+   * @param number how many evictions of the family came before, so that it is known which are long ago
+   */
+  def evict(floor: Int, number: Long): Unit = {
+    val old = arrays
+    // Each record is a wait for memory, so they are looked at once.
+    var newer = new Array[Int](64)
+    var kept = 0
+    var freed = 0L
+    var i = 0
+    while (i < old.capacity) {
+      if (isTaken(old.hashes.getPlain(i))) {
+        val slot = old.content(old.slots.getPlain(i))
+        if (isNewer(slot, old.stampAt(i), floor)) {
+          if (kept == newer.length) newer = Arrays.copyOf(newer, kept * 2)
+          newer(kept) = i
+          kept += 1
+        } else freed += MergeChain.heap(slot, null)
+      }
+      i += 1
+    }
+    val fresh =
+      if (kept == 0) SlotArrays.empty(isWhole = false, anIndex())
+      else new SlotArrays(fitting(kept), isWhole = false, isTimed, anIndex())
+    i = 0
+    while (i < kept) {
+      fresh.placeAnew(old, newer(i))
+      i += 1
+    }
+    live = kept
+    used = kept
+    records -= freed
+    arrays = fresh
+    eviction = new Eviction(number, floor, heap)
   }
 
   /**
-   * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
-   * what settled from versions above the floor. Removals from above it that left no trace get their entries back.
-   * Does nothing where it is not known what is newer than the cold part. O(keys). Writer only.
-   *
-   * @param number   how many evictions of the family came before, so that it is known which are long ago
-   * @param restored told of each removal that got its entry back
-   */
-  def evict(floor: Int, number: Long, restored: Entry => Unit): Unit =
-    if (dirty == null || dirty.isKnown(floor)) {
-      if (dirty != null) dirty.forgetUpTo(floor)
-      val old = arrays
-      val removals = if (dirty == null) Nil else dirty.takeRemovals()
-      // Each record is a wait for memory, so they are looked at once.
-      var newer = new Array[Int](64)
-      var kept = 0
-      var freed = 0L
-      var i = 0
-      while (i < old.capacity) {
-        val hash = old.hashes.getPlain(i)
-        if (isTaken(hash)) {
-          val slot = old.content(old.slots.getPlain(i))
-          if (isNewer(slot, hash)) {
-            if (kept == newer.length) newer = Arrays.copyOf(newer, kept * 2)
-            newer(kept) = i
-            kept += 1
-          } else freed += MergeChain.heap(slot, null)
-        }
-        i += 1
-      }
-      val most = kept + removals.length
-      val fresh =
-        if (most == 0) SlotArrays.empty(isWhole = false, anIndex())
-        else new SlotArrays(fitting(most), isWhole = false, isTimed, anIndex())
-      i = 0
-      while (i < kept) {
-        fresh.placeAnew(old, newer(i))
-        i += 1
-      }
-      // The newest first: an older one of the same key must not be taken for it.
-      removals.reverseIterator.foreach { entry =>
-        val hash = normal(entry.hash)
-        if (!fresh.holdsKeyOf(hash, entry.bytes)) {
-          fresh.placeInIndex(hash, entry)
-          kept += 1
-          records += Slots.heap(entry)
-          restored(entry)
-        }
-      }
-      live = kept
-      used = kept
-      records -= freed
-      arrays = fresh
-      eviction = new Eviction(number, floor, heap)
-    }
-
-  /**
-   * Frees slots whose record has settled and expired, of which nobody needs a trace; in a whole bucket, as in others
-   * it may hide what the cold part has. Writer only; no slot's index is valid after it.
+   * Frees slots whose record has settled and expired, of which nobody needs a trace: in a whole bucket, and only as far
+   * as the cold part has the very record, because others may hide what it has. Writer only; no slot's index is valid
+   * after it.
    *
    * @param from   the first slot that is looked at
    * @param times  of the oldest version that can be read
+   * @param floor  version of the cold part, counted from the table's base
    * @param places room for as many slots as are to be looked at
    * @return the slot to go on with, -1 at the end
    */
-  def sweep(from: Int, times: TimeBuckets, places: Array[Int]): Int = {
+  def sweep(from: Int, times: TimeBuckets, floor: Int, places: Array[Int]): Int = {
     val a = arrays
     if (!a.isWhole || a.starts == null || from >= a.capacity) -1
     else {
@@ -307,7 +295,7 @@ private[table] final class Bucket(
         }
         i += 1
       }
-      if (due > 0) sweep(a, places, due, times)
+      if (due > 0) sweep(a, places, due, times, floor)
       if (until < a.capacity) until
       else {
         trim()
@@ -316,7 +304,13 @@ private[table] final class Bucket(
     }
   }
 
-  private def sweep(a: SlotArrays, places: Array[Int], due: Int, times: TimeBuckets): Unit = {
+  private def sweep(
+      a: SlotArrays,
+      places: Array[Int],
+      due: Int,
+      times: TimeBuckets,
+      floor: Int
+  ): Unit = {
     // Each record is a wait for memory: they are all looked at before anything is done.
     var freed = 0L
     var gone = 0
@@ -327,7 +321,7 @@ private[table] final class Bucket(
       if (!slot.isInstanceOf[Entry]) {
         val record = slot.asInstanceOf[Array[Byte]]
         if (a.starts(i) == 0 && times.shows(record)) setStart(i, TimedValue.startOf(record))
-        else if (dirty == null || !dirty.isWritten(a.hashes.getPlain(i))) {
+        else if (!Stamp.isAbove(a.stampAt(i), floor)) {
           freed += Slots.heap(record)
           places(gone) = i
           gone += 1
@@ -347,11 +341,9 @@ private[table] final class Bucket(
    * Becomes whole: takes over what the cold part has, and what this knows of keys in the place of that. Readers go on
    * with what they have. O(keys that are here). Writer only.
    *
-   * @param rest   what the cold part of the current floor has; of no use any more
-   * @param oldest version that can be read
+   * @param rest what the cold part of the current floor has; of no use any more
    */
-  def complete(rest: Bucket, oldest: Int, key: RecordBuffer, spec: FamilySpec): Unit = {
-    completedAt = oldest
+  def complete(rest: Bucket, key: RecordBuffer, spec: FamilySpec): Unit = {
     val own = arrays
     var i = 0
     while (i < own.capacity) {
@@ -364,11 +356,12 @@ private[table] final class Bucket(
         key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
         val known = rest.indexOf(key)
         val isBelow = Slots.makeKnown(slot, if (known < 0) null else rest.at(known))
-        if (known < 0) rest.insert(key.hash, slot, start)
+        if (known < 0) rest.insert(key.hash, slot, start, own.stampAt(i))
         else {
           if (!isBelow) rest.charge(-MergeChain.heap(rest.at(known), null))
           rest.replace(known, slot)
           rest.setStart(known, start)
+          rest.setStamp(known, own.stampAt(i))
         }
       }
       i += 1
@@ -385,18 +378,12 @@ private[table] final class Bucket(
     arrays = whole
   }
 
-  /**
-   * Whether a key that is not here any more may have been removed since the floor without a trace: the eviction before it
-   * became whole took a newer entry of that key for one. Writer only.
-   */
-  def mayForget(floor: Int): Boolean = floor < completedAt
-
-  /** Keys that are here. Writer only. */
+  /** Keys that are here, and those whose removal is. Writer only. */
   def size: Int = live
 
-  private def isNewer(slot: AnyRef, hash: Int): Boolean =
+  private def isNewer(slot: AnyRef, stamp: Int, floor: Int): Boolean =
     (slot.isInstanceOf[Entry] && !slot.asInstanceOf[Entry].isSettled) ||
-      (dirty != null && dirty.isWritten(hash))
+      Stamp.isAbove(stamp, floor)
 
   /** What to rebuild into when no slot is left: more where they hold keys, else without the markers. */
   private def wantedCapacity: Int = {
@@ -429,8 +416,6 @@ private[table] object Bucket {
   private val NoEviction = new Eviction(0L, Int.MinValue, 0L)
 
   // On a 64-bit JVM with compressed pointers.
-  private final val SlotSize = 8L
-  private final val TimedSlotSize = 12L
   private final val BucketSize = 120L
 
   private final val SmallCapacity = 1024

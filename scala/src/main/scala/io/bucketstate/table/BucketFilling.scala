@@ -37,17 +37,17 @@ private[table] final class BucketFilling(
 
   def keys: Long = keyCount
 
-  /** Removals that a bucket that is not whole keeps because of the cold part. */
+  /** Removals that the bucket keeps because of the cold part. */
   def removals: Seq[Entry] = kept.toSeq
 
   /**
    * What follows are changes.
    *
-   * @param cold what they are newer than: they are remembered because of it
+   * @param cold what they are newer than, which may have to be hidden
    */
   def changesOf(cold: Option[ColdState]): Unit = behind = cold
 
-  private def areRemembered: Boolean = behind.isDefined
+  private def areAboveCold: Boolean = behind.isDefined
 
   /** Nothing follows any more. */
   def done(): Unit = bucket.trim()
@@ -61,20 +61,19 @@ private[table] final class BucketFilling(
     }
     val i = bucket.indexOf(key)
     if (op == RecordOp.Remove || (times != null && !times.shows(record))) remove(i, record)
-    else {
-      if (i < 0) {
-        if (op == RecordOp.Merge && !isWhole) appendToCold(record) else add(record)
-      } else if (op == RecordOp.Merge && Slots.exists(bucket.at(i))) merge(i, record)
-      else replace(i, record)
-      if (areRemembered) bucket.rememberWritten(key.hash, Loaded, Int.MinValue)
-    }
+    else if (i < 0) {
+      if (op == RecordOp.Merge && !isWhole) appendToCold(record) else add(record)
+    } else if (op == RecordOp.Merge && Slots.exists(bucket.at(i))) merge(i, record)
+    else replace(i, record)
   }
 
   private def add(record: AnyRef): Unit = {
-    bucket.insert(key.hash, record, startOf(record))
-    keyCount += 1
+    bucket.insert(key.hash, record, startOf(record), stamp)
+    if (Slots.exists(record)) keyCount += 1
     bucket.charge(Slots.heap(record))
   }
+
+  private def stamp: Int = if (areAboveCold) Stamp.of(Loaded) else Stamp.AsCold
 
   /** The bucket has nothing of the key yet, but what it is appended to may lie behind it. */
   private def appendToCold(record: Array[Byte]): Unit = {
@@ -90,6 +89,9 @@ private[table] final class BucketFilling(
   }
 
   private def replace(i: Int, slot: AnyRef): Unit = {
+    if (!Slots.exists(bucket.at(i))) keyCount += 1
+    if (!Slots.exists(slot)) keyCount -= 1
+    bucket.setStamp(i, stamp)
     bucket.charge(MergeChain.heap(slot, null) - MergeChain.heap(bucket.at(i), null))
     bucket.replace(i, slot)
     bucket.setStart(i, startOf(slot))
@@ -101,16 +103,22 @@ private[table] final class BucketFilling(
   }
 
   private def remove(i: Int, record: Array[Byte]): Unit =
-    if (!isWhole) {
-      val entry = removal(record)
-      if (i < 0) add(entry) else replace(i, entry)
-      kept += entry
-    } else if (i >= 0) {
+    if (i < 0) {
+      // Where the bucket is whole, neither the cold part nor a change has the key.
+      if (!isWhole) hide(i, record)
+    } else if (areAboveCold) hide(i, record)
+    else {
       bucket.charge(-MergeChain.heap(bucket.at(i), null))
       bucket.free(i)
       keyCount -= 1
-      if (areRemembered) bucket.remember(removal(record), Int.MinValue)
     }
+
+  /** A removal stays in the slot as long as the cold part may have the key. */
+  private def hide(i: Int, record: Array[Byte]): Unit = {
+    val entry = removal(record)
+    if (i < 0) add(entry) else replace(i, entry)
+    kept += entry
+  }
 
   private def removal(record: Array[Byte]): Entry =
     new Entry(

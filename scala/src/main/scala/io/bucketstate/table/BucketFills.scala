@@ -35,10 +35,8 @@ private[table] final class BucketFills(
   /**
    * What was read becomes part of its buckets, if the floor is still the same: a key may have left memory because a
    * later one has it. So much at a time that nobody waits for it. The writer's.
-   *
-   * @param oldest version that can be read, counted from the table's base
    */
-  def take(oldest: Int): Unit = if (buckets.notWhole > 0) {
+  def take(): Unit = if (buckets.notWhole > 0) {
     val key = new RecordBuffer(assigner)
     var keys = 0
     var number = 0
@@ -48,7 +46,7 @@ private[table] final class BucketFills(
         val bucket = buckets.known(number)
         if (isOfNow(read) && !bucket.isWhole) {
           keys += bucket.size
-          bucket.complete(read.bucket, oldest, key, spec)
+          bucket.complete(read.bucket, key, spec)
           buckets.wholeAgain()
         }
       }

@@ -31,6 +31,9 @@ private[table] final class ChangeList(numBuckets: Int) {
     count += 1
   }
 
+  /** The first write of a key stands on a record that memory did not have. */
+  def standOn(heap: Long): Unit = bytes += heap
+
   /** A later write of a key, which takes the place of the one before, or lies above it. */
   def replace(before: Entry, entry: Entry): Unit = {
     grouped = null
@@ -125,13 +128,17 @@ private object ChangeList {
         touch(i, until)
         while (i < until) {
           val entry = entries(i)
-          if (entry.isVisibleChange && !isOfExpired(entry)) {
+          if (isChange(entry) && !isOfExpired(entry)) {
             sink(entry.bucket, entry.op, entry.bytes)
           }
           i += 1
         }
       }
     }
+
+    /** Not the removal of a key that is known not to be in older versions: such a write leaves no trace. */
+    private def isChange(entry: Entry): Boolean =
+      !entry.isRemoval || Slots.exists(MergeChain.below(entry))
 
     /** What an entry stands on is given up when it settles, so it is not looked at. */
     override def replay(sink: ChangeSink): Unit =

@@ -71,9 +71,6 @@ private[table] final class Entry(
   /** Which [[RecordOp]] the write is. */
   def op: Byte =
     if (isRemoval) RecordOp.Remove else if (isMerge) RecordOp.Merge else RecordOp.Put
-
-  /** False for the removal of a key that is known not to be in older versions: such a write leaves no trace. */
-  def isVisibleChange: Boolean = !isRemoval || Slots.exists(MergeChain.below(this))
 }
 
 private[table] object Entry {

@@ -5,7 +5,7 @@ package io.bucketstate.table
  * settling of versions, and Flink's incremental clean-up, it is paid for by those who bring in new records. A
  * bucket's slots are looked at in one pass for each horizon. The writer's.
  */
-private[table] final class ExpirySweep(buckets: FamilyBuckets, numBuckets: Int) {
+private[table] final class ExpirySweep(buckets: FamilyBuckets, floor: Floor, numBuckets: Int) {
   import ExpirySweep._
 
   private[this] val places = new Array[Int](Together)
@@ -32,7 +32,7 @@ private[table] final class ExpirySweep(buckets: FamilyBuckets, numBuckets: Int) 
     }
     if (sweeping != null) {
       val there = buckets.loaded(bucket)
-      slot = if (there == null) -1 else there.sweep(slot, sweeping, places)
+      slot = if (there == null) -1 else there.sweep(slot, sweeping, floor.stamp, places)
       if (slot < 0) {
         slot = 0
         bucket += 1

@@ -177,10 +177,8 @@ private[table] final class FamilyBuckets(
           loading.loader.loaded(spec.id)
         }
       }
-      if (!whole) {
-        notWholeAnyMore()
-        cold.keepLoaded(filling.removals)
-      }
+      if (!whole) notWholeAnyMore()
+      cold.keepLoaded(filling.removals)
       buckets.setRelease(number, filling.bucket)
       filling.bucket
     }

@@ -20,8 +20,10 @@ private[table] final class FamilyCold(
     floor: Floor,
     loading: TableLoading
 ) {
-  @volatile private[this] var found = new FoundKeys(0) // of this floor
+  @volatile private[this] var found = new FoundKeys(0, loading.mayKeep) // of this floor and version
+  private[this] var usual = 0 // answers of a version
   private[this] val removals = new TreeMap[Int, mutable.ArrayBuffer[Entry]]() // by version
+  private[this] var kept = 0 // of those
   private[this] var lastKept: mutable.ArrayBuffer[Entry] = _ // of those, where the last one went
   private[this] var lastKeptOf = 0
   private[this] val loaded = new ConcurrentLinkedQueue[Entry] // to be among them
@@ -44,7 +46,7 @@ private[table] final class FamilyCold(
 
   /** The same for who may write the key next: it need not be looked up again then. */
   def findAndKeep(key: RecordBuffer): Array[Byte] = {
-    // Taken before the cold part is asked: a higher floor comes with another one.
+    // Taken before the cold part is asked: a higher floor and the next version come with another one.
     val ours = found
     ours.orLearn(key)(find(key))
   }
@@ -64,15 +66,20 @@ private[table] final class FamilyCold(
 
   private def mayHold(key: RecordBuffer): Boolean = asking(_.mayHold(spec.id, key))
 
-  /** Hands over the records that were kept since the last time and whose keys were not written. */
-  def takeFound(use: Array[Byte] => Unit): Unit = if (!found.isEmpty) {
+  /** Hands over the records that the open version has found and whose keys it has not written. */
+  def takeFound(use: Array[Byte] => Unit): Unit = {
     val taken = found
+    // Batches are of about the same size.
+    usual = taken.size
     forgetFound()
     taken.foreachUnwritten(use)
   }
 
-  /** Batches are of about the same size. */
-  private def forgetFound(): Unit = found = new FoundKeys(found.size)
+  /** What was found before is of another version, or floor, than what follows. */
+  def forgetFound(): Unit = found = new FoundKeys(usual, loading.mayKeep)
+
+  /** Heap of what was found. */
+  def heap: Long = found.heap
 
   /**
    * A bucket as the cold part has it, and the floor that it is of. Any thread.
@@ -134,20 +141,24 @@ private[table] final class FamilyCold(
       lastKept = removals.computeIfAbsent(lastKeptOf, _ => mutable.ArrayBuffer.empty)
     }
     lastKept += removal
-    ()
+    kept += 1
   }
 
-  /** The same for the removals that a bucket came with. Any thread. */
+  /** How many removals are kept. */
+  def hidden: Int = kept
+
+  /** The same for the removals that a bucket was loaded with. Any thread. */
   def keepLoaded(entries: Seq[Entry]): Unit = entries.foreach(loaded.add)
 
   /** There is a higher floor: what was kept because of the one before. Gives the removals that may go now. */
   def raised(): Array[Entry] = {
-    if (!found.isEmpty) forgetFound()
+    forgetFound()
     Iterator.continually(loaded.poll()).takeWhile(_ != null).foreach(keep)
-    val passed = removals.headMap(floor.rememberedAbove, true)
+    val passed = removals.headMap(floor.stamp, true)
     val due = mutable.ArrayBuffer.empty[Entry]
     passed.values.forEach(entries => due ++= entries)
     passed.clear()
+    kept -= due.size
     lastKept = null // may be among them
     due.toArray
   }

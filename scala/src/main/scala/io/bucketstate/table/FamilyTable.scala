@@ -20,6 +20,7 @@ private[table] final class FamilyTable(
     countsExactly: Boolean
 ) extends FamilyState
     with Settler {
+  import FamilyTable._
   import Slots._
 
   private[this] val multiValued = spec.multiValued
@@ -41,7 +42,7 @@ private[table] final class FamilyTable(
   private[this] val sweep = // null where nothing expires by itself: what was removed is gone
     spec.expiry
       .filter(_.after.isDefined)
-      .map(_ => new ExpirySweep(buckets, assigner.numBuckets))
+      .map(_ => new ExpirySweep(buckets, floor, assigner.numBuckets))
       .orNull
   private[this] val began = versions.newest
   private[this] val keys = // of meaning where they do not
@@ -231,7 +232,10 @@ private[table] final class FamilyTable(
       found: AnyRef,
       start: Long = TimedValue.Untimed
   ): Unit = {
-    if (found != null) bucket.charge(heap(found))
+    if (found != null) {
+      bucket.charge(heap(found))
+      changes.standOn(heap(found))
+    }
     bucket.insert(entry.hash, entry, start)
   }
 
@@ -302,12 +306,12 @@ private[table] final class FamilyTable(
 
   override def evict(number: Int): Long = {
     val bucket = if (floor.canEvict) buckets.loaded(number) else null
-    if (bucket == null) 0L
+    if (bucket == null || !bucket.canEvict(floor.stamp)) 0L
     else {
       val before = bucket.heap
       val wasWhole = bucket.isWhole
       evictions += 1
-      bucket.evict(floor.rememberedAbove, evictions, cold.keep)
+      bucket.evict(floor.stamp, evictions)
       if (wasWhole && !bucket.isWhole) buckets.notWholeAnyMore()
       before - bucket.heap
     }
@@ -321,7 +325,7 @@ private[table] final class FamilyTable(
     val last = bucket.lastEviction
     val evictable =
       if (!floor.canEvict) 0L
-      else if (last.floor == floor.rememberedAbove) bytes - last.heap
+      else if (last.floor == floor.stamp) bytes - last.heap
       else bytes
     val lastUse = versions.absolute(buckets.lastUse(number))
     new BucketResidence(spec.id, number, bytes, evictable, lastUse, last.number)
@@ -395,35 +399,43 @@ private[table] final class FamilyTable(
       // A removal that was kept may have been written over since.
       if (!entry.isKept)
         throw new IllegalStateException("a committed entry is not in its table")
-    } else if (entry.version <= floor.rememberedAbove) settle(bucket, i, entry)
-    else if (!entry.isRemoval) {
-      bucket.remember(entry, floor.rememberedAbove)
-      settle(bucket, i, entry)
-    } else if (bucket.isWhole) {
-      settle(bucket, i, entry)
-      forgetBelow(entry)
-      bucket.remember(entry, floor.rememberedAbove)
-    } else {
+    } else if (!entry.isRemoval) settleRecord(bucket, i, entry)
+    else if (mustHide(bucket, entry)) {
+      // Nobody looks behind it any more.
       bucket.charge(-MergeChain.heap(entry.older, null))
-      forgetBelow(entry)
+      entry.older = null
+      bucket.setStamp(i, Stamp.AsCold)
       cold.keep(entry)
+    } else {
+      bucket.charge(-MergeChain.heap(entry, null))
+      settleAs(bucket, i, entry, null)
     }
   }
 
-  /** Nobody looks behind a removal that settles. */
-  private def forgetBelow(removal: Entry): Unit = removal.older = null
-
-  private def settle(bucket: Bucket, i: Int, entry: Entry): Unit = {
-    val settled =
-      if (entry.isRemoval) null
-      else if (entry.isMerge) MergeChain.settled(entry)
-      else entry.bytes
+  private def settleRecord(bucket: Bucket, i: Int, entry: Entry): Unit = {
+    val settled = if (entry.isMerge) MergeChain.settled(entry) else entry.bytes
     bucket.charge(-freed(entry, settled))
     if (entry.isMerge) MergeChain.markSettled(settled)
+    bucket.setStamp(i, Stamp.of(entry.version))
+    settleAs(bucket, i, entry, settled)
+  }
+
+  /**
+   * Whether a removal has to stay, because the cold part of this floor, or of one to come, may have its key. A whole bucket
+   * may do without: it has to stay whole then until the floor has passed the removal.
+   */
+  private def mustHide(bucket: Bucket, removal: Entry): Boolean =
+    removal.version > floor.stamp && MergeChain.below(removal) != null && {
+      val isWorthIt = !bucket.isWhole || cold.hidden < Math.max(FewRemovals, keyCount)
+      if (!isWorthIt) bucket.staysWholeUntil(removal.version)
+      isWorthIt
+    }
+
+  /** Takes the place of an entry, of which nothing was left where it is null. */
+  private def settleAs(bucket: Bucket, i: Int, entry: Entry, settled: AnyRef): Unit = {
     val head = bucket.at(i)
     if (head eq entry) {
-      if (settled != null) bucket.replace(i, settled)
-      else bucket.free(i)
+      if (settled != null) bucket.replace(i, settled) else bucket.free(i)
     } else {
       var newer = head.asInstanceOf[Entry]
       while (newer.older ne entry) newer = newer.older.asInstanceOf[Entry]
@@ -446,18 +458,11 @@ private[table] final class FamilyTable(
       }
       val older = MergeChain.below(entry)
       bucket.charge(-MergeChain.heap(entry, older))
-      // The key is what the cold part says again.
-      if (older eq Slots.Unknown) bucket.free(i)
-      else if (older != null) {
+      // The key is what the cold part says again: that it is not there, where nothing hides what it has.
+      if (older == null || (older eq Slots.Unknown)) bucket.free(i)
+      else {
         bucket.replace(i, older)
         bucket.setStart(i, TimedValue.Untimed) // it may be later than that of what is gone
-      } else if (!bucket.isWhole) forgetIn(bucket, i, entry)
-      else {
-        bucket.free(i)
-        if (bucket.mayForget(floor.rememberedAbove)) {
-          val removal = removalOf(entry, versions.relative(versions.oldest))
-          bucket.remember(removal, floor.rememberedAbove)
-        }
       }
     }
     keys.undo(countBefore)
@@ -472,7 +477,8 @@ private[table] final class FamilyTable(
    * @param now seconds since 1970
    */
   def begin(now: Long): Unit = {
-    filling.take(versions.relative(versions.oldest))
+    cold.forgetFound()
+    filling.take()
     if (times != null) times.begin(now)
     else if (keys.isEstimate) {
       if (buckets.counted >= 0) keys.counted(began, buckets.counted)
@@ -483,25 +489,11 @@ private[table] final class FamilyTable(
   /** The open version is complete. */
   def commit(): Unit = if (times != null) times.commit() else keys.commit()
 
-  /**
-   * The key of an entry that is taken back was not there before, though the cold part may have it: what removed it
-   * since the floor may have settled without a trace.
-   */
-  private def forgetIn(bucket: Bucket, i: Int, undone: Entry): Unit = {
-    val version = versions.relative(versions.oldest)
-    if (version <= floor.rememberedAbove) bucket.free(i)
-    else {
-      val removal = removalOf(undone, version)
-      bucket.replace(i, removal)
-      bucket.charge(heap(removal))
-      cold.keep(removal)
-    }
-  }
+  def memoryBytes: Long = buckets.heap + changes.heap + cold.heap
+}
 
-  private def removalOf(written: Entry, version: Int): Entry = {
-    val key = java.util.Arrays.copyOf(written.bytes, Record.keyEnd(written.bytes))
-    new Entry(written.hash, written.bucket, version, key, true, false, null)
-  }
+private object FamilyTable {
 
-  def memoryBytes: Long = buckets.heap + changes.heap
+  /** Removals that are kept however few keys there are. */
+  private final val FewRemovals = 64L
 }

@@ -24,16 +24,15 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
   @volatile private[this] var isAwaiting = false // whether `awaited` holds something
   private[this] var awaited = Vector.empty[ColdState] // ascending
   private[this] var replaced = List.empty[Part] // and perhaps still read
-  private[this] var stamp =
+  private[this] var ofCurrent =
     initial.fold(Int.MaxValue)(cold => versions.relative(cold.version))
-  private[this] var trackedFrom = stamp
+  private[this] var trackedFrom = ofCurrent
 
   /**
-   * What settles from a version above this one, counted from the table's base, has to be remembered: it is, or
-   * may be, newer than the cold part. No version is above it until a cold part was first announced. The
-   * writer's own.
+   * The version of the cold part, counted from the table's base: a removal above it has to hide what the cold part
+   * has. No version is above it until a cold part was first announced. The writer's own.
    */
-  def rememberedAbove: Int = stamp
+  def stamp: Int = ofCurrent
 
   /** Version of the cold part, -1 if there is none. Any thread. */
   def version: Long = {
@@ -47,8 +46,8 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
     if (part == null) 0L else part.cold.wholeBytes
   }
 
-  /** Whether what is newer than the cold part is known of every bucket. The writer's own. */
-  def canEvict: Boolean = current != null && trackedFrom <= stamp
+  /** Whether all removals above the cold part have left a trace. The writer's own. */
+  def canEvict: Boolean = current != null && trackedFrom <= ofCurrent
 
   /** Announces a cold part; false if it is of no use. */
   def advance(cold: ColdState): Boolean = synchronized {
@@ -65,7 +64,7 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
   def raise(): Boolean = isAwaiting && synchronized {
     if (trackedFrom == Int.MaxValue) {
       trackedFrom = versions.relative(versions.oldest)
-      stamp = -1
+      ofCurrent = -1
     }
     val (due, later) = awaited.span(_.version <= versions.oldest)
     due.lastOption.foreach { cold =>
@@ -74,7 +73,7 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
       current = new Part(cold, isOurs = true)
       before.foreach(_.release())
       due.init.foreach(_.release())
-      stamp = versions.relative(cold.version)
+      ofCurrent = versions.relative(cold.version)
       awaited = later
       isAwaiting = later.nonEmpty
     }

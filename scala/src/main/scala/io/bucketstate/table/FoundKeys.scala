@@ -1,18 +1,28 @@
 package io.bucketstate.table
 
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicLong
 
 /**
- * What the cold part of one floor said of single keys: of those that a batch has asked for, until it ends.
+ * What the cold part of one floor said of single keys: of those that a batch has asked for, until it ends. An answer
+ * may come late, from a thread that a killed attempt has left: so each floor and each version has an object of its own,
+ * and what is learnt by that of another is of no use to anybody.
+ *
  * Thread-safe: the task that writes may look keys up in another thread.
  *
  * @param expected answers, about: with that many none has to move
+ * @param mayKeep  whether there is room for answers of so many bytes of heap; asked once for each megabyte
  */
-private[table] final class FoundKeys(expected: Int) {
+private[table] final class FoundKeys(expected: Int, mayKeep: Long => Boolean) {
   import FoundKeys._
 
   private[this] val answers = new ConcurrentHashMap[Key, Answer](expected)
-  @volatile private[this] var room = Most // of several threads one may lose count: no harm
+  private[this] val bytes = new AtomicLong
+  @volatile private[this] var room = Step // bytes up to which nobody need be asked
+  @volatile private[this] var isFull = false
+
+  /** Heap of what was learnt, an estimate. */
+  def heap: Long = bytes.get
 
   /** What was learnt of a key; if nothing was, what `look` gives, null if the key is not there, and it is learnt. */
   def orLearn(key: RecordBuffer)(look: => Array[Byte]): Array[Byte] = {
@@ -21,11 +31,19 @@ private[table] final class FoundKeys(expected: Int) {
     if (known != null) known.record
     else {
       val record = look
-      if (room > 0) {
-        room -= 1
-        answers.put(own, if (record == null) Absent else new Answer(record))
-      }
+      if (!isFull) learn(own, record)
       record
+    }
+  }
+
+  /** What is not learnt is looked up again: a batch must not keep all that it ever asked for. */
+  private def learn(key: Key, record: Array[Byte]): Unit = {
+    answers.put(key, if (record == null) Absent else new Answer(record))
+    val learnt = bytes.addAndGet(
+      AnswerSize + Slots.heap(key.bytes) + (if (record == null) 0L else Slots.heap(record))
+    )
+    if (learnt > room) {
+      if (mayKeep(learnt)) room = learnt + Step else isFull = true
     }
   }
 
@@ -57,12 +75,19 @@ private object FoundKeys {
     var isWritten = false // the writer's
   }
 
-  /** What is not learnt is looked up again: a batch must not keep all that it ever asked for. */
-  private final val Most = 1 << 18
+  private final val Step = 1L << 20
+
+  /** Of the two objects and the map's own, on a 64-bit JVM with compressed pointers. */
+  private final val AnswerSize = 80L
 
   private val Absent = new Answer(null)
 
-  private final class Key(override val hashCode: Int, val bytes: Array[Byte]) {
+  // In an order, so that many keys of one hash are found as quickly as others.
+  private final class Key(override val hashCode: Int, val bytes: Array[Byte])
+      extends Comparable[Key] {
+
+    override def compareTo(other: Key): Int = java.util.Arrays.compare(bytes, other.bytes)
+
     override def equals(other: Any): Boolean = other match {
       case that: Key => java.util.Arrays.equals(bytes, that.bytes)
       case _         => false

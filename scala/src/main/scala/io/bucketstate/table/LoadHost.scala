@@ -19,9 +19,15 @@ trait LoadHost {
   def hasRoom(bytes: Long): Boolean
 
   /**
+   * Whether a batch may remember what it has read outside of memory, so that it need not read it again: so many bytes of
+   * heap so far, which the table counts as its own. Any thread.
+   */
+  def mayKeep(bytes: Long): Boolean
+
+  /**
    * Throws when what one version changes is more than memory may hold. Called now and then while it is written.
    *
-   * @param bytes of heap that its changes take so far, in one family
+   * @param bytes of heap that its changes, and the records that they stand on, take so far, in one family
    */
   def requireRoom(bytes: Long): Unit
 
@@ -42,6 +48,7 @@ object LoadHost {
     override def failureOf(cause: Throwable): Throwable = cause
     override def inUse(table: StateTable): Unit = ()
     override def hasRoom(bytes: Long): Boolean = true
+    override def mayKeep(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
     override def ahead(task: Runnable): Unit = ()

@@ -32,7 +32,7 @@ private[table] final class OpenScans {
   def mayBeSeen(moment: Int): Boolean = moment <= newest
 
   /** A scan begins. What it gives is what was stamped with this moment or an earlier one. */
-  def began(scan: RecordScan): Int = synchronized {
+  def began(scan: AnyRef): Int = synchronized {
     if (count == Int.MaxValue) {
       throw new InvalidException(
         s"a batch scanned a part of its state ${Int.MaxValue} times",
@@ -48,7 +48,7 @@ private[table] final class OpenScans {
   }
 
   /** A scan has come to its end. */
-  def ended(scan: RecordScan): Unit = synchronized {
+  def ended(scan: AnyRef): Unit = synchronized {
     open.removeIf(other => other.isOf(scan) || other.isLost)
     newest = if (open.isEmpty) NoMoment else open.get(open.size - 1).moment
   }
@@ -66,10 +66,10 @@ private object OpenScans {
   /** Before all moments. */
   private final val NoMoment = -1
 
-  private final class Open(scan: RecordScan, val moment: Int) {
+  private final class Open(scan: AnyRef, val moment: Int) {
     private[this] val of = new WeakReference(scan)
 
-    def isOf(other: RecordScan): Boolean = of.refersTo(other)
+    def isOf(other: AnyRef): Boolean = of.refersTo(other)
 
     def isLost: Boolean = of.refersTo(null)
   }

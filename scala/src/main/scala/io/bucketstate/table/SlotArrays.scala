@@ -1,7 +1,5 @@
 package io.bucketstate.table
 
-import java.util.Arrays
-
 /**
  * Hashes and slots of one size, see [[Bucket]]. It is its own array of hashes: a probe waits for one object less.
  *
@@ -31,6 +29,23 @@ private[table] final class SlotArrays(
    */
   val starts: Array[Int] = if (isTimed) Array.fill(capacity)(NoStart) else null
 
+  /** Of what has settled in slots, see [[Stamp]]: null as long as the cold part has it all. The writer's. */
+  private[this] var stamps: Array[Int] = _
+
+  /** Whose settled record this is, which may lie below entries. The writer's. */
+  def stampAt(slot: Int): Int = if (stamps == null) Stamp.AsCold else stamps(slot)
+
+  def setStamp(slot: Int, stamp: Int): Unit =
+    if (stamps != null) stamps(slot) = stamp
+    else if (stamp != Stamp.AsCold) {
+      stamps = new Array[Int](capacity)
+      stamps(slot) = stamp
+    }
+
+  /** Heap of a slot, without what it leads to. */
+  def slotSize: Long =
+    SlotSize + (if (starts == null) 0 else Integer.BYTES) + (if (stamps == null) 0 else Integer.BYTES)
+
   /** What a slot leads to, null if it is empty: where there is an index, slots hold cells. */
   def content(slot: AnyRef): AnyRef =
     if (index == null || slot == null) slot else slot.asInstanceOf[Cell].content
@@ -41,10 +56,8 @@ private[table] final class SlotArrays(
   /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
   def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
 
-  private def place(hash: Int, slot: AnyRef): Unit = place(hash, slot, 0)
-
   /** @param start see [[starts]] */
-  private def place(hash: Int, slot: AnyRef, start: Int): Unit = {
+  private def place(hash: Int, slot: AnyRef, start: Int, stamp: Int): Unit = {
     var to = firstIndex(hash)
     while (hashes.getPlain(to) != Empty) {
       to += 1
@@ -53,13 +66,15 @@ private[table] final class SlotArrays(
     hashes.setPlain(to, hash)
     slots.setPlain(to, slot)
     if (isTimed) starts(to) = start
+    setStamp(to, stamp)
   }
 
   /** Puts in what is in a slot of other arrays, while nobody else sees these. */
   def placeFrom(others: SlotArrays, from: Int): Unit = place(
     others.hashes.getPlain(from),
     others.slots.getPlain(from),
-    if (others.starts == null) 0 else others.starts(from)
+    if (others.starts == null) 0 else others.starts(from),
+    others.stampAt(from)
   )
 
   /** Puts in what other arrays hold, while nobody else sees these. */
@@ -74,41 +89,20 @@ private[table] final class SlotArrays(
   /** Puts in what a slot of other arrays leads to, with a cell of its own: the others' index goes on with theirs. */
   def placeAnew(others: SlotArrays, from: Int): Unit =
     if (index == null) placeFrom(others, from)
-    else
-      placeInIndex(others.hashes.getPlain(from), others.content(others.slots.getPlain(from)))
-
-  /** Puts in what leads to a key that is not there, while nobody else sees these arrays. */
-  def placeInIndex(hash: Int, content: AnyRef): Unit =
-    if (index == null) place(hash, content)
     else {
-      val cell = new Cell(content)
-      place(hash, cell)
+      val cell = new Cell(others.content(others.slots.getPlain(from)))
+      place(others.hashes.getPlain(from), cell, 0, others.stampAt(from))
       index.add(cell)
     }
-
-  /** Whether there is a slot with the key of a record. Writer only. */
-  def holdsKeyOf(hash: Int, record: Array[Byte]): Boolean = {
-    var i = firstIndex(hash)
-    var h = hashes.getPlain(i)
-    while (h != Empty) {
-      if (h == hash && isOfSameKey(Slots.recordOf(content(slots.getPlain(i))), record)) return true
-      i += 1
-      if (i == capacity) i = 0
-      h = hashes.getPlain(i)
-    }
-    false
-  }
-
-  private def isOfSameKey(a: Array[Byte], b: Array[Byte]): Boolean = {
-    val end = Record.keyEnd(a)
-    b.length >= end && Arrays.equals(a, 0, end, b, 0, end)
-  }
 }
 
 private[table] object SlotArrays {
   final val Empty = 0
   final val Deleted = 1
   final val FirstCapacity = 8
+
+  // A hash and a reference, on a 64-bit JVM with compressed pointers.
+  private final val SlotSize = 8L
 
   /** Later than every time. */
   final val NoStart = -1

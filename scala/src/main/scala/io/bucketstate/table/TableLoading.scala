@@ -39,6 +39,9 @@ private[table] final class TableLoading(
 
   def requireRoom(bytes: Long): Unit = host.requireRoom(bytes)
 
+  /** See [[LoadHost.mayKeep]]. */
+  val mayKeep: Long => Boolean = host.mayKeep(_)
+
   /** Held while a bucket of that number is loaded. */
   def lockOf(bucket: Int): AnyRef = locks(bucket)
 

@@ -50,9 +50,10 @@ private[table] final class Versions(base: Long) {
   /** A version counted from the base. */
   def relative(version: Long): Int = {
     val distance = version - base
-    if (distance > Int.MaxValue) {
+    // One less than an integer holds: see Stamp.
+    if (distance >= Int.MaxValue) {
       throw new InvalidException(
-        s"version $version is more than ${Int.MaxValue} versions after $base, where this table began",
+        s"version $version is ${Int.MaxValue} versions or more after $base, where this table began",
         "Restart the query: it then counts from its newest version."
       )
     }

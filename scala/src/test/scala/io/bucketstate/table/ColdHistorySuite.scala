@@ -13,6 +13,7 @@ import io.bucketstate.testkit.{
   Changes,
   MapCold,
   NativeColds,
+  Seeds,
   TextRecords,
   WatchedCold
 }
@@ -32,7 +33,7 @@ class ColdHistorySuite extends AnyFunSuite {
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
-    seed <- 1 to 6
+    seed <- 1 to Seeds.of(6)
   }
     test(
       s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, exact $exact, $seed"

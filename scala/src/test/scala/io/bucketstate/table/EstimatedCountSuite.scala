@@ -253,6 +253,7 @@ class EstimatedCountSuite extends AnyFunSuite {
     override def failureOf(cause: Throwable): Throwable = cause
     override def inUse(table: StateTable): Unit = ()
     override def hasRoom(bytes: Long): Boolean = hasRoom
+    override def mayKeep(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
     override def ahead(task: Runnable): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)

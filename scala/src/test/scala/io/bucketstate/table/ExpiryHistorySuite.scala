@@ -16,6 +16,7 @@ import io.bucketstate.testkit.{
   Changes,
   ExpiryModel,
   NativeColds,
+  Seeds,
   TextRecords,
   WatchedCold
 }
@@ -35,6 +36,20 @@ class ExpiryHistorySuite extends AnyFunSuite {
   }
     test(s"random histories, $name: by processing time $byProcessingTime, $keys keys, $seed") {
       new History(keys, evicting, byProcessingTime, new Random(seed.toLong)).run(4000)
+    }
+
+  // Whole buckets with keys that are newer than the cold part, swept while the horizon goes far, and evicted then.
+  for {
+    isRestarted <- Seq(false, true)
+    keys <- Seq(8, 300)
+    seed <- 1 to Seeds.of(8)
+  }
+    test(
+      s"random histories of many without a time, evicting seldom: restarted $isRestarted, $keys keys, $seed"
+    ) {
+      val random = new Random(seed.toLong)
+      new History(keys, 1, byProcessingTime = false, random, isRestarted, None, Mostly.Untimed)
+        .run(4000)
     }
 
   for {
@@ -111,6 +126,18 @@ private object ExpiryHistorySuite {
   private val assigner = new BucketAssigner(4)
   private val Never = TimedValue.Never
   private val Untimed = TimedValue.Untimed
+
+  /**
+   * @param never   how many of a hundred records have no time
+   * @param filling how many of a hundred steps make buckets whole
+   * @param jump    seconds that the clock goes on now and then
+   */
+  private final class Mostly(val never: Int, val filling: Int, val jump: Long)
+
+  private object Mostly {
+    val Timed = new Mostly(never = 10, filling = 1, jump = 3L)
+    val Untimed = new Mostly(never = 40, filling = 7, jump = 130L)
+  }
 
   private def specOf(expiry: Expiry): FamilySpec =
     FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, expiry = Some(expiry))
@@ -208,7 +235,8 @@ private object ExpiryHistorySuite {
       byProcessingTime: Boolean,
       random: Random,
       isRestarted: Boolean = false,
-      database: Option[NativeColds] = None
+      database: Option[NativeColds] = None,
+      mostly: Mostly = Mostly.Timed
   ) {
     private val expiry = Expiry(10L, Some(100L + random.nextInt(3) * 5), byProcessingTime)
     private val base = 5L
@@ -244,10 +272,10 @@ private object ExpiryHistorySuite {
 
     private def someItem(): Item[String] = {
       val text = "x" * random.nextInt(30)
-      random.nextInt(10) match {
-        case 0                 => Item(Never, text)
-        case 1 if open.isEmpty => Item(Untimed, text)
-        case _                 => Item(expiry.startOf(now - random.nextInt(200)), text)
+      random.nextInt(100) match {
+        case n if n < mostly.never                      => Item(Never, text)
+        case n if n < mostly.never + 10 && open.isEmpty => Item(Untimed, text)
+        case _ => Item(expiry.startOf(now - random.nextInt(200)), text)
       }
     }
 
@@ -279,8 +307,8 @@ private object ExpiryHistorySuite {
         case n if n < 86            => scans.filterInPlace(!_.goOn())
         case n if n < 90            => announce()
         case n if n < 90 + evicting => family.evict(random.nextInt(4))
-        case 98                     => (0 until 4).foreach(family.fill(_))
-        case _                      => now += random.nextInt(8)
+        case n if n >= 99 - mostly.filling && n < 99 => (0 until 4).foreach(family.fill(_))
+        case _ => now += (if (random.nextInt(20) == 0) mostly.jump else random.nextInt(8).toLong)
       }
     }
 

@@ -52,6 +52,7 @@ class LoadingSuite extends AnyFunSuite {
     }
 
     override def hasRoom(bytes: Long): Boolean = true
+    override def mayKeep(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
 
     /** From the last to the first, each in a thread of its own. */

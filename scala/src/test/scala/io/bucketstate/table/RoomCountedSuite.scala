@@ -12,6 +12,7 @@ class RoomCountedSuite extends AnyFunSuite {
     }
     override def failureOf(cause: Throwable): Throwable = cause
     override def inUse(table: StateTable): Unit = ()
+    override def mayKeep(bytes: Long): Boolean = true
     override def requireRoom(bytes: Long): Unit = ()
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
     override def ahead(task: Runnable): Unit = ()

@@ -1,0 +1,9 @@
+package io.bucketstate.testkit
+
+/** How many random histories a suite runs: few with each `make test`, by the thousand with `make sweep`. */
+object Seeds {
+  private val isSweep = sys.env.get("BUCKETSTATE_SWEEP").contains("all")
+  private final val Sweep = 125
+
+  def of(few: Int): Int = if (isSweep) few * Sweep else few
+}
