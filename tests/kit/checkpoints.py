@@ -43,11 +43,11 @@ def bucket_of(key: bytes, buckets: int) -> int:
 class FamilyChanges:
     """What a changelog has of one column family; `keys` is how many it holds afterwards.
 
-    The flags are what its times make them, unless they are given.
+    None is not counted. The flags are what these and its times make them, unless they are given.
     """
 
     changes: Iterable[tuple[int, bytes, bytes]]
-    keys: int
+    keys: int | None
     name: str = "default"
     key_encoding: str = "compact-row/1"
     value_encoding: str = "compact-row/1"
@@ -58,7 +58,7 @@ class FamilyChanges:
 def changelog(
     version: int,
     changes: Iterable[tuple[int, bytes, bytes]],
-    keys: int,
+    keys: int | None,
     *,
     key_encoding: str = "compact-row/1",
     value_encoding: str = "compact-row/1",
@@ -111,10 +111,12 @@ def changelog_of(
             blocks += 1
     footer = struct.pack("<I", len(families))
     for family, part in enumerate(families):
-        flags = part.flags if part.flags is not None else 0 if part.times is None else 2
+        flags = (2 if part.times else 0) | (4 if part.keys is None else 0)
+        flags = flags if part.flags is None else part.flags
         footer += struct.pack("<IB", family, flags) + _string(part.name)
         footer += _string(part.key_encoding) + _string(part.value_encoding)
-        footer += struct.pack("<Q", part.keys) + _times(part.times)
+        footer += b"" if part.keys is None else struct.pack("<Q", part.keys)
+        footer += _times(part.times)
     footer += struct.pack("<II", len(families), blocks) + entries
     trailer = struct.pack("<QIII", len(out), len(footer), crc32c(footer), header_crc)
     return out + footer + trailer + struct.pack("<I", crc32c(trailer)) + b"BKTSTEND"
@@ -290,7 +292,7 @@ class Built:
             self.commit_batch(version - 1)
 
     def write_changelog(
-        self, version: int, partition: int, records: Any, keys: int, **other: Any
+        self, version: int, partition: int, records: Any, keys: int | None, **other: Any
     ) -> Path:
         own = self.checkpoint_id(version, partition)
         base = self.checkpoint_id(version - 1, partition)

@@ -65,7 +65,6 @@ def test_inspect_as_json(capsys: pytest.CaptureFixture[str], root: Path) -> None
         "kind": "map",
         "ttl": False,
         "keys": 1,
-        "estimated": False,
         "key": "struct<key:string>",
         "user_key": "struct<v:bigint>",
         "value": "struct<v:bigint>",

@@ -88,8 +88,8 @@ class Settings:
 
     exact_key_count: Literal["true", "false"] | None = None
     """Whether a key that is not in memory is looked up when it is written, for the exact number of
-    keys. 'false' spares blind writes to state larger than memory that; numRowsTotal is an estimate
-    then, as bucketedEstimatedCounts says. By default 'true'."""
+    keys. 'false' spares blind writes to state larger than memory that; numRowsTotal may be of an
+    older version then, as bucketedUncounted says. By default 'true'."""
 
     time_bucket_expire_after: timedelta | str | None = None
     """State expires when it is older than this, counted from the newest time in its partition: a

@@ -141,9 +141,9 @@ def test_a_log_of_an_old_spark_says_nothing_more_than_its_format(tmp_path: Path,
 
 def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
     built = grown(tmp_path)
-    newer = changelog(6, [], 0, buckets=8, format_version=4)
+    newer = changelog(6, [], 0, buckets=8, format_version=3)
     (built.folder(0) / "6.changelog").write_bytes(newer)
-    expected = r"6\.changelog: expected a changelog of format version 3 or older, found 4.*upgrade"
+    expected = r"6\.changelog: expected a changelog of format version 2 or older, found 3.*upgrade"
     with pytest.raises(NewerFormatError, match=expected):
         Checkpoint(tmp_path).to_arrow()
 

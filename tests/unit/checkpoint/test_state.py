@@ -144,7 +144,11 @@ def test_a_changelog_that_fits_neither_neighbour_is_of_another_history(tmp_path:
         Checkpoint(tmp_path).changes(2, 6)
 
 
-def rewrite(built: Built, version: int, keys: int | None = None, **header: Any) -> None:
+SAME = -1
+"""As many keys as there were."""
+
+
+def rewrite(built: Built, version: int, keys: int | None = SAME, **header: Any) -> None:
     """Another attempt's file of partition 0, with the same changes, and perhaps another count."""
     path = built.folder(0) / f"{version}.changelog"
     index = read_changelog(Folder.at(built.folder(0)), ChangelogName(Attempt(version)))
@@ -155,7 +159,7 @@ def rewrite(built: Built, version: int, keys: int | None = None, **header: Any) 
         changes.values.to_list(),
         strict=True,
     )
-    keys = index.families[0].keys if keys is None else keys
+    keys = index.families[0].keys if keys == SAME else keys
     assert built.write_changelog(version, 0, records, keys, **header) == path
 
 

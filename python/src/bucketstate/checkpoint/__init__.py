@@ -3,6 +3,7 @@
 from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.expiry import Expiry, TimeBucket
+from bucketstate.checkpoint.family import KeysAt
 from bucketstate.checkpoint.overview import (
     FamilyOverview,
     OperatorOverview,
@@ -22,6 +23,7 @@ __all__ = [
     "Expiry",
     "FamilyOverview",
     "Finding",
+    "KeysAt",
     "OperatorOverview",
     "Overview",
     "Plan",

@@ -14,7 +14,7 @@ from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.names import Attempt, ChangelogName
 from bucketstate.checkpoint.storage import Folder
 
-FORMAT = 3
+FORMAT = 2
 _MAGIC, _END = b"BKTSTLOG", b"BKTSTEND"
 _START, _MAX_HEADER, _TRAILER, _TAIL = 12, 512, 32, 16 * 1024
 

@@ -10,11 +10,11 @@ from bucketstate.checkpoint.family import Family
 from bucketstate.checkpoint.time_buckets import TimeBuckets
 from bucketstate.checkpoint.timed_values import NEVER, TIMED
 
-_FAMILY, _TIME_BUCKET, _BLOCK = 19, 12, 37
+_FAMILY, _TIME_BUCKET, _BLOCK = 11, 12, 37
 """The least bytes of each."""
-_INTERNAL, _TIMES, _ESTIMATED = 1, 2, 4
+_INTERNAL, _TIMES, _NOT_COUNTED = 1, 2, 4
 """Flags of a family."""
-_FLAGS = {1: _INTERNAL, 2: _INTERNAL | _TIMES, 3: _INTERNAL | _TIMES | _ESTIMATED}
+_FLAGS = {1: _INTERNAL | _NOT_COUNTED, 2: _INTERNAL | _TIMES | _NOT_COUNTED}
 """Those that there are, by format version."""
 
 
@@ -78,16 +78,15 @@ def _footer(reader: Reader, format_version: int) -> Footer:
 def _family(reader: Reader, known_flags: int) -> Family:
     number, flags = reader.u32(), reader.u8()
     if flags & ~known_flags:
-        raise ValueError(f"column family {number} has the flags {flags}, not 0 to {known_flags}")
+        raise ValueError(f"column family {number} has the flags {flags}, known are {known_flags}")
     return Family(
         id=number,
         name=reader.string(),
         key_encoding=reader.string(),
         value_encoding=reader.string(),
-        keys=reader.u64(),
+        keys=None if flags & _NOT_COUNTED else reader.u64(),
         internal=bool(flags & _INTERNAL),
         times=_times(reader) if flags & _TIMES else None,
-        estimated=bool(flags & _ESTIMATED),
     )
 
 
@@ -112,8 +111,8 @@ def _check_times(family: Family, path: str) -> None:
         )
     if times is None:
         return
-    if family.estimated:
-        raise damaged(path, f"the keys of {of}, which has time buckets, are an estimate")
+    if family.keys is None:
+        raise damaged(path, f"the keys of {of}, which has time buckets, are not counted")
     if not times.ascending:
         raise damaged(path, f"the time buckets of {of} are not in ascending order, each once")
     if times.key_count != family.keys:

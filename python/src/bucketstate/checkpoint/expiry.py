@@ -62,14 +62,21 @@ class Expiry:
 
 
 def keys_per_time_bucket(partition: int, family: Family) -> pa.Table:
-    """How many keys expire together, by the start of their time bucket; null if they never do."""
+    """How many keys expire together, by the start of their time bucket; null if they never do.
+
+    Their number is null if nobody counted them, which may be so where records have no times.
+    """
     expiry = Expiry.of(family)
-    buckets = [TimeBucket(None, family.keys)] if expiry is None else expiry.time_buckets
+    starts: list[datetime | None] = [None]
+    keys = [family.keys]
+    if expiry is not None:
+        starts = [b.start for b in expiry.time_buckets]
+        keys = [b.keys for b in expiry.time_buckets]
     return pa.table(
         [
-            pa.array([partition] * len(buckets), pa.int32()),
-            pa.array([b.start for b in buckets], TIME),
-            pa.array([b.keys for b in buckets], pa.int64()),
+            pa.array([partition] * len(keys), pa.int32()),
+            pa.array(starts, TIME),
+            pa.array(keys, pa.int64()),
         ],
         schema=SCHEMA,
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.family import all_keys
 from bucketstate.checkpoint.names import ChangelogName, ManifestName
 from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.store import Store
@@ -24,8 +25,9 @@ SCHEMA = pa.schema(
         ("run_bytes", pa.int64()),
     ]
 )
-"""`keys` are those held at the version, of all column families; `changes` those that it wrote;
-`run_bytes` what the data files of its manifest take. Null where there is no such file."""
+"""`keys` are those held at the version, of all column families, null if nobody counted them;
+`changes` those that it wrote; `run_bytes` what the data files of its manifest take. Null where
+there is no such file."""
 
 
 def history(catalog: Catalog) -> pa.Table:
@@ -60,13 +62,13 @@ def _version(catalog: Catalog, store: Store, version: int) -> dict[str, Any]:
     changelog = ChangelogName(attempt)
     if changelog in store.files:
         index = store.changelog(changelog)
-        row["keys"] = sum(f.keys for f in index.families)
+        row["keys"] = all_keys(index.families)
         row["changes"] = sum(b.records for b in index.blocks)
         row["changelog_bytes"] = index.size
     manifest = ManifestName(attempt)
     if manifest in store.files:
         found = store.manifest(manifest)
-        row["keys"] = sum(f.keys for f in found.families)
+        row["keys"] = all_keys(found.families)
         row["manifest"] = True
         row["run_bytes"] = sum(f.size for f in found.files)
     return row

@@ -19,7 +19,8 @@ def broken(m: Manifest) -> str | None:
     known = [f.id for f in m.families]
     live = sum(f.entries - f.tombstones for f in files)
     timed = [(f.keys, f.times) for f in m.families if f.times is not None]
-    counts = [f.keys for f in m.families]
+    counts = [f.keys for f in m.families if f.keys is not None]
+    most = sum(counts)
     for _, times in timed:
         counts += [times.untimed_keys, *(keys for _, keys in times.keys)]
     rules = {
@@ -55,12 +56,13 @@ def broken(m: Manifest) -> str | None:
         "no file has fewer entries than tombstones, or none": all(
             f.entries >= 1 and 0 <= f.tombstones <= f.entries for f in files
         ),
-        "no key count is negative or, if it is exact, more than the runs can hold": (
-            min(counts, default=0) >= 0
-            and sum(f.keys for f in m.families if not f.estimated) <= live
+        "no key count is negative or more than the runs can hold": (
+            min(counts, default=0) >= 0 and most <= live
         ),
-        "the keys of a family with time buckets are counted exactly": not any(
-            f.estimated and f.times is not None for f in m.families
+        "an older count is of an older version, and stands where there is none of this one": all(
+            f.last_count is None
+            or (f.keys is None and f.last_count.version < m.version and f.last_count.keys >= 0)
+            for f in m.families
         ),
         "a family has time buckets if its values have times, and only then": all(
             (f.times is not None) == (f.value_encoding == TIMED) for f in m.families

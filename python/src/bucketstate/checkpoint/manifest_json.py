@@ -1,4 +1,4 @@
-"""Reads manifests, format versions 1 to 3 (`docs/format.md`)."""
+"""Reads manifests, format versions 1 and 2 (`docs/format.md`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from bucketstate.checkpoint.compression import crc32c
 from bucketstate.checkpoint.damage import damaged, decoding, newer
-from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.family import Family, KeysAt
 from bucketstate.checkpoint.manifest import Manifest, Run, RunFile, Span, TimeSpan
 from bucketstate.checkpoint.manifest_invariants import broken
 from bucketstate.checkpoint.names import Attempt, ManifestName
@@ -16,7 +16,7 @@ from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.time_buckets import TimeBuckets
 from bucketstate.checkpoint.timed_values import NEVER
 
-FORMAT = 3
+FORMAT = 2
 _KIND = "bucketstate-manifest"
 _END = re.compile(rb',\n  "checksum" : "crc32c:([0-9a-f]{8})"\n}\n')
 
@@ -64,10 +64,9 @@ def _verified(data: bytes, path: str) -> dict[str, Any]:
 
 
 def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> Manifest:
-    # Version 1 has no times, and only version 3 estimates: what others have under these names is
-    # of no meaning.
-    timed, guessed = raw["formatVersion"] > 1, raw["formatVersion"] > 2
-    families = tuple(_family(f, timed=timed, guessed=guessed) for f in raw["families"])
+    # Version 1 has no times: what it has under these names is of no meaning.
+    timed = raw["formatVersion"] > 1
+    families = tuple(_family(f, timed=timed) for f in raw["families"])
     return Manifest(
         name=name,
         path=path,
@@ -87,19 +86,23 @@ def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> 
     )
 
 
-def _family(raw: dict[str, Any], *, timed: bool, guessed: bool) -> Family:
+def _family(raw: dict[str, Any], *, timed: bool) -> Family:
     return Family(
         id=_number(raw, "id"),
         name=_text(raw, "name"),
         key_encoding=_text(raw, "keyEncoding"),
         value_encoding=_text(raw, "valueEncoding"),
-        keys=_number(raw, "keyCount"),
+        keys=_number(raw, "keyCount") if "keyCount" in raw else None,
         key_schema=_text(raw, "keySchema", optional=True) or None,
         value_schema=_text(raw, "valueSchema", optional=True) or None,
         internal=raw.get("internal") is True,
         times=_times(raw["timeBuckets"]) if timed and "timeBuckets" in raw else None,
-        estimated=guessed and raw.get("keyCountIsEstimate") is True,
+        last_count=_count(raw["lastCount"]) if "lastCount" in raw else None,
     )
+
+
+def _count(raw: dict[str, Any]) -> KeysAt:
+    return KeysAt(_number(raw, "version"), _number(raw, "keys"))
 
 
 def _times(raw: dict[str, Any]) -> TimeBuckets:

@@ -8,6 +8,7 @@ from functools import partial
 
 from bucketstate.checkpoint.catalog import Catalog
 from bucketstate.checkpoint.expiry import Expiry
+from bucketstate.checkpoint.family import KeysAt, all_keys, summed
 from bucketstate.checkpoint.parallel import in_order
 from bucketstate.checkpoint.query import OperatorInfo
 from bucketstate.checkpoint.residency import Residency
@@ -23,8 +24,8 @@ class FamilyOverview:
     name: str
     """As Spark calls it; `default` where an operator has one alone."""
 
-    keys: int
-    """How many keys it holds: about so many, if that is `estimated`."""
+    keys: int | None
+    """How many keys it holds; None if nobody counted them, as with `exactKeyCount` false."""
 
     key_encoding: str
     """How its keys are encoded: see docs/format.md."""
@@ -35,8 +36,9 @@ class FamilyOverview:
     expiry: Expiry | None
     """How its keys age; None where records have no times."""
 
-    estimated: bool
-    """Whether `keys` is an estimate, as it is with `exactKeyCount` false."""
+    last_count: KeysAt | None
+    """Where there is no number of `keys`: when they were counted last, and how many there were
+    then. None where they never were."""
 
     internal: bool
     """Whether the operator keeps it for itself."""
@@ -58,11 +60,9 @@ class VariableOverview:
     ttl: bool
     """Whether its values expire."""
 
-    keys: int
-    """How many keys it has, in all partitions; of a map, those in the maps."""
-
-    estimated: bool
-    """Whether `keys` is an estimate."""
+    keys: int | None
+    """How many keys it has, in all partitions; of a map, those in the maps. None if those of a
+    partition were not counted, as with `exactKeyCount` false."""
 
     key: str | None
     """Spark's type of the grouping key; None where Spark's schema of it cannot be read."""
@@ -97,7 +97,8 @@ class StoreOverview:
     """Versions of which there is a manifest, the oldest first."""
 
     keys: int | None
-    """Keys at the version, of all column families; None if it cannot be read."""
+    """Keys at the version, of all column families; None if it cannot be read, or those of one were
+    not counted."""
 
     families: tuple[FamilyOverview, ...]
     """Its column families at the version."""
@@ -232,7 +233,6 @@ def _variables(
                 variable.kind,
                 variable.ttl,
                 _keys(stores, variable.name),
-                any(f.estimated for s in stores for f in s.families if f.name == variable.name),
                 of.key.simpleString() if of else None,
                 of.user_key.simpleString() if of and of.user_key else None,
                 of.value.simpleString() if of else None,
@@ -242,8 +242,8 @@ def _variables(
     return tuple(found)
 
 
-def _keys(stores: Sequence[StoreOverview], family: str) -> int:
-    return sum(f.keys for s in stores for f in s.families if f.name == family)
+def _keys(stores: Sequence[StoreOverview], family: str) -> int | None:
+    return summed(f.keys for s in stores for f in s.families if f.name == family)
 
 
 def _store(catalog: Catalog, version: int, operator: OperatorInfo, store: Store) -> StoreOverview:
@@ -260,7 +260,7 @@ def _store(catalog: Catalog, version: int, operator: OperatorInfo, store: Store)
         files=len(store.files),
         bytes=sum(store.files.values()),
         manifests=tuple(m.attempt.version for m in store.manifests),
-        keys=sum(f.keys for f in families) if plan else None,
+        keys=all_keys(families) if plan else None,
         families=tuple(
             FamilyOverview(
                 f.name,
@@ -268,7 +268,7 @@ def _store(catalog: Catalog, version: int, operator: OperatorInfo, store: Store)
                 f.key_encoding,
                 f.value_encoding,
                 Expiry.of(f),
-                f.estimated,
+                plan.last_count(f) if plan else None,
                 f.internal,
                 operator.transform.role(f.name) if operator.transform else "",
             )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from bucketstate.checkpoint.changelog import Changelog
 from bucketstate.checkpoint.damage import damaged
-from bucketstate.checkpoint.family import Family
+from bucketstate.checkpoint.family import Family, KeysAt
 from bucketstate.checkpoint.keys import COMPACT
 from bucketstate.checkpoint.lineage import Replaced
 from bucketstate.checkpoint.manifest import Manifest
@@ -59,6 +59,15 @@ class Plan:
         if self.changelogs:
             return self.changelogs[-1].families
         return self.base.families if self.base else ()
+
+    def last_count(self, family: Family) -> KeysAt | None:
+        """The newest count of a family's keys that there is where this version has none."""
+        if family.keys is not None or self.base is None:
+            return None
+        for of in self.base.families:
+            if of.id == family.id:
+                return of.last_count if of.keys is None else KeysAt(self.base.version, of.keys)
+        return None
 
     @property
     def described_by(self) -> str:

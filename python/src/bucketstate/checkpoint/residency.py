@@ -32,22 +32,26 @@ class Residency:
     resident_keys: int
     """How many keys a restart must hold in memory: not more than this. A key that changed twice
     counts twice, and one that was removed counts, too. All keys count where there is no manifest,
-    and those of families whose keys have several values."""
+    and those of families whose keys have several values; where nobody counted them, all that the
+    files can hold."""
 
     resident_share: float | None
-    """The same as a share of the keys, from 0; None if there are none."""
+    """The same as a share of the keys, from 0; None if there are none, or nobody counted them."""
 
     @classmethod
     def of(cls, plan: Plan) -> Residency:
         """What a plan's files say, without reading state."""
         files = plan.base.files if plan.base else []
         blocks = [block for changelog in plan.changelogs for block in changelog.blocks]
-        keys = sum(family.keys for family in plan.families)
+        counts = [family.keys for family in plan.families if family.keys is not None]
+        keys = sum(counts) if len(counts) == len(plan.families) else None
         resident = 0
         for family in plan.families:
             changed = sum(block.records for block in blocks if block.family == family.id)
             whole = plan.base is None or holds_lists(family)
-            resident += family.keys if whole else min(family.keys, changed)
+            held = sum(f.entries for f in files if any(b.family == family.id for b in f.buckets))
+            keys_of = held + changed if family.keys is None else family.keys
+            resident += keys_of if whole else min(keys_of, changed)
         return cls(
             cold_entries=sum(file.entries for file in files),
             cold_bytes=sum(file.size for file in files),

@@ -37,8 +37,8 @@ def read_state(
 
     A span comes in parts, or as a `whole`: then all keys of a bucket come together.
 
-    Raises DamagedFileError at the end if there are not as many keys as the newest file says, unless
-    that is an estimate.
+    Raises DamagedFileError at the end if there are not as many keys as the newest file says, if it
+    says that.
     """
     with Runs(store.folder) as runs:
         yield from read_family(plan, family, runs, memory, whole=whole)
@@ -57,7 +57,7 @@ def read_family(
         for records in [Records.concat(list(parts))] if whole else parts:
             count += len(records)
             yield records
-    if count != family.keys and not family.estimated:
+    if family.keys is not None and count != family.keys:
         raise damaged(
             plan.described_by,
             f"the column family '{family.name}' should hold {family.keys} keys at {plan.target}, "

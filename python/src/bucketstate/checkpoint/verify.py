@@ -247,10 +247,18 @@ class _Verifier:
     def _keys(self, plan: Plan) -> Iterator[int]:
         indexes = Indexes(self._catalog.operator_at(self._store.operator).transform)
         for family in plan.families:
-            schema = self._schema(plan, family)
+            schema = self._schema(family)
             if schema is None:
                 # Its bytes have no columns, but they can be counted.
-                yield sum(len(part) for part in self._records(plan, family))
+                keys = sum(len(part) for part in self._records(plan, family))
+                if keys:
+                    self._found.add(
+                        "error",
+                        plan.described_by,
+                        f"{plan.described_by} has {keys} keys in the column family "
+                        f"'{family.name}', of which no schema file of Spark says what they are",
+                    )
+                yield keys
                 continue
             decoder = RecordDecoder(family, schema, self._store.folder.location)
             by_start: Counter[int] = Counter()
@@ -269,20 +277,13 @@ class _Verifier:
     def _records(self, plan: Plan, family: Family) -> Iterator[Records]:
         return read_state(self._store, plan, family, MEMORY // _STORES)
 
-    def _schema(self, plan: Plan, family: Family) -> FamilySchema | None:
+    def _schema(self, family: Family) -> FamilySchema | None:
         """Spark's schema of a family; it may have none of one in which nothing was ever kept."""
         try:
             return self._catalog.schema(
                 self._store.operator, store=self._store.name, column_family=family.name
             )
         except NoSuchStateError:
-            if family.keys or family.estimated:
-                self._found.add(
-                    "error",
-                    plan.described_by,
-                    f"{plan.described_by} has {family.keys} keys in the column family "
-                    f"'{family.name}', of which no schema file of Spark says what they are",
-                )
             return None
 
     def _time_buckets(self, plan: Plan, family: Family, by_start: Counter[int]) -> None:

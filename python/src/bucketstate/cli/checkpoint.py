@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
+from bucketstate.checkpoint.family import summed
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
@@ -22,6 +23,7 @@ from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import exported, format_of, streamed
 from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
+from bucketstate.cli.key_counts import keys_of
 from bucketstate.cli.keys import key_arguments
 from bucketstate.cli.residency import print_residency
 from bucketstate.cli.rows import as_json, as_text, records
@@ -194,7 +196,7 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
         kind = checkpoint.state_variable(family, selection["operator"], version).kind
         if kind == ("list" if arguments.flatten else "map"):
             return None
-    return sum(
+    return summed(
         f.keys
         for operator in checkpoint.overview(version).operators
         for store in operator.stores
@@ -277,8 +279,8 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
             start = "" if s.manifest_version is None else f"manifest {s.manifest_version} "
             start += f"({s.runs} runs) + " if start else ""
             source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
-            about = "~" if any(f.estimated for f in s.families) else ""
-            cells = [s.partition, s.store, about + count(s.keys), source]
+            keys = count(None) if s.problem else keys_of(s.families)
+            cells = [s.partition, s.store, keys, source]
             sizes = [size(s.read_bytes), count(s.files), size(s.bytes)]
             rows.append([*cells, *sizes])
         terminal.print(console.table(title, columns, rows))

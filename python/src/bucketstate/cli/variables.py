@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
-from bucketstate.checkpoint.overview import OperatorOverview
+from bucketstate.checkpoint.overview import FamilyOverview, OperatorOverview
 from bucketstate.cli import console
+from bucketstate.cli.key_counts import keys_of
 from bucketstate.units import count
 
 
@@ -13,13 +14,14 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
     """A line for each; with `internal` one for each column family, too. Nothing for others."""
     if operator.time_mode is None:
         return
+    families = _by_name(operator)
     columns = ["name", "kind", "TTL", "#keys", "key", "key in the map", "value", "schemas"]
     rows = [
         [
             v.name,
             v.kind,
             "yes" if v.ttl else "no",
-            _keys(v.keys, estimated=v.estimated),
+            keys_of(families.get(v.name, [])),
             v.key or "unknown",
             v.user_key or "",
             v.value or "unknown",
@@ -37,26 +39,24 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
 
 def _print_families(operator: OperatorOverview) -> None:
     """Of all partitions together."""
-    keys: Counter[str] = Counter()
-    described = {}
-    for family in (f for store in operator.stores for f in store.families):
-        keys[family.name] += family.keys
-        described[family.name] = family
     rows = [
         [
             name,
-            "internal" if family.internal else "",
-            family.role,
-            _keys(keys[name], estimated=family.estimated),
-            family.key_encoding,
-            family.value_encoding,
+            "internal" if found[-1].internal else "",
+            found[-1].role,
+            keys_of(found),
+            found[-1].key_encoding,
+            found[-1].value_encoding,
         ]
-        for name, family in sorted(described.items())
+        for name, found in sorted(_by_name(operator).items())
     ]
     columns = ["column family", "", "what it is", "#keys", "keys as", "values as"]
     terminal = console.console()
     terminal.print(console.table(f"operator {operator.id}: column families", columns, rows))
 
 
-def _keys(number: int, *, estimated: bool) -> str:
-    return ("~" if estimated else "") + count(number)
+def _by_name(operator: OperatorOverview) -> dict[str, list[FamilyOverview]]:
+    found: defaultdict[str, list[FamilyOverview]] = defaultdict(list)
+    for family in (f for store in operator.stores for f in store.families):
+        found[family.name].append(family)
+    return dict(found)

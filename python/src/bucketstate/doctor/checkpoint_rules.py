@@ -42,10 +42,11 @@ def long_replay(operator: OperatorOverview) -> Iterator[Advice]:
 
 
 def skewed(operator: OperatorOverview) -> Iterator[Advice]:
-    """Stores of a join are compared with those of their name."""
+    """Stores of a join are compared with those of their name, where keys were counted."""
     for name in sorted({s.store for s in operator.stores}):
-        keys = {s.partition: s.keys or 0 for s in operator.stores if s.store == name}
-        most = max(keys, key=lambda p: keys[p])
+        own = [s for s in operator.stores if s.store == name]
+        keys = {s.partition: s.keys for s in own if s.keys is not None}
+        most = max(keys, key=lambda p: keys[p], default=-1)
         others = [number for partition, number in keys.items() if partition != most]
         if others and keys[most] >= max(_KEYS_WORTH_MOVING, _SKEWED * median(others)):
             yield Advice(

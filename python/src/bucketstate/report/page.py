@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from bucketstate.checkpoint.overview import StoreOverview
@@ -73,7 +74,7 @@ def _figures(material: Material) -> list[Figure]:
     lags = [s.changelogs for s in readable]
     changelogs = sum(lags)
     found = [
-        Figure("Keys", count(sum(s.keys or 0 for s in readable)), f"of all column families{about}"),
+        Figure("Keys", _keys(readable), f"of all column families{about}"),
         Figure(
             "State files",
             size(sum(s.bytes for s in stores)),
@@ -93,6 +94,11 @@ def _figures(material: Material) -> list[Figure]:
         note = f"median of {len(times):,}; the longest {max(times):,} ms"
         found.append(Figure("A batch takes", f"{median(times):,.0f} ms", note))
     return found
+
+
+def _keys(stores: Sequence[StoreOverview]) -> str:
+    found = [s.keys for s in stores if s.keys is not None]
+    return count(sum(found)) if len(found) == len(stores) else "not counted"
 
 
 def _stores(material: Material) -> list[StoreOverview]:

@@ -111,7 +111,7 @@ def _variables(material: Material, operator: OperatorOverview) -> Table:
                 variable.name,
                 variable.kind,
                 "yes" if variable.ttl else "no",
-                ("about " if variable.estimated else "") + count(variable.keys),
+                "not counted" if variable.keys is None else count(variable.keys),
                 variable.value or "Spark's schema of it cannot be read",
             )
             for variable in operator.state_variables
@@ -123,8 +123,8 @@ def _keys(title: str, stores: Sequence[StoreOverview]) -> Chart:
     at, not_all = shown(stores)
     series = by_store(stores, lambda s: s.keys or 0, at, "keys")
     sums = dict(zip(at, by_partition(stores, lambda s: s.keys or 0, at), strict=True))
-    estimated = any(family.estimated for store in stores for family in store.families)
-    about = " Counts are estimates (exactKeyCount)." if estimated else ""
+    uncounted = len({store.partition for store in stores if store.keys is None})
+    about = f" {uncounted} were not counted (exactKeyCount) and show none." if uncounted else ""
     return Chart(
         title, _skew(sums, "keys", count) + about + not_all, bars(partitions(at), series, "keys")
     )

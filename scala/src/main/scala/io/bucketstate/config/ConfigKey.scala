@@ -236,7 +236,7 @@ object ConfigKey {
     ConfigType.OneOf(Seq("true", "false")),
     "true",
     "Whether a key that is not in memory is looked up when it is written, for the exact number of keys. 'false' spares " +
-      "blind writes to state larger than memory that; numRowsTotal is an estimate then, as bucketedEstimatedCounts says.",
+      "blind writes to state larger than memory that; numRowsTotal may be of an older version then, as bucketedUncounted says.",
     perQuery = true
   )
 

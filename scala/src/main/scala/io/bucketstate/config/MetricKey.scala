@@ -118,11 +118,11 @@ object MetricKey {
     )
   val TimeBuckets: MetricKey =
     gauge("bucketedTimeBuckets", Sum, "time buckets that hold keys")
-  val EstimatedCounts: MetricKey =
+  val Uncounted: MetricKey =
     gauge(
-      "bucketedEstimatedCounts",
+      "bucketedUncounted",
       Sum,
-      "stores whose number of keys is an estimate, because exactKeyCount is or was false"
+      "stores whose keys are not counted, because exactKeyCount is or was false: numRowsTotal has their number at the last snapshot that counted them, or 0"
     )
   val DbLag: MetricKey =
     gauge("bucketedDbLag", Sum, "versions that local databases are behind this one")
@@ -245,7 +245,7 @@ object MetricKey {
     ExpiredKeys,
     LateWrites,
     TimeBuckets,
-    EstimatedCounts,
+    Uncounted,
     DbLag,
     DbCacheHits,
     DbCacheMisses,

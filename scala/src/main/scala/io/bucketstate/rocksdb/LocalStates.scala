@@ -56,9 +56,7 @@ final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
       version.commitId.getOrElse(throw new IllegalArgumentException("the empty store")),
       numBuckets,
       BucketAssigner.HashName,
-      version.families.map(f =>
-        ManifestFamily(f.descriptor, f.keyCount, None, None, f.times, f.isEstimated)
-      ),
+      version.families.map(f => ManifestFamily(f.descriptor, f.keyCount, times = f.times)),
       filesIn(making)
     )
     writeSynced(making.resolve(StateFile), LocalStateFormat.encode(state))
@@ -100,7 +98,7 @@ final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
   private def linked(from: Path, state: LocalState, into: Path): Option[WrittenVersion] = {
     val taken = passingOver(from) {
       state.files.foreach(file => link(from.resolve(file.name), file, into.resolve(file.name)))
-      WrittenVersion(state.attempt, Some(state.commitId), state.families.map(_.counted))
+      WrittenVersion(state.attempt, Some(state.commitId), state.families.map(_.described))
     }
     if (taken.isEmpty) state.files.foreach(file => Files.deleteIfExists(into.resolve(file.name)))
     taken

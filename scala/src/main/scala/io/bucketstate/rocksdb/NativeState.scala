@@ -68,9 +68,8 @@ final class NativeState private[rocksdb] (
 
   override def version: Long = written.version
 
-  override def keyCount(family: Int): Long = counts.get(family).fold(0L)(_.keyCount)
-
-  override def isEstimated(family: Int): Boolean = counts.get(family).exists(_.isEstimated)
+  override def keyCount(family: Int): Option[Long] =
+    counts.get(family).fold(Option(0L))(_.keyCount)
 
   override def wholeBytes: Long = bytes * NativeState.Expansion
 

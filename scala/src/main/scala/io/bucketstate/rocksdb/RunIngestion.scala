@@ -32,7 +32,7 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
         }
       }
     }
-    WrittenVersion(manifest.attempt, manifest.commitId, manifest.families.map(_.counted))
+    WrittenVersion(manifest.attempt, manifest.commitId, manifest.families.map(_.described))
   }
 
   private def take(run: Run, family: Int, database: StateDatabase): Unit = {

@@ -38,7 +38,7 @@ private[bucketstate] final class ReplayedState(
 
     override def abort(): Unit = table.abort()
 
-    override def current: StoreFigures = StoreFigures.of(table, besides = 0L)
+    override def current: StoreFigures = StoreFigures.of(table, _ => None, besides = 0L)
 
     override val ids: CheckpointIds = CheckpointIds(None, None)
 

@@ -16,7 +16,7 @@ private[bucketstate] final class FigureSources(
 
   /** Of a table as it is now. */
   def current(table: StateTable): StoreFigures =
-    StoreFigures.of(table, besides, snapshot = snapshots.newestVersion)
+    StoreFigures.of(table, snapshots.lastCount, besides, snapshot = snapshots.newestVersion)
 
   /**
    * After a commit: what has happened since the last report, which is reported once.
@@ -33,14 +33,14 @@ private[bucketstate] final class FigureSources(
           MetricKey.ExpiredKeys -> expiry.expired,
           MetricKey.LateWrites -> expiry.late,
           MetricKey.TimeBuckets -> expiry.timeBuckets.toLong,
-          MetricKey.EstimatedCounts -> (if (table.families.exists(_.isEstimated)) 1L else 0L),
+          MetricKey.Uncounted -> (if (table.families.exists(_.keyCount.isEmpty)) 1L else 0L),
           MetricKey.WarmUpFailures -> warmUp.drainFailures(),
           MetricKey.RetentionFailures -> maintenance.failures,
-          MetricKey.InternalKeys -> StoreFigures.internalKeys(table),
+          MetricKey.InternalKeys -> StoreFigures.internalKeys(table, snapshots.lastCount),
           MetricKey.ExternalFamilies -> StoreFigures.families(table, areInternal = false),
           MetricKey.InternalFamilies -> StoreFigures.families(table, areInternal = true)
         )
-    StoreFigures.of(table, besides, drained, snapshots.newestVersion)
+    StoreFigures.of(table, snapshots.lastCount, besides, drained, snapshots.newestVersion)
   }
 
   private def drainRequests(): Map[MetricKey, Long] =

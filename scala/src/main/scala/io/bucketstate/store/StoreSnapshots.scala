@@ -53,11 +53,15 @@ private[bucketstate] final class StoreSnapshots(
     Background.ofProcess(ticker)
   )
   @volatile private[this] var restoredFrom: Option[Manifest] = None
+  @volatile private[this] var latest = Option.empty[Manifest] // that was made or restored from
   @volatile private[this] var newest = -1L
   @volatile private[this] var builtOn = (Attempt(0L), Option.empty[UUID]) // and its commit
 
   /** Version of the newest snapshot that was made, -1 if there was none. */
   def newestVersion: Long = newest
+
+  /** How many keys a family held when a snapshot last counted them, if one did. */
+  def lastCount(family: Int): Option[Long] = latest.flatMap(_.lastCount(family)).map(_.keys)
 
   /** Data files that a snapshot under way builds on, or the table reads what it does not hold from. */
   def inUse: Set[String] = snapshotter.inFlight ++ keeper.coldParts.flatMap {
@@ -68,6 +72,7 @@ private[bucketstate] final class StoreSnapshots(
   /** The keeper has loaded its table. */
   def restored(recovered: Recovered): Unit = {
     restoredFrom = recovered.manifest
+    latest = recovered.manifest
     scheduler.restored(recovered)
   }
 
@@ -135,6 +140,7 @@ private[bucketstate] final class StoreSnapshots(
   }
 
   private def published(manifest: Manifest): Unit = {
+    latest = Some(manifest)
     newest = manifest.version
     try {
       val isNeeded = !database.exists(_.leads)
@@ -145,10 +151,6 @@ private[bucketstate] final class StoreSnapshots(
           new ManifestState(manifest, () => runs.readers, watch.damaged(manifest, _))
         )
       database.foreach(_.published(manifest))
-      snapshotter.newestCounted.foreach { of =>
-        val keys = of.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
-        keeper.counted(of.attempt, of.commitId, keys)
-      }
       // What is not in memory yet is read from the files that the table was restored from.
       val needed =
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty

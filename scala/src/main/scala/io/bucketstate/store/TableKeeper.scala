@@ -113,9 +113,7 @@ private[bucketstate] final class TableKeeper(
       writtenUpTo = Math.max(writtenUpTo, in.newest)
       if (in eq table) {
         origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
-        // What is counted of a version is told long after it, and of use where the number is an estimate.
-        val from = if (in.families.exists(_.isEstimated)) -1L else floor
-        origins.filterInPlace((v, _) => v >= in.oldest || (v > from && v > in.newest - Remembered))
+        origins.filterInPlace((v, _) => v >= in.oldest || (v > floor && v > in.newest - Remembered))
         ()
       }
     }
@@ -131,21 +129,13 @@ private[bucketstate] final class TableKeeper(
     val isOurs = table != null && table.isSound && version.version <= table.newest &&
       originOf(version, commitId).exists { origin =>
         origin.keys.forall { case (family, keys) =>
-          cold.isEstimated(family) || cold.keyCount(family) == keys
+          cold.keyCount(family).forall(_ == keys)
         }
       }
     val isTaken = isOurs && table.advance(cold)
     if (isTaken) floor = version.version
     isTaken
   }
-
-  /** The keys of families at a version were counted. Nothing comes of it if the table was not made of that commit. */
-  def counted(version: Attempt, commitId: Option[UUID], keys: Map[Int, Long]): Unit =
-    synchronized {
-      if (table != null && version.version <= table.newest) {
-        originOf(version, commitId).foreach(_ => table.counted(version.version, keys))
-      }
-    }
 
   private def originOf(version: Attempt, commitId: Option[UUID]): Option[Origin] =
     origins
@@ -240,7 +230,7 @@ private object TableKeeper {
   /**
    * Where a version in memory came from.
    *
-   * @param keys of each family in which they are counted exactly
+   * @param keys of each family in which they are counted
    */
   private final case class Origin(
       commitId: Option[UUID],
@@ -249,5 +239,5 @@ private object TableKeeper {
   )
 
   private def keysOf(table: StateTable): Map[Int, Long] =
-    table.families.iterator.filterNot(_.isEstimated).map(f => f.spec.id -> f.keyCount).toMap
+    table.families.iterator.flatMap(f => f.keyCount.map(f.spec.id -> _)).toMap
 }

@@ -141,8 +141,8 @@ private[table] final class BucketFilling(
 private[table] object BucketFilling {
 
   /** Keys of each of so many buckets, if all are alike. */
-  def expected(keys: Long, numBuckets: Int): Int =
-    Math.min(Math.max(0L, keys) / numBuckets, MostExpected).toInt
+  def expected(keys: Option[Long], numBuckets: Int): Int =
+    keys.fold(0)(n => Math.min(n / numBuckets, MostExpected).toInt)
 
   /** Entries count versions from the base version, which is where the bucket is loaded at. */
   private final val Loaded = 0

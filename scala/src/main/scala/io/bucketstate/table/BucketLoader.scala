@@ -6,11 +6,8 @@ package io.bucketstate.table
  */
 trait BucketLoader {
 
-  /** Keys of a family at the table's base version, counted exactly, unless that says otherwise. */
-  def keyCount(family: Int): Long
-
-  /** Whether [[keyCount]] is an estimate of a family's keys. Never where its records have times. */
-  def isEstimated(family: Int): Boolean
+  /** Keys of a family at the table's base version, None if nobody has counted them. */
+  def keyCount(family: Int): Option[Long]
 
   /** The time buckets of a family at the table's base version, where its records have times. */
   def times(family: Int): Option[TimeBuckets]
@@ -42,8 +39,8 @@ trait BucketLoader {
   def heldBytes: Long
 
   /**
-   * All buckets of a family were loaded, and whole, and hold so many keys; throws when they should hold others. What is
-   * an estimate says nothing of that.
+   * All buckets of a family were loaded, and whole, and hold so many keys; throws when they should hold others, if that is
+   * known.
    */
   def verify(family: Int, keys: Long): Unit
 
@@ -55,8 +52,7 @@ object BucketLoader {
 
   /** Of the empty store. */
   object Empty extends BucketLoader {
-    override def keyCount(family: Int): Long = 0L
-    override def isEstimated(family: Int): Boolean = false
+    override def keyCount(family: Int): Option[Long] = Some(0L)
     override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = None
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = ()

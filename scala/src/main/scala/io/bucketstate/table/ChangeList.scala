@@ -57,8 +57,7 @@ private[table] final class ChangeList(numBuckets: Int) {
   /** By bucket (a counting sort: no comparisons). */
   def group(
       descriptor: FamilyDescriptor,
-      keyCount: Long,
-      isEstimated: Boolean,
+      keyCount: Option[Long],
       times: Option[TimeBuckets]
   ): FamilyChanges = {
     val start = new Array[Int](numBuckets + 1)
@@ -80,7 +79,7 @@ private[table] final class ChangeList(numBuckets: Int) {
       start(entry.bucket) += 1
       i += 1
     }
-    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, isEstimated, times, sorted)
+    grouped = new GroupedChanges(descriptor, numBuckets, keyCount, times, sorted)
     grouped
   }
 
@@ -114,8 +113,7 @@ private object ChangeList {
   private final class GroupedChanges(
       override val descriptor: FamilyDescriptor,
       override val numBuckets: Int,
-      override val keyCount: Long,
-      override val isEstimated: Boolean,
+      override val keyCount: Option[Long],
       override val times: Option[TimeBuckets],
       val entries: Array[Entry]
   ) extends FamilyChanges {

@@ -11,18 +11,15 @@ trait FamilyChanges {
 
   def numBuckets: Int
 
-  /** Keys the family holds at this version, counted exactly, unless that says otherwise. */
-  def keyCount: Long
-
-  /** Whether [[keyCount]] is an estimate. */
-  def isEstimated: Boolean
+  /** Keys the family holds at this version, None if nobody has counted them. Never None where records have times. */
+  def keyCount: Option[Long]
 
   /** The same by time bucket, where records have times. */
   def times: Option[TimeBuckets]
 
   /**
    * Hands out the changes by bucket, buckets in ascending order. The removal of a key that was not there before
-   * this version is none, nor is that of what has expired at it; where counts are estimates, that is not known of
+   * this version is none, nor is that of what has expired at it; where keys are not counted, that is not known of
    * each. The records are the table's own, not to be written to. Allocates nothing.
    */
   def foreach(sink: ChangeSink): Unit

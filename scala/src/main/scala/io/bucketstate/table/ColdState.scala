@@ -12,7 +12,7 @@ package io.bucketstate.table
  *  3. [[scan]] hands out, of one bucket, what makes an empty bucket hold just the keys that `find` finds.
  *  4. [[range]] hands out, of one bucket, the first records by the bytes of their keys that `find` finds between two
  *     keys, ascending.
- *  5. [[keyCount]] is the number of keys that all buckets of a family hold together, unless [[isEstimated]].
+ *  5. [[keyCount]] is the number of keys that all buckets of a family hold together, if it was counted.
  *  6. Any thread may ask, several at a time; who asks may have to wait for storage.
  *  7. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
  *     anything else where it will not.
@@ -24,11 +24,8 @@ trait ColdState {
   /** The floor. */
   def version: Long
 
-  /** Keys of a family, counted exactly, unless that says otherwise. */
-  def keyCount(family: Int): Long
-
-  /** Whether [[keyCount]] is an estimate of a family's keys. */
-  def isEstimated(family: Int): Boolean
+  /** Keys of a family, None if nobody has counted them. */
+  def keyCount(family: Int): Option[Long]
 
   /** About the heap that all of it takes in memory, in bytes. */
   def wholeBytes: Long

@@ -26,21 +26,21 @@ private[table] final class FamilyBuckets(
   private[this] val uses = new Array[Int](numBuckets)
   @volatile private[this] var areCounted = true // all that were loaded came whole
 
-  @volatile private[this] var countedKeys = FamilyBuckets.NotCounted
+  @volatile private[this] var atFirst = loading.loader.keyCount(spec.id)
 
-  /** Keys when nothing was written yet, as the files say. */
-  val initialKeys: Long = loading.loader.keyCount(spec.id)
-
-  /** Whether that is an estimate. */
-  val isEstimated: Boolean = loading.loader.isEstimated(spec.id)
-
-  /** Keys when nothing was written yet as they were loaded, all of them; negative until then. Any thread. */
-  def counted: Long = countedKeys
+  /**
+   * Keys when nothing was written yet: as the files say, or else as they were loaded, once all of them are. Any thread.
+   */
+  def initialKeys: Option[Long] = atFirst
 
   /** The time buckets when nothing was written yet, null where records do not expire. */
   val initialTimes: TimeBuckets =
     if (spec.expiry.isEmpty) null
-    else loading.loader.times(spec.id).getOrElse(TimeBuckets.ofUntimed(initialKeys))
+    else
+      // Nobody reads how many there are where they are yet to be counted.
+      loading.loader
+        .times(spec.id)
+        .getOrElse(TimeBuckets.ofUntimed(initialKeys.getOrElse(0L)))
 
   // Where keys were removed since the cold part, a bucket without keys is not one without a past.
   if (isKnownToBeEmpty) {
@@ -50,8 +50,8 @@ private[table] final class FamilyBuckets(
     missing.set(0)
   }
 
-  private def isKnownToBeEmpty: Boolean = initialKeys == 0 && !isEstimated &&
-    loading.loader.cold.forall(cold => cold.keyCount(spec.id) == 0 && !cold.isEstimated(spec.id))
+  private def isKnownToBeEmpty: Boolean =
+    initialKeys.contains(0L) && loading.loader.cold.forall(_.keyCount(spec.id).contains(0L))
 
   /** Whether the loader is not needed any more. */
   def isLoaded: Boolean = missing.get == 0
@@ -172,7 +172,7 @@ private[table] final class FamilyBuckets(
         if (missing.decrementAndGet() == 0) {
           if (areCounted) {
             loading.loader.verify(spec.id, loadedKeys.get)
-            countedKeys = loadedKeys.get
+            atFirst = Some(loadedKeys.get)
           }
           loading.loader.loaded(spec.id)
         }
@@ -199,8 +199,6 @@ private[table] object FamilyBuckets {
 
   /** Of a bucket on the heap: some thousand keys, which are loaded in the time of some hundred look-ups. */
   private final val SmallBytes = 512L << 10
-
-  private final val NotCounted = -1L
 
   /** No record. */
   val InBucket: Array[Byte] = Array.emptyByteArray

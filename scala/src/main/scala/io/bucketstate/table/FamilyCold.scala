@@ -56,13 +56,8 @@ private[table] final class FamilyCold(
     found.orElse(key)(find(key))
 
   /** The same if it was looked up before, else [[Slots.Unknown]] of a key that may be there. Reads no record. */
-  def guessOnce(key: RecordBuffer): Array[Byte] =
+  def ruleOutOnce(key: RecordBuffer): Array[Byte] =
     found.orElse(key)(if (mayHold(key)) Slots.Unknown else null)
-
-  /** The cold part's count of the keys, if it is exact. */
-  def tellCount(of: KeyCount): Unit = floor.reading { cold =>
-    if (!cold.isEstimated(spec.id)) of.counted(cold.version, cold.keyCount(spec.id))
-  }
 
   private def mayHold(key: RecordBuffer): Boolean = asking(_.mayHold(spec.id, key))
 

@@ -5,9 +5,8 @@ import io.bucketstate.bucket.BucketAssigner
 /**
  * [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote.
  *
- * @param countsExactly whether a key that memory does not know is looked up when it is written, for the exact number of
- *                      keys; in a family whose records expire, or that is scanned by a part of its keys, it is in any
- *                      case
+ * @param countsExactly whether a key that memory does not know is looked up when it is written, for the number of keys;
+ *                      in a family whose records expire, or that is scanned by a part of its keys, it is in any case
  */
 private[table] final class FamilyTable(
     val spec: FamilySpec,
@@ -44,19 +43,12 @@ private[table] final class FamilyTable(
       .filter(_.after.isDefined)
       .map(_ => new ExpirySweep(buckets, floor, assigner.numBuckets))
       .orNull
-  private[this] val began = versions.newest
-  private[this] val keys = // of meaning where they do not
-    new KeyCount(versions, began, buckets.initialKeys, buckets.isEstimated)
-  private[this] val guesses = !countsExactly && times == null && newIndex == null
+  private[this] val keys = new KeyCount(() => buckets.initialKeys) // of meaning where they do not
+  private[this] val writesBlind = !countsExactly && times == null && newIndex == null
   private[this] var evictions = 0L
   private[this] var cached = 0 // of no meaning: what was read ahead
 
-  override def keyCount: Long = if (times == null) keys.keys else times.keyCount
-
-  override def isEstimated: Boolean = times == null && keys.isEstimate
-
-  /** See [[StateTable.counted]]. */
-  def counted(version: Long, found: Long): Unit = keys.tell(version, found)
+  override def keyCount: Option[Long] = if (times == null) keys.keys else Some(times.keyCount)
 
   /** What [[undo]] goes back to. */
   def countMark: Long = keys.mark
@@ -165,7 +157,7 @@ private[table] final class FamilyTable(
 
   /** What a write of a key whose slot is `i` stands on: it does not need the record. */
   private def replaced(bucket: Bucket, i: Int, key: RecordBuffer): AnyRef =
-    if (guesses && i < 0 && !bucket.isWhole) cold.guessOnce(key) else known(bucket, i, key)
+    if (writesBlind && i < 0 && !bucket.isWhole) cold.ruleOutOnce(key) else known(bucket, i, key)
 
   /** What is known of a key whose slot is `i`, and otherwise what the cold part has. */
   private def known(bucket: Bucket, i: Int, key: RecordBuffer): AnyRef =
@@ -212,8 +204,9 @@ private[table] final class FamilyTable(
   private def count(head: AnyRef, record: Array[Byte], removed: Boolean): Long =
     if (times != null) times.replaced(shownIn(head), if (removed) null else record)
     else {
-      if (head eq Slots.Unknown) keys.guess()
-      if (removed) keys.add(-1) else if (!Slots.exists(head)) keys.add(1)
+      if (head eq Slots.Unknown) keys.giveUp()
+      else if (removed) keys.add(-1)
+      else if (!Slots.exists(head)) keys.add(1)
       TimedValue.Untimed
     }
 
@@ -347,10 +340,7 @@ private[table] final class FamilyTable(
   }
 
   /** There is a higher floor. */
-  def floorRaised(): Unit = {
-    backlog.add(this, cold.raised())
-    if (isEstimated) cold.tellCount(keys)
-  }
+  def floorRaised(): Unit = backlog.add(this, cold.raised())
 
   /** Hands over the open version's entries. */
   def takeChanges(): Array[Entry] = {
@@ -361,7 +351,7 @@ private[table] final class FamilyTable(
   /** The open version's changes by bucket. */
   def groupedChanges: FamilyChanges = {
     if (multiValued) changes.rewrite(joined)
-    changes.group(spec.descriptor, keyCount, isEstimated, Option(times).map(_.current))
+    changes.group(spec.descriptor, keyCount, Option(times).map(_.current))
   }
 
   /** One entry for each key that was written, also if it was appended to again and again. */
@@ -469,7 +459,7 @@ private[table] final class FamilyTable(
   }
 
   /** Versions above the newest were undone. */
-  def undone(): Unit = if (times != null) times.undone() else keys.undone()
+  def undone(): Unit = if (times != null) times.undone()
 
   /**
    * A version is about to be opened.
@@ -480,14 +470,10 @@ private[table] final class FamilyTable(
     cold.forgetFound()
     filling.take()
     if (times != null) times.begin(now)
-    else if (keys.isEstimate) {
-      if (buckets.counted >= 0) keys.counted(began, buckets.counted)
-      keys.begin()
-    }
   }
 
   /** The open version is complete. */
-  def commit(): Unit = if (times != null) times.commit() else keys.commit()
+  def commit(): Unit = if (times != null) times.commit()
 
   def memoryBytes: Long = buckets.heap + changes.heap + cold.heap
 }

@@ -67,11 +67,11 @@ trait FamilyState {
    */
   def ranged(from: Array[Byte], until: Array[Byte], at: Long): RecordScan
 
-  /** Keys at the newest version, the writer's changes included, counted exactly, unless that says otherwise. */
-  def keyCount: Long
-
-  /** Whether [[keyCount]] is an estimate: writes were counted whose keys nobody looked up. */
-  def isEstimated: Boolean
+  /**
+   * Keys at the newest version, the writer's changes included, None if it is not known how many: keys were written that
+   * nobody looked up. The writer's.
+   */
+  def keyCount: Option[Long]
 
   /** What expired with the open version, or else with the newest. The writer's. */
   def expiry: ExpiryFigures
@@ -218,13 +218,6 @@ trait StateTable {
    * @param freed is told of each, by who writes then
    */
   def evictLater(order: IndexedSeq[BucketResidence], bytes: Long)(freed: Long => Unit): Unit
-
-  /**
-   * Families held so many keys at a version that was committed by this table, or that it began with: where their
-   * number is an estimate, it is a better one from some later `begin` on, or exact. Any thread, but not beside
-   * `rollBackTo`.
-   */
-  def counted(version: Long, keys: Map[Int, Long]): Unit
 
   /** What [[advance]] was given and may still be read, now or later. Any thread. */
   def coldParts: Seq[ColdState]

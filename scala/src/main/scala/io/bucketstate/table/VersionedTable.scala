@@ -15,7 +15,7 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * @param base   version the table is loaded with; entries count versions from here
  * @param loader hands out the state at that version
- * @param countsExactly whether keys that are written are looked up for their exact number
+ * @param countsExactly whether keys that are written are looked up for their number
  */
 private[table] final class VersionedTable(
     assigner: BucketAssigner,
@@ -128,12 +128,6 @@ private[table] final class VersionedTable(
 
   override def advance(cold: ColdState): Boolean =
     cold.version <= newest && floor.advance(cold)
-
-  override def counted(version: Long, keys: Map[Int, Long]): Unit =
-    for {
-      family <- tables
-      found <- keys.get(family.spec.id)
-    } family.counted(version, found)
 
   override def settle(): Unit = backlog.settleAll()
 

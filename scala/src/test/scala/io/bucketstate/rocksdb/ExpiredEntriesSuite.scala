@@ -26,7 +26,7 @@ class ExpiredEntriesSuite extends AnyFunSuite {
     WrittenVersion(
       Attempt(number),
       None,
-      Seq(ChangelogFamily(Changes.descriptor(0), 1L, Some(times)))
+      Seq(ChangelogFamily(Changes.descriptor(0), Some(1L), Some(times)))
     )
   }
 

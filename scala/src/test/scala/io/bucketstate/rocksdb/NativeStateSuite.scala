@@ -28,7 +28,7 @@ private object NativeStateSuite {
     WrittenVersion(
       Attempt(history.size.toLong),
       Some(new UUID(1L, history.size.toLong)),
-      Seq(ChangelogFamily(Changes.descriptor(0), keys.toLong))
+      Seq(ChangelogFamily(Changes.descriptor(0), Some(keys.toLong)))
     )
   }
 

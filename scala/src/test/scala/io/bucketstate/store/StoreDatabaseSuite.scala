@@ -212,7 +212,7 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
               version += 1
               id = session.ids.own
               past += version -> model
-              assert(session.table.families.head.keyCount == model.size)
+              assert(session.table.families.head.keyCount == Some(model.size))
               assert(read(store, version, id) == model)
             }
             store.close()

@@ -35,7 +35,7 @@ class TableKeeperSuite extends AnyFunSuite {
         version: Int,
         attempt: String = "",
         keys: Int = -1,
-        estimate: Option[Long] = None
+        isCounted: Boolean = true
     ): Boolean = {
       val size = if (keys < 0) version else keys
       val cold =
@@ -43,7 +43,7 @@ class TableKeeperSuite extends AnyFunSuite {
           version.toLong,
           (0 until size).map(n => s"k$n" -> "").toMap,
           assigner,
-          estimate = estimate
+          isCounted = isCounted
         )
       keeper.advance(Attempt(version.toLong), Some(idOf(version, attempt)), cold)
       keeper.coldParts.contains(cold)
@@ -65,7 +65,7 @@ class TableKeeperSuite extends AnyFunSuite {
     assert(!room.takes(2, attempt = "another"))
     assert(!room.takes(2, keys = 1))
     assert(room.takes(2))
-    assert(room.takes(3, estimate = Some(1L)), "an estimate says nothing of that")
+    assert(room.takes(3, keys = 1, isCounted = false), "nobody says how many it has")
   }
 
   test("not one of a version that was rolled back since, nor of what came before a reload") {

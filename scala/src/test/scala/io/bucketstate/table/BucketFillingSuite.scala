@@ -44,8 +44,8 @@ class BucketFillingSuite extends AnyFunSuite {
   }
 
   test("what each bucket holds is said without belief in what cannot be") {
-    assert(BucketFilling.expected(640, 64) == 10)
-    assert(BucketFilling.expected(-1, 64) == 0)
-    assert(BucketFilling.expected(Long.MaxValue, 1) == 1 << 20)
+    assert(BucketFilling.expected(Some(640), 64) == 10)
+    assert(BucketFilling.expected(None, 64) == 0)
+    assert(BucketFilling.expected(Some(Long.MaxValue), 1) == 1 << 20)
   }
 }

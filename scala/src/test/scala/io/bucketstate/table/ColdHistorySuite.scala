@@ -21,7 +21,7 @@ import io.bucketstate.testkit.{
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in
  * whatever order, no answer differs from the map's, and no cold part is asked once the table does
- * not name it any more. With exact counts of keys, and with such as are guessed.
+ * not name it any more. With keys that are counted, and with writes that look nothing up.
  */
 class ColdHistorySuite extends AnyFunSuite {
 
@@ -88,18 +88,16 @@ class ColdHistorySuite extends AnyFunSuite {
   /**
    * The changes since a cold part, as the files after a manifest have them.
    *
-   * @param estimate of the keys, if they were not counted
+   * @param keys of the state, if they were counted
    */
   private final class Tail(
       override val cold: Option[ColdState],
       written: Map[String, Option[String]],
-      keys: Long,
-      estimate: Option[Long],
+      keys: Option[Long],
       assigner: BucketAssigner,
       bucketKey: BucketKey
   ) extends BucketLoader {
-    override def keyCount(family: Int): Long = estimate.getOrElse(keys)
-    override def isEstimated(family: Int): Boolean = estimate.isDefined
+    override def keyCount(family: Int): Option[Long] = keys
     override def times(family: Int): Option[TimeBuckets] = None
 
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
@@ -126,13 +124,13 @@ class ColdHistorySuite extends AnyFunSuite {
 
     override def verifyRest(): Unit = ()
     override def heldBytes: Long = 0L
-    override def verify(family: Int, found: Long): Unit = assert(found == keys)
+    override def verify(family: Int, found: Long): Unit = assert(keys.forall(_ == found))
     override def loaded(family: Int): Unit = ()
   }
 
   /**
    * @param evicting how many of a hundred steps evict; 0 for all that can be, after each step
-   * @param exact    whether keys are counted exactly; if not, files have estimates, too
+   * @param exact    whether keys are counted exactly; if not, some files do not say how many
    * @param database has the cold parts; they are maps if there is none
    */
   private final class History(
@@ -162,11 +160,10 @@ class ColdHistorySuite extends AnyFunSuite {
       if (!isRestarted) new VersionedTable(assigner, base, countsExactly = exact)
       else {
         val cold = coldOf(base - 2, before)
-        val estimate = someEstimate(first)
         new VersionedTable(
           assigner,
           base,
-          new Tail(Some(cold), since, first.size.toLong, estimate, assigner, layout.bucketKey),
+          new Tail(Some(cold), since, someCount(first), assigner, layout.bucketKey),
           host,
           exact
         )
@@ -223,17 +220,13 @@ class ColdHistorySuite extends AnyFunSuite {
     private def someModel(): Model =
       Seq.fill(random.nextInt(keys * 2))(someKey() -> "x" * (1 + random.nextInt(30))).toMap
 
-    /** Of the keys that there are, often as few as none. */
-    private def someEstimate(model: Model): Option[Long] =
-      Option.when(!exact && random.nextInt(3) > 0)(
-        random.nextInt(2).toLong * random.nextInt(model.size + 1)
-      )
+    /** What a file says of the number of keys. */
+    private def someCount(model: Model): Option[Long] =
+      Option.when(exact || random.nextInt(3) == 0)(model.size.toLong)
 
-    private def requireCounted(model: Model): Unit = {
-      if (exact) assert(!family.isEstimated)
-      if (family.isEstimated) assert(family.keyCount >= 0 && family.keyCount <= model.size)
-      else assert(family.keyCount == model.size)
-    }
+    private def requireCounted(model: Model): Unit =
+      if (exact) assert(family.keyCount == Some(model.size))
+      else assert(family.keyCount.forall(_ == model.size))
 
     private def kept: Int = (table.newest - table.oldest).toInt + 1
 
@@ -344,17 +337,14 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
     private def coldOf(version: Long, model: Model): WatchedCold = {
-      val estimate = someEstimate(model)
+      val count = someCount(model)
       database match {
-        case None       => new MapCold(version, model, assigner, layout.bucketKey, estimate)
+        case None       => new MapCold(version, model, assigner, layout.bucketKey, count.isDefined)
         case Some(real) =>
           val records = model.map { case (key, value) =>
             TextRecords.record(key, value, assigner, layout.bucketKey)
           }
-          val keys = estimate.getOrElse(model.size.toLong)
-          val family =
-            ChangelogFamily(Changes.descriptor(0), keys, isEstimated = estimate.isDefined)
-          real.at(version, family, records)
+          real.at(version, ChangelogFamily(Changes.descriptor(0), count), records)
       }
     }
 

@@ -86,7 +86,7 @@ class ExpiryHistorySuite extends AnyFunSuite {
       table.begin(table.newest)
       (0 until 500).foreach(n => family.put(record(s"$batch-$n", Item(batch * 10L, "v" * 50))))
       table.commit()
-      assert(family.keyCount == 500L * math.min(batch, 12))
+      assert(family.keyCount == Some(500L * math.min(batch, 12)))
       if (batch > 100) most = math.max(most, table.memoryBytes)
     }
     // Twelve spans of 500 keys are there; what is written for a batch and not yet settled comes on top.
@@ -117,7 +117,7 @@ class ExpiryHistorySuite extends AnyFunSuite {
     assert(textOf("b").contains("at 190"), "what is there is, and stays as young as it was")
     batch("c" -> 310L)
     batch()
-    assert(textOf("a").isEmpty && family.keyCount == 1 && family.expiry.expired == 2)
+    assert(textOf("a").isEmpty && family.keyCount == Some(1) && family.expiry.expired == 2)
   }
 }
 
@@ -167,8 +167,7 @@ private object ExpiryHistorySuite {
 
   private final class ModelCold(override val version: Long, model: Model) extends WatchedCold {
     override def wholeBytes: Long = 100L * model.items.size
-    override def keyCount(family: Int): Long = model.items.size.toLong
-    override def isEstimated(family: Int): Boolean = false
+    override def keyCount(family: Int): Option[Long] = Some(model.items.size.toLong)
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
       requireOpen()
@@ -198,8 +197,7 @@ private object ExpiryHistorySuite {
       changes: Seq[(String, Option[Item[String]])],
       model: Model
   ) extends BucketLoader {
-    override def keyCount(family: Int): Long = model.items.size.toLong
-    override def isEstimated(family: Int): Boolean = false
+    override def keyCount(family: Int): Option[Long] = Some(model.items.size.toLong)
     override def times(family: Int): Option[TimeBuckets] = Some(model.times)
     override def cold: Option[ColdState] = Some(base)
 
@@ -321,7 +319,7 @@ private object ExpiryHistorySuite {
       table.begin(scans.map(_.version).foldLeft(wanted)(Math.min), now)
       open = Some(models(table.newest).begun(now))
       val gone = models(table.newest).items.size - open.get.items.size
-      assert(family.expiry.expired == gone && family.keyCount == open.get.items.size)
+      assert(family.expiry.expired == gone && family.keyCount == Some(open.get.items.size))
     }
 
     private def put(key: String): Unit = {
@@ -338,7 +336,7 @@ private object ExpiryHistorySuite {
 
     private def changed(model: Model): Unit = {
       open = Some(model)
-      assert(family.keyCount == model.items.size)
+      assert(family.keyCount == Some(model.items.size))
     }
 
     private def look(key: String): Unit = {
@@ -352,7 +350,7 @@ private object ExpiryHistorySuite {
     private def commit(): Unit = {
       val changes = table.openChanges.families.head
       assert(changes.times.contains(open.get.times))
-      assert(changes.keyCount == open.get.items.size)
+      assert(changes.keyCount == Some(open.get.items.size))
       table.commit()
       models(table.newest) = open.get
       open = None
@@ -361,7 +359,7 @@ private object ExpiryHistorySuite {
     private def abort(): Unit = {
       table.abort()
       open = None
-      assert(family.keyCount == models(table.newest).items.size)
+      assert(family.keyCount == Some(models(table.newest).items.size))
     }
 
     private def rollBack(): Unit = {
@@ -369,7 +367,7 @@ private object ExpiryHistorySuite {
       val lowest = scans.map(_.version).foldLeft(table.oldest)(Math.max)
       table.rollBackTo(lowest + random.nextInt((table.newest - lowest).toInt + 1))
       models.keys.filter(_ > table.newest).foreach(models.remove)
-      assert(family.keyCount == models(table.newest).items.size)
+      assert(family.keyCount == Some(models(table.newest).items.size))
     }
 
     private def announce(): Unit = {
@@ -383,7 +381,11 @@ private object ExpiryHistorySuite {
       case Some(real) =>
         val keys = model.items.size.toLong
         val records = model.items.map { case (key, item) => record(key, item) }
-        real.at(version, ChangelogFamily(Changes.descriptor(0), keys, Some(model.times)), records)
+        real.at(
+          version,
+          ChangelogFamily(Changes.descriptor(0), Some(keys), Some(model.times)),
+          records
+        )
     }
 
     private def checkAll(version: Long): Unit = check(family.records(version), models(version))

@@ -81,7 +81,7 @@ class FamilyVersionsSuite extends AnyFunSuite {
       else {
         val changes = table.openChanges
         assert(changes.families.map(_.descriptor.id) == model.keys.toSeq)
-        assert(changes.families.map(_.keyCount) == model.values.map(_._2.size.toLong).toSeq)
+        assert(changes.families.flatMap(_.keyCount) == model.values.map(_._2.size.toLong).toSeq)
         assert(changes.nextFamily == next)
         table.commit()
         models += newest + 1 -> ((model, next))

@@ -116,7 +116,7 @@ class ListsAndRangesSuite extends AnyFunSuite {
       }
       table.check(model, newest + 1, random)
       models.foreach { case (version, old) => table.check(old, version, random) }
-      assert(table.family.keyCount == model.size)
+      assert(table.family.keyCount == Some(model.size))
       if (random.nextInt(4) == 0) table.versioned.abort()
       else {
         val written = changed(table.versioned.openChanges)

@@ -23,8 +23,7 @@ class LoadingSuite extends AnyFunSuite {
   /** Every key with an empty value. */
   private class Loader extends BucketLoader {
     val handedOut: ConcurrentLinkedQueue[Int] = new ConcurrentLinkedQueue[Int]
-    override def keyCount(family: Int): Long = keys.size.toLong
-    override def isEstimated(family: Int): Boolean = false
+    override def keyCount(family: Int): Option[Long] = Some(keys.size.toLong)
     override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = None
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit = {
@@ -118,7 +117,7 @@ class LoadingSuite extends AnyFunSuite {
       assert(loader.handedOut.asScala.toSeq.sorted == (0 until numBuckets))
       assert(keysOf(family.ranged(null, null, 7)) == keys)
       assert(keysOf(family.ranged(null, null, 8)) == keys.drop(n))
-      assert(family.keyCount == keys.size - n)
+      assert(family.keyCount == Some(keys.size - n))
     }
   }
 

@@ -108,7 +108,7 @@ class VersionedTableSuite extends AnyFunSuite {
     }
 
     private def commit(): Unit = {
-      assert(family.keyCount == open.get.size)
+      assert(family.keyCount == Some(open.get.size))
       val changes = table.openChanges.families.head
       val visible = mutable.ArrayBuffer.empty[String]
       val buckets = mutable.ArrayBuffer.empty[Int]
@@ -134,14 +134,14 @@ class VersionedTableSuite extends AnyFunSuite {
     private def abort(): Unit = {
       table.abort()
       open = None
-      assert(family.keyCount == models(table.newest).size)
+      assert(family.keyCount == Some(models(table.newest).size))
     }
 
     private def rollBack(): Unit = {
       abort()
       table.rollBackTo(table.oldest + random.nextInt(kept))
       models.keys.filter(_ > table.newest).foreach(models.remove)
-      assert(family.keyCount == models(table.newest).size)
+      assert(family.keyCount == Some(models(table.newest).size))
     }
 
     private def checkAll(version: Long): Unit = {

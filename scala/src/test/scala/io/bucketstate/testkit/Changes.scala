@@ -52,19 +52,17 @@ object Changes {
       buckets: Int,
       writes: Seq[Write],
       keys: Long = 0
-  ): FamilyChanges = of(descriptor(id), buckets, writes, keys)
+  ): FamilyChanges = of(descriptor(id), buckets, writes, Some(keys))
 
   def of(
       of: FamilyDescriptor,
       buckets: Int,
       writes: Seq[Write],
-      keys: Long,
-      estimated: Boolean = false
+      keys: Option[Long]
   ): FamilyChanges = new FamilyChanges {
     override def descriptor: FamilyDescriptor = of
     override def numBuckets: Int = buckets
-    override def keyCount: Long = keys
-    override def isEstimated: Boolean = estimated
+    override def keyCount: Option[Long] = keys
     override def times: Option[TimeBuckets] = None
     override def foreach(sink: ChangeSink): Unit =
       writes.filter(w => w.visible || w.value.nonEmpty).sortBy(_.bucket).foreach { w =>

@@ -50,7 +50,7 @@ object GoldenChangelog {
     val plain = Changes.descriptor(id)
     val descriptor =
       if (id == 0) plain else plain.copy(valueEncoding = "compact-rows/1", isInternal = true)
-    Changes.of(descriptor, numBuckets, w, keyCounts(id))
+    Changes.of(descriptor, numBuckets, w, keyCounts.get(id))
   }
 
   /** One line per record, as in the text beside the golden file: family, operation, key, value. */

@@ -80,8 +80,8 @@ object GoldenRuns {
         writer.write(VersionSpan(8, 9), Runs.cursor(newest ++ appended, appended.keySet), false)
       val schema = Some("""{"type":"struct","fields":[]}""")
       val families = Seq(
-        ManifestFamily(Changes.descriptor(0), 60, schema, schema),
-        ManifestFamily(Changes.descriptor(2).copy(isInternal = true), 0)
+        ManifestFamily(Changes.descriptor(0), Some(60), schema, schema),
+        ManifestFamily(Changes.descriptor(2).copy(isInternal = true), Some(0))
       )
       val runs =
         Seq(young.copy(files = young.files.map(_.copy(times = Some(TimeSpan(-1, 5))))), old)

@@ -6,14 +6,14 @@ import io.bucketstate.table.{KeyRange, Record, RecordBuffer, RecordOp, RecordSin
 /**
  * A cold part with one family, number 0, of strings. Refuses to answer once it is closed.
  *
- * @param estimate what it gives for the number of keys, if that is not counted
+ * @param isCounted whether it says how many keys it has
  */
 final class MapCold(
     override val version: Long,
     content: Map[String, String],
     assigner: BucketAssigner,
     bucketKey: BucketKey = BucketKey.Whole,
-    estimate: Option[Long] = None
+    isCounted: Boolean = true
 ) extends WatchedCold {
   private val byKey = content.map { case (key, value) =>
     key -> Record.of(key.getBytes, value.getBytes)
@@ -24,12 +24,10 @@ final class MapCold(
 
   override def wholeBytes: Long = 100L * content.size
 
-  override def keyCount(family: Int): Long = {
+  override def keyCount(family: Int): Option[Long] = {
     requireOpen()
-    if (family == 0) estimate.getOrElse(content.size.toLong) else 0L
+    if (family == 0) Option.when(isCounted)(content.size.toLong) else Some(0L)
   }
-
-  override def isEstimated(family: Int): Boolean = estimate.isDefined
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = {
     requireOpen()

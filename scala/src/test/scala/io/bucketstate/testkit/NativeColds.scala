@@ -53,8 +53,7 @@ object NativeColds {
 
   private final class Watched(state: NativeState) extends WatchedCold {
     override def version: Long = state.version
-    override def keyCount(family: Int): Long = asked(_.keyCount(family))
-    override def isEstimated(family: Int): Boolean = state.isEstimated(family)
+    override def keyCount(family: Int): Option[Long] = asked(_.keyCount(family))
     override def wholeBytes: Long = state.wholeBytes
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = asked(_.find(family, key))

@@ -20,7 +20,7 @@ import io.bucketstate.table.{Record, RecordOp}
  * `2/key` is one of family 2, others are of family 0; a value such as `+value` is appended to what the key has.
  *
  * @param maxFileBytes  1 for a file per bucket
- * @param estimate      what changelogs give for the number of keys at a version, where that is not counted
+ * @param counts        whether the changelog of a version says how many keys there are
  * @param maxMergeBytes a larger state is merged by spans of buckets
  */
 final class SnapshotRoom(
@@ -28,7 +28,7 @@ final class SnapshotRoom(
     folder: Path,
     maxRuns: Int = 3,
     maxFileBytes: Long = Long.MaxValue,
-    estimate: Long => Option[Long] = _ => None,
+    counts: Long => Boolean = _ => true,
     maxMergeBytes: Long = Long.MaxValue,
     numBuckets: Int = 4,
     familyCount: Int = 1
@@ -108,9 +108,8 @@ final class SnapshotRoom(
     Using.resource(new ChangelogWriter) { writer =>
       val families = (0 until familyCount).map { id =>
         val own = writes.collect { case (key, write) if familyOf(key) == id => write }
-        val guess = estimate(version)
-        val keys = guess.getOrElse(keyCount(version, id))
-        Changes.of(Changes.descriptor(id), numBuckets, own, keys, guess.isDefined)
+        val keys = Option.when(counts(version))(keyCount(version, id))
+        Changes.of(Changes.descriptor(id), numBuckets, own, keys)
       }
       writer.encode(header, Changes.set(families)).writeTo(out)
     }

@@ -61,7 +61,7 @@ private[checkpoint] object ChangelogFooter {
   // A family's flags.
   private final val Internal = 1
   private final val IsTimed = 2
-  private final val IsEstimated = 4
+  private final val IsNotCounted = 4
 
   def encode(footer: ChangelogFooter, out: LittleEndian.Writer): Unit = {
     out.u32(footer.families.size)
@@ -71,9 +71,10 @@ private[checkpoint] object ChangelogFooter {
         .u32(d.id)
         .u8(
           (if (d.isInternal) Internal else 0) | (if (f.times.isEmpty) 0 else IsTimed) |
-            (if (f.isEstimated) IsEstimated else 0)
+            (if (f.keyCount.isEmpty) IsNotCounted else 0)
         )
-      out.string(d.name).string(d.keyEncoding).string(d.valueEncoding).u64(f.keyCount)
+      out.string(d.name).string(d.keyEncoding).string(d.valueEncoding)
+      f.keyCount.foreach(out.u64(_))
       f.times.foreach(encode(_, out))
     }
     out.u32(footer.nextFamily)
@@ -96,21 +97,16 @@ private[checkpoint] object ChangelogFooter {
       val in = new LittleEndian.Reader(bytes)
       val families = IndexedSeq.fill(counted(in, MinFamilyLength)) {
         val (id, flags) = (in.u32(), in.u8())
-        val most = flagsOf(format)
-        if ((flags & ~most) != 0) {
-          throw damage.mismatch("column family flags of", s"0 to $most", flags)
+        val known = flagsOf(format)
+        if ((flags & ~known) != 0) {
+          throw damage.mismatch("column family flags among", known, flags)
         }
-        val (isTimed, isEstimated) = ((flags & IsTimed) != 0, (flags & IsEstimated) != 0)
-        if (isTimed && isEstimated) throw damage("the keys of a family with times are an estimate")
+        val (isTimed, isCounted) = ((flags & IsTimed) != 0, (flags & IsNotCounted) == 0)
+        if (isTimed && !isCounted) throw damage("the keys of a family with times are not counted")
         val descriptor =
           FamilyDescriptor(id, in.string(), in.string(), in.string(), (flags & Internal) != 0)
-        val keys = in.u64()
-        ChangelogFamily(
-          descriptor,
-          keys,
-          Option.when(isTimed)(times(in, keys, damage)),
-          isEstimated
-        )
+        val keys = Option.when(isCounted)(in.u64())
+        ChangelogFamily(descriptor, keys, keys.filter(_ => isTimed).map(times(in, _, damage)))
       }
       val nextFamily = in.u32()
       val blocks = IndexedSeq.fill(counted(in, BlockEntryLength)) {
@@ -131,9 +127,8 @@ private[checkpoint] object ChangelogFooter {
     }
 
   private def flagsOf(format: Int): Int = format match {
-    case ChangelogFormat.Plain => Internal
-    case ChangelogFormat.Timed => Internal | IsTimed
-    case _                     => Internal | IsTimed | IsEstimated
+    case ChangelogFormat.Plain => Internal | IsNotCounted
+    case _                     => Internal | IsTimed | IsNotCounted
   }
 
   private def times(in: LittleEndian.Reader, keys: Long, damage: Damage): TimeBuckets = {

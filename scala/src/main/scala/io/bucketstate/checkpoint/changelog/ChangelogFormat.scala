@@ -6,7 +6,7 @@ import io.bucketstate.checkpoint.io.BlockCodec
 import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, TimeBuckets}
 
 /**
- * The layout of a changelog, format versions 1 to 3. All numbers are little-endian and unsigned unless said
+ * The layout of a changelog, format versions 1 and 2. All numbers are little-endian and unsigned unless said
  * otherwise; checksums are CRC32C (Castagnoli); `docs/format.md` works an example byte by byte.
  *
  * {{{
@@ -25,8 +25,8 @@ import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, TimeBuckets}
  *   varint  := unsigned LEB128, at most 5 bytes, less than 2^31
  *
  *   footer  := count u32 | family* | next family id u32 | count u32 | entry*
- *   family  := id u32 | flags u8 (1 internal, 2 timed, 4 count estimated) | name string | key encoding string
- *              | value encoding string | key count u64 | times if it is timed
+ *   family  := id u32 | flags u8 (1 internal, 2 timed, 4 not counted) | name string | key encoding string
+ *              | value encoding string | key count u64 unless it was not counted | times if it is timed
  *   times   := newest u32 | horizon u32 | untimed u32 | untimed keys u64 | count u32 | bucket*
  *   bucket  := start u32 | key count u64              starts in seconds since 1970, ffffffff for none
  *   entry   := family u32 | first bucket u32 | last bucket u32 | offset u64 | stored length u32
@@ -36,8 +36,7 @@ import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, TimeBuckets}
  *              | crc u32 (of the trailer up to here) | "BKTSTEND"
  * }}}
  *
- * Version 3 is what a store has the number of whose keys is an estimate in some family, version 2 else what one has
- * that has a timed family, and version 1 what all others have.
+ * Version 2 is what a store has that has a timed family, and version 1 what all others have.
  *
  * What the parts promise each other: every byte of the file is under one of the checksums or is one
  * of the two magic words; blocks come in the order of their entries, without gaps, by family and then
@@ -51,20 +50,14 @@ private[checkpoint] object ChangelogFormat {
   /** Of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family. */
+  /** Of a store that has a timed family; the newest there is. */
   val Timed = 2
-
-  /**
-   * Of a store that has a family whose key count is an estimate; the newest there is. A reader of an older format would
-   * take the count for exact, and the whole store for damaged.
-   */
-  val Estimated = 3
 
   /** One read of so many bytes holds any header; the writer refuses to make a longer one. */
   val MaxHeaderLength = 512
   val TrailerLength = 32
   val BlockEntryLength = 37
-  val MinFamilyLength = 19
+  val MinFamilyLength = 11
   val TimeBucketLength = 12
 
   /** Neighbouring buckets share a block until it has about so many raw bytes. */
@@ -84,22 +77,21 @@ private[checkpoint] object ChangelogFormat {
 }
 
 /**
- * @param keyCount    keys the family holds at the changelog's version, counted exactly, unless it is estimated
- * @param times       the same by time bucket, where it is timed
- * @param isEstimated whether `keyCount` is an estimate; never where it is timed
+ * @param keyCount keys the family holds at the changelog's version, None if nobody has counted them; never None where it
+ *                 is timed
+ * @param times    the same by time bucket, where it is timed
  */
 final case class ChangelogFamily(
     descriptor: FamilyDescriptor,
-    keyCount: Long,
-    times: Option[TimeBuckets] = None,
-    isEstimated: Boolean = false
+    keyCount: Option[Long],
+    times: Option[TimeBuckets] = None
 )
 
 object ChangelogFamily {
 
   /** As a version that changed it leaves it. */
   def of(changes: FamilyChanges): ChangelogFamily =
-    ChangelogFamily(changes.descriptor, changes.keyCount, changes.times, changes.isEstimated)
+    ChangelogFamily(changes.descriptor, changes.keyCount, changes.times)
 
   /** The time buckets of those whose records have times, by number. */
   def timesOf(families: Iterable[ChangelogFamily]): Map[Int, TimeBuckets] =

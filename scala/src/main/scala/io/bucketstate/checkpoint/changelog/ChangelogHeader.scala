@@ -82,8 +82,8 @@ object ChangelogHeader {
     }
     // Before the checksum: a newer format may have another header altogether.
     val format = in.u16()
-    if (format > Estimated) throw damage.newer(Estimated, format)
-    if (format < Plain) throw damage.mismatch("format version", s"$Plain to $Estimated", format)
+    if (format > Timed) throw damage.newer(Timed, format)
+    if (format < Plain) throw damage.mismatch("format version", s"$Plain or $Timed", format)
     val length = in.u16()
     if (length < StartLength + 4 || length > start.length) {
       throw damage(s"expected a header of $length bytes, found ${start.length} to read it from")

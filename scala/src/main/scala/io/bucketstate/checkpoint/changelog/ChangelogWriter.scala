@@ -55,10 +55,7 @@ final class ChangelogWriter(
    */
   def encode(header: ChangelogHeader, changes: ChangeSet): ChangelogBytes = {
     reset(header.codec)
-    val format =
-      if (changes.families.exists(_.isEstimated)) Estimated
-      else if (changes.families.exists(_.times.isDefined)) Timed
-      else Plain
+    val format = if (changes.families.exists(_.times.isDefined)) Timed else Plain
     val headerCrc = ChangelogHeader.encode(header, format, small)
     out.put(small.array, small.length)
     changes.families.foreach { family =>

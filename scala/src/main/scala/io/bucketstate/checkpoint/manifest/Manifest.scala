@@ -6,26 +6,30 @@ import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
 import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
 
+/** So many keys a family held at a version. */
+final case class KeysAt(version: Long, keys: Long)
+
 /**
  * A column family at a manifest's version.
  *
- * @param keyCount    keys it holds, counted exactly, unless it is estimated
+ * @param keyCount    keys it holds, None if nobody has counted them; never None where records have times
  * @param times       the same by time bucket, where records have times
  * @param keySchema   Spark's JSON of the key's schema, for who reads the checkpoint without the query
  * @param valueSchema the same of the value's
- * @param isEstimated whether `keyCount` is an estimate; never where records have times
+ * @param lastCount   the last count of an older version, where this one was not counted: for people, it says nothing of
+ *                    this version
  */
 final case class ManifestFamily(
     descriptor: FamilyDescriptor,
-    keyCount: Long,
+    keyCount: Option[Long],
     keySchema: Option[String] = None,
     valueSchema: Option[String] = None,
     times: Option[TimeBuckets] = None,
-    isEstimated: Boolean = false
+    lastCount: Option[KeysAt] = None
 ) {
 
   /** As the changelog of the version has it. */
-  def counted: ChangelogFamily = ChangelogFamily(descriptor, keyCount, times, isEstimated)
+  def described: ChangelogFamily = ChangelogFamily(descriptor, keyCount, times)
 }
 
 /**
@@ -79,8 +83,11 @@ final case class Manifest(
 
   /** The time buckets of the families whose records have times, by number. */
   def times: Map[Int, TimeBuckets] =
-    ChangelogFamily.timesOf(families.map(_.counted))
+    ChangelogFamily.timesOf(families.map(_.described))
 
-  /** Keys of all families, about so many where one is estimated. */
-  def keys: Long = families.iterator.map(_.keyCount).sum
+  /** The newest count of a family's keys that it knows of. */
+  def lastCount(family: Int): Option[KeysAt] =
+    families
+      .find(_.descriptor.id == family)
+      .flatMap(f => f.keyCount.map(KeysAt(version, _)).orElse(f.lastCount))
 }

@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.io.{Damage, LittleEndian}
 import io.bucketstate.error.InvalidException
 
 /**
- * A manifest as bytes, format versions 1 to 3: a JSON object in UTF-8 whose last member is its checksum, in
+ * A manifest as bytes, format versions 1 and 2: a JSON object in UTF-8 whose last member is its checksum, in
  * exactly these characters, so that the bytes the checksum is of can be told without knowing JSON:
  *
  * {{{
@@ -26,14 +26,8 @@ private[checkpoint] object ManifestFormat {
   /** Of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family. */
+  /** Of a store that has a timed family; the newest there is. */
   val Timed = 2
-
-  /**
-   * Of a store that has a family whose key count is an estimate; the newest there is. A reader of an older format would
-   * take the count for exact, and the manifest for damaged.
-   */
-  val Estimated = 3
 
   private val TailStart = ",\n  \"checksum\" : \"crc32c:"
   private val TailEnd = "\"\n}\n"
@@ -64,9 +58,7 @@ private[checkpoint] object ManifestFormat {
   }
 
   private def formatOf(manifest: Manifest): Int =
-    if (manifest.families.exists(_.isEstimated)) Estimated
-    else if (manifest.times.nonEmpty) Timed
-    else Plain
+    if (manifest.times.nonEmpty) Timed else Plain
 
   /** The bytes of an object, with its checksum. */
   def seal(body: ObjectNode): Array[Byte] = {
@@ -76,7 +68,7 @@ private[checkpoint] object ManifestFormat {
   }
 
   def decode(bytes: Array[Byte], damage: Damage): Manifest = {
-    val json = unseal(bytes, Name, Estimated, damage)
+    val json = unseal(bytes, Name, Timed, damage)
     val manifest = ManifestJson.manifest(json)
     val broken = ManifestInvariants.broken(manifest)
     if (broken.nonEmpty) throw damage(s"it is not true that ${broken.mkString(", that ")}")

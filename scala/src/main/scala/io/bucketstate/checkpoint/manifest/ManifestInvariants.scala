@@ -74,18 +74,20 @@ object ManifestInvariants {
         files.forall(f => f.entries >= 1 && f.tombstones >= 0 && f.tombstones <= f.entries)
       ),
       ManifestInvariant(
-        "no key count is negative or, if it is exact, more than the runs can hold",
-        m.families.forall(_.keyCount >= 0) &&
-          m.families.iterator.filterNot(_.isEstimated).map(_.keyCount).sum <=
+        "no key count is negative or more than the runs can hold",
+        m.families.forall(_.keyCount.forall(_ >= 0)) &&
+          m.families.iterator.flatMap(_.keyCount).sum <=
           files.iterator.map(f => f.entries - f.tombstones).sum
       ),
       ManifestInvariant(
-        "the keys of a family with time buckets are counted exactly",
-        m.families.forall(f => f.times.isEmpty || !f.isEstimated)
+        "an older count is of an older version, and stands where there is none of this one",
+        m.families.forall { f =>
+          f.lastCount.forall(c => f.keyCount.isEmpty && c.version < m.version && c.keys >= 0)
+        }
       ),
       ManifestInvariant(
         "a family's time buckets hold as many keys as it has",
-        m.families.forall(f => f.times.forall(_.keyCount == f.keyCount))
+        m.families.forall(f => f.times.forall(t => f.keyCount.contains(t.keyCount)))
       ),
       ManifestInvariant("no file is named twice", distinct(files.map(_.name))),
       ManifestInvariant(

@@ -16,7 +16,6 @@ import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
 /** The members of a manifest's JSON, written and read side by side. */
 private[checkpoint] object ManifestJson {
   private val Crc = "crc32c:"
-  private val Estimated = "keyCountIsEstimate"
 
   def write(m: Manifest, to: ObjectNode): Unit = {
     to.put("storeId", m.storeId).put("version", m.version)
@@ -57,8 +56,10 @@ private[checkpoint] object ManifestJson {
     if (d.isInternal) to.put("internal", true)
     f.keySchema.foreach(to.put("keySchema", _))
     f.valueSchema.foreach(to.put("valueSchema", _))
-    to.put("keyCount", f.keyCount)
-    if (f.isEstimated) to.put(Estimated, true)
+    f.keyCount.foreach(to.put("keyCount", _))
+    f.lastCount.foreach { last =>
+      to.putObject("lastCount").put("version", last.version).put("keys", last.keys)
+    }
     f.times.foreach(write(_, to.putObject("timeBuckets")))
   }
 
@@ -70,11 +71,13 @@ private[checkpoint] object ManifestJson {
       json.text("valueEncoding"),
       json.optional("internal")(_.flag(_)).getOrElse(false)
     ),
-    json.long("keyCount"),
+    json.optional("keyCount")(_.long(_)),
     json.optional("keySchema")(_.text(_)),
     json.optional("valueSchema")(_.text(_)),
     json.optional("timeBuckets")(_.nested(_)).map(times),
-    json.optional(Estimated)(_.flag(_)).getOrElse(false)
+    json
+      .optional("lastCount")(_.nested(_))
+      .map(last => KeysAt(last.long("version"), last.long("keys")))
   )
 
   private def write(times: TimeBuckets, to: ObjectNode): Unit = {

@@ -21,8 +21,6 @@ final class ManifestState(
 ) extends ColdState {
   private[this] val counts =
     manifest.families.iterator.map(f => f.descriptor.id -> f.keyCount).toMap
-  private[this] val estimated =
-    manifest.families.iterator.filter(_.isEstimated).map(_.descriptor.id).toSet
   private[this] val expired = new ExpiredRecords(manifest.times)
   private[this] val files = new FilesByBucket(manifest.runs)
 
@@ -33,9 +31,7 @@ final class ManifestState(
 
   override val wholeBytes: Long = manifest.bytes * ManifestState.Expansion
 
-  override def keyCount(family: Int): Long = counts.getOrElse(family, 0L)
-
-  override def isEstimated(family: Int): Boolean = estimated(family)
+  override def keyCount(family: Int): Option[Long] = counts.getOrElse(family, Some(0L))
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] = lookUp(family, key) match {
     case Lookup.Found(found) if !expired.holds(family, found) => found

@@ -14,26 +14,25 @@ import io.bucketstate.table.{BucketLoader, ColdState, RecordBuffer, RecordSink, 
  * @param counts     of each family at the version
  * @param base       the state that the manifest's runs hold
  * @param tail       the changelogs after it
- * @param miscounted is told of a family whose buckets hold another number of keys than `counts` says
+ * @param miscounted is told of a family whose buckets should hold so many keys, and hold so many
  */
 private[checkpoint] final class BucketFiles(
     counts: Map[Int, ChangelogFamily],
     base: Option[ManifestState],
     tail: ChangelogTail,
-    miscounted: (Int, Long) => Unit
+    miscounted: (Int, Long, Long) => Unit
 ) extends BucketLoader {
   @volatile private[this] var changelogs = tail
   @volatile private[this] var check = TailCheck.of(tail)
   private[this] val unfinished = new AtomicInteger(
     counts.count { case (family, count) =>
-      count.keyCount > 0 || count.isEstimated ||
-      base.exists(cold => cold.keyCount(family) > 0 || cold.isEstimated(family))
+      val empty = Some(0L)
+      count.keyCount != empty || base.exists(_.keyCount(family) != empty)
     }
   )
 
-  override def keyCount(family: Int): Long = counts.get(family).fold(0L)(_.keyCount)
-
-  override def isEstimated(family: Int): Boolean = counts.get(family).exists(_.isEstimated)
+  override def keyCount(family: Int): Option[Long] =
+    counts.get(family).fold(Option(0L))(_.keyCount)
 
   override def times(family: Int): Option[TimeBuckets] = counts.get(family).flatMap(_.times)
 
@@ -53,7 +52,7 @@ private[checkpoint] final class BucketFiles(
     }
 
   override def verify(family: Int, keys: Long): Unit =
-    if (!isEstimated(family) && keys != keyCount(family)) miscounted(family, keys)
+    keyCount(family).filter(_ != keys).foreach(miscounted(family, _, keys))
 
   /** With the last family the changelogs are let go. */
   override def loaded(family: Int): Unit = if (unfinished.decrementAndGet() == 0) {

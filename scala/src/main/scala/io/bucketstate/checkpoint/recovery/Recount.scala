@@ -9,7 +9,7 @@ import io.bucketstate.table.{StateTable, TimeBuckets, TimedValue}
 /**
  * Counts the keys of families by time bucket where the files cannot be right about them: without checkpoint ids another
  * attempt may have replaced a version after the next one counted on it, and by processing time its records have
- * other times; and an estimate is of no use where keys are to expire.
+ * other times. Where keys are to expire from now on, those that nobody has counted have to be.
  */
 private[recovery] object Recount {
 
@@ -30,11 +30,7 @@ private[recovery] object Recount {
       else {
         val times = family.times.getOrElse(TimeBuckets.ofUntimed(0L))
         val counted = timesIn(table, family.descriptor.id, times)
-        family.copy(
-          keyCount = counted.keyCount,
-          times = family.times.map(_ => counted),
-          isEstimated = false
-        )
+        family.copy(keyCount = Some(counted.keyCount), times = family.times.map(_ => counted))
       }
     }
 

@@ -50,7 +50,7 @@ private[checkpoint] final class VersionFiles(
     val opened = tail.oldestFirst
     val replaced = checkChain(manifest, opened)
     val said = opened.lastOption.fold(
-      manifest.toSeq.flatMap(_.families).map(_.counted)
+      manifest.toSeq.flatMap(_.families).map(_.described)
     )(_.opened.families)
     val nextFamily =
       opened.lastOption.map(_.opened.nextFamily).orElse(manifest.map(_.firstFreeFamily))
@@ -66,7 +66,7 @@ private[checkpoint] final class VersionFiles(
       )
     val wrong = said.filter { f =>
       // From now on its records have times, and are counted by them.
-      f.isEstimated && families.matching(path(target), f.descriptor).expiry.isDefined ||
+      f.keyCount.isEmpty && families.matching(path(target), f.descriptor).expiry.isDefined ||
       f.times.isDefined && replaced.nonEmpty
     }
     val counted =
@@ -107,12 +107,10 @@ private[checkpoint] final class VersionFiles(
       byNumber,
       manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
       tail,
-      (family, found) =>
+      (family, expected, found) =>
         if (isCertain) {
-          val stored = byNumber(family)
-          val name = stored.descriptor.name
-          val wrong =
-            StoredChecks.miscounted(path(target), target.version, name, stored.keyCount, found)
+          val name = byNumber(family).descriptor.name
+          val wrong = StoredChecks.miscounted(path(target), target.version, name, expected, found)
           onDamage(wrong)
           throw wrong
         }

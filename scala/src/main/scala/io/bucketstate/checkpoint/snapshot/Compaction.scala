@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.snapshot
 
 import java.util.concurrent.CancellationException
 
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest, ManifestFamily}
 import io.bucketstate.checkpoint.records.{
   CountedRecords,
   ExpiredRecords,
@@ -36,7 +36,7 @@ final class Compaction private[snapshot] (
 
   @volatile private[this] var files = Set.empty[String]
   @volatile private[this] var done = Map.empty[SpanMerge, Run]
-  @volatile private[this] var counts = Option.empty[Manifest]
+  @volatile private[this] var counts = Map.empty[Int, KeysAt]
   @volatile private[this] var hasFailed = false
   @volatile private[this] var cancelled = false
   @volatile private[this] var snapshots = 0 // since it was asked for
@@ -46,8 +46,8 @@ final class Compaction private[snapshot] (
   /** Data files that it has made or is making, each before it is there. */
   def inFlight: Set[String] = files
 
-  /** The manifest with the keys of those families that were counted, once one was merged whole. */
-  private[snapshot] def counted: Option[Manifest] = counts
+  /** The keys of the families that were merged whole, by number. */
+  private[snapshot] def counted: Map[Int, KeysAt] = counts
 
   /** How much it is needed: 1 when it was asked for, 2 is too much. */
   def lag: Double = 1 + snapshots * lagPerSnapshot
@@ -101,7 +101,10 @@ final class Compaction private[snapshot] (
       runs.writer.discard(run.files).foreach(failure.addSuppressed)
       throw failure
     }
-    if (whole.nonEmpty) counts = Some(withCounts(whole, records))
+    whole.foreach { f =>
+      val id = f.descriptor.id
+      counts += id -> KeysAt(manifest.version, records.count(id))
+    }
     done += merge -> run
   }
 
@@ -112,25 +115,17 @@ final class Compaction private[snapshot] (
     manifest.families.filterNot(f => divided(f.descriptor.id))
   }
 
-  private def withCounts(whole: Seq[ManifestFamily], counted: CountedRecords): Manifest = {
-    val ids = whole.iterator.map(_.descriptor.id).toSet
-    val known = counts.getOrElse(manifest)
-    known.copy(families = known.families.map { f =>
-      val id = f.descriptor.id
-      if (ids(id)) f.copy(keyCount = counted.count(id), isEstimated = false) else f
-    })
-  }
-
-  /** Why a result is of no use: families that were merged whole must have the keys that were counted. */
+  /** Why a result is of no use: families that were merged whole must have the keys that they should, if that is known. */
   private def unfit(
       whole: Seq[ManifestFamily],
       counted: CountedRecords
   ): Option[RuntimeException] =
     if (cancelled) Some(new CancellationException("it is not wanted any more"))
     else
-      whole
-        .find(f => !f.isEstimated && f.keyCount != counted.count(f.descriptor.id))
-        .map(f => miscounted(f, counted.count(f.descriptor.id)))
+      whole.flatMap { f =>
+        val found = counted.count(f.descriptor.id)
+        f.keyCount.filter(_ != found).map(miscounted(f, _, found))
+      }.headOption
 
   private def fail(): Unit = synchronized {
     hasFailed = true
@@ -181,12 +176,13 @@ final class Compaction private[snapshot] (
     new GatedCursor(new ExpiredRecords(manifest.times).removed(wanted), gate, () => cancelled)
   }
 
-  private def miscounted(family: ManifestFamily, found: Long) = new CorruptException(
-    s"${store.location}/${manifest.file.name}",
-    s"it says that there are ${family.keyCount} keys in the column family '${family.descriptor.name}', " +
-      s"its runs hold $found",
-    "The runs stay as they are. Please report it together with a copy of the folder."
-  )
+  private def miscounted(family: ManifestFamily, expected: Long, found: Long) =
+    new CorruptException(
+      s"${store.location}/${manifest.file.name}",
+      s"it says that there are $expected keys in the column family '${family.descriptor.name}', " +
+        s"its runs hold $found",
+      "The runs stay as they are. Please report it together with a copy of the folder."
+    )
 }
 
 private object Compaction {

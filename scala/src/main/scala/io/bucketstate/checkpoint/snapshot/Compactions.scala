@@ -1,13 +1,13 @@
 package io.bucketstate.checkpoint.snapshot
 
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest}
 import io.bucketstate.checkpoint.run.{BucketCuts, Run}
 
 /**
  * How a snapshot is made, and what becomes of the older runs.
  *
  * @param cuts   of the files that it writes
- * @param keys   of each family at its version
+ * @param keys   of each family at its version, about
  * @param beside what it may leave to a compaction
  */
 private[snapshot] final case class PlannedSnapshot(
@@ -33,10 +33,6 @@ private[snapshot] final class Compactions(
 ) {
   @volatile private[this] var held = Vector.empty[Compaction]
   @volatile private[this] var cancelled = false
-  @volatile private[this] var counted = Option.empty[Manifest]
-
-  /** The newest manifest of which one that has ended counted families, with their numbers of keys. */
-  def newestCounted: Option[Manifest] = counted
 
   /** Data files that they have made or are making, each before it is there. */
   def inFlight: Set[String] = held.iterator.flatMap(_.inFlight).toSet
@@ -95,6 +91,10 @@ private[snapshot] final class Compactions(
     }
   }
 
+  /** The newest count of a family's keys among those of which results are there that are of use. */
+  def counted(family: Int): Option[KeysAt] =
+    held.iterator.flatMap(_.counted.get(family)).maxByOption(_.version)
+
   /** Those files of these runs that are being merged. */
   def busy(all: Seq[Run]): Set[String] = held.iterator.flatMap(_.busy(all)).toSet
 
@@ -109,7 +109,6 @@ private[snapshot] final class Compactions(
 
   /** Gives up those that can change nothing in these runs any more. */
   private def retain(all: Seq[Run]): Unit = {
-    held.iterator.flatMap(_.counted).foreach(found => counted = Some(found))
     val (wanted, others) = held.partition(_.isWanted(all))
     held = wanted
     others.foreach(_.discard())

@@ -12,7 +12,7 @@ import io.bucketstate.checkpoint.changelog.{
   Lineage
 }
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, Closing, ManifestName}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestFamily, Manifests}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest, ManifestFamily, Manifests}
 import io.bucketstate.checkpoint.records.{
   BucketSource,
   ChangeMerger,
@@ -95,9 +95,6 @@ final class Snapshotter(
   /** Data files that what is under way builds on or has made, each before it is there. */
   def inFlight: Set[String] = used ++ compactions.inFlight
 
-  /** The newest manifest whose keys a compaction that has ended counted, with their numbers. */
-  def newestCounted: Option[Manifest] = compactions.newestCounted
-
   /**
    * What a restart started from: the next snapshot need not look for it.
    *
@@ -145,8 +142,8 @@ final class Snapshotter(
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (planned.recipe.from != RecordsFrom.Memory) target.release()
         val (merged, recipe) = compactions.inside(base, planned, gate)
-        val made = records(target, recipe, lineage, opened.toSeq, gate)
-        val report = publish(target, opened.head, recipe, planned.cuts, made)
+        val made = records(target, recipe, planned.keys, lineage, opened.toSeq, gate)
+        val report = publish(target, opened.head, base, recipe, planned.cuts, made)
         published = Some(report.manifest)
         newest = published
         rewriteNext = false
@@ -185,12 +182,14 @@ final class Snapshotter(
     val older = compactions.begin(all)
     val beside = if (compactsBeside) compactions.mayBegin(older) else Beside.Nothing
     val incoming = newestFirst.iterator.map(_.length).sum
-    val keys = newestFirst.head.families.map(f => f.descriptor.id -> f.keyCount).toMap
+    val keys = newestFirst.head.families
+      .map(f => f.descriptor.id -> f.keyCount.getOrElse(mostKeys(f, older, newestFirst)))
+      .toMap
     val live = new LiveBytes(keys, older)
     val material = SnapshotMaterial(
       target.file.version,
       incoming,
-      keysOf(newestFirst.head),
+      keys.values.sum,
       base.fold(0L)(_.version),
       older,
       hasMemory = target.memory.isDefined,
@@ -200,10 +199,27 @@ final class Snapshotter(
     PlannedSnapshot(SnapshotRecipe(material, maxRuns, full, beside), material.cuts, keys, beside)
   }
 
-  /** What goes into the new run; to be closed. */
+  /** As many keys as the files can hold of a family: its share of them is judged by that where nobody has counted. */
+  private def mostKeys(
+      family: ChangelogFamily,
+      older: Seq[Run],
+      newestFirst: Seq[ChangelogReader]
+  ): Long = {
+    val id = family.descriptor.id
+    val files = older.iterator.flatMap(_.files).filter(_.buckets.exists(_.family == id))
+    val blocks = newestFirst.iterator.flatMap(_.blocks).filter(_.family == id)
+    files.map(_.entries).sum + blocks.map(_.records.toLong).sum
+  }
+
+  /**
+   * What goes into the new run; to be closed.
+   *
+   * @param keys of each family, about
+   */
   private def records(
       target: SnapshotTarget,
       recipe: SnapshotRecipe,
+      keys: Map[Int, Long],
       lineage: Lineage,
       newestFirst: Seq[ChangelogReader],
       gate: SnapshotGate
@@ -220,7 +236,7 @@ final class Snapshotter(
     )
     val all = recipe.from match {
       case RecordsFrom.Memory =>
-        gate.begin(keysOf(newestFirst.head))
+        gate.begin(keys.values.sum)
         new ChangeMerger(target.memory.toSeq, assigner.numBuckets)
       case RecordsFrom.Files(merged) =>
         val changes = newestFirst.iterator.flatMap(_.blocks).map(_.records.toLong).sum
@@ -240,6 +256,7 @@ final class Snapshotter(
   private def publish(
       target: SnapshotTarget,
       newestLog: ChangelogReader,
+      base: Option[Manifest],
       recipe: SnapshotRecipe,
       cuts: BucketCuts,
       records: RecordCursor
@@ -254,7 +271,7 @@ final class Snapshotter(
         if (recipe.isWhole) newestLog.families.map(f => requireCounted(target, f, counted))
         else newestLog.families
       val manifest =
-        manifestOf(target, newestLog, families, run +: living(recipe.kept, newestLog))
+        manifestOf(target, newestLog, base, families, run +: living(recipe.kept, newestLog))
       requireThere(manifest)
       compactions.offer(manifest.runs)
       manifests.write(manifest)
@@ -274,17 +291,15 @@ final class Snapshotter(
       counted: CountedRecords
   ): ChangelogFamily = {
     val found = counted.count(family.descriptor.id)
-    if (!family.isEstimated && found != family.keyCount) {
-      throw miscounted(target, family, found)
+    family.keyCount.filter(_ != found).foreach { expected =>
+      throw miscounted(target, family, expected, found)
     }
-    family.copy(keyCount = found, isEstimated = false)
+    family.copy(keyCount = Some(found))
   }
 
   /** The runs without files all of which has expired; a compaction needs those that it merges as they were. */
   private def living(kept: Seq[Run], log: ChangelogReader): Seq[Run] =
     ExpiredFiles.leftOut(kept, log.times, compactions.busy(kept))
-
-  private def keysOf(log: ChangelogReader): Long = log.families.iterator.map(_.keyCount).sum
 
   /**
    * With checkpoint format 1: whether an attempt that was given up for lost has replaced a file after the
@@ -299,6 +314,7 @@ final class Snapshotter(
   private def manifestOf(
       target: SnapshotTarget,
       log: ChangelogReader,
+      base: Option[Manifest],
       families: Seq[ChangelogFamily],
       all: Seq[Run]
   ): Manifest =
@@ -315,7 +331,7 @@ final class Snapshotter(
           schema.map(_.key),
           schema.map(_.value),
           f.times,
-          f.isEstimated
+          if (f.keyCount.isEmpty) lastCount(f.descriptor.id, base) else None
         )
       },
       all,
@@ -324,6 +340,9 @@ final class Snapshotter(
       log.header.baseId.filter(_ => log.header.checkpointId.isDefined),
       Some(log.nextFamily)
     )
+
+  private def lastCount(family: Int, base: Option[Manifest]): Option[KeysAt] =
+    (base.flatMap(_.lastCount(family)) ++ compactions.counted(family)).maxByOption(_.version)
 
   /**
    * Another executor may have deleted what is about to be named again (SPARK-55892), and any retention that
@@ -363,10 +382,15 @@ final class Snapshotter(
       "No snapshot was made; the next one is, of memory, when all of the state has been loaded."
     )
 
-  private def miscounted(target: SnapshotTarget, family: ChangelogFamily, found: Long) =
+  private def miscounted(
+      target: SnapshotTarget,
+      family: ChangelogFamily,
+      expected: Long,
+      found: Long
+  ) =
     new CorruptException(
       s"${store.location}/${target.file.changelog}",
-      s"the column family '${family.descriptor.name}' should hold ${family.keyCount} keys at version " +
+      s"the column family '${family.descriptor.name}' should hold $expected keys at version " +
         s"${target.file.version}, its snapshot would hold $found",
       "No manifest was written; the changelogs and older manifests stay as they are. Please report it " +
         "together with a copy of the folder."

@@ -100,9 +100,9 @@ class ChangelogDamageSuite extends AnyFunSuite {
 
   test("a newer format says so, and that an upgrade helps") {
     val bytes = encode(BlockCodec.Lz4, 12)
-    bytes(8) = 4
-    val e = corrupt(bytes, "format 4")
-    assert(e.getMessage.contains("expected format version 3 or older, found 4"))
+    bytes(8) = 3
+    val e = corrupt(bytes, "format 3")
+    assert(e.getMessage.contains("expected format version 2 or older, found 3"))
     assert(e.getMessage.contains("written by a newer bucketstate"))
     assert(e.remedy.startsWith("Upgrade bucketstate"))
   }
@@ -172,7 +172,7 @@ class ChangelogDamageSuite extends AnyFunSuite {
 
   test("lengths that no writer makes are damage, not something to allocate") {
     val sound = ChangelogBlock(0, 0, 3, 70L, 40, 90, 10, BlockCodec.Lz4, 0)
-    val family = ChangelogFamily(FamilyDescriptor(0, "default", "k", "v"), 10)
+    val family = ChangelogFamily(FamilyDescriptor(0, "default", "k", "v"), Some(10))
     def check(block: ChangelogBlock): Unit =
       ChangelogFooter(Vector(family), 1, Vector(block))
         .check(70L, 70L + block.storedLength, 4, new Damage("f", "changelog"))

@@ -36,8 +36,7 @@ class TimesInFilesSuite extends AnyFunSuite {
       override def descriptor: FamilyDescriptor =
         Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
       override def numBuckets: Int = 4
-      override def keyCount: Long = keys
-      override def isEstimated: Boolean = false
+      override def keyCount: Option[Long] = Some(keys)
       override def times: Option[TimeBuckets] = Some(held)
       override def foreach(sink: ChangeSink): Unit = ()
     }
@@ -59,7 +58,7 @@ class TimesInFilesSuite extends AnyFunSuite {
       assert(store.read("3.changelog")(8) == 2)
       val reader = ChangelogReader.open(store, Attempt(3))
       val descriptor = Changes.descriptor(0).copy(valueEncoding = "timed-row/1")
-      assert(reader.families == Seq(ChangelogFamily(descriptor, times.keyCount, Some(times))))
+      assert(reader.families == Seq(ChangelogFamily(descriptor, Some(times.keyCount), Some(times))))
       reader.close()
     }
   }
@@ -87,7 +86,7 @@ class TimesInFilesSuite extends AnyFunSuite {
     3,
     4,
     "xxh64",
-    Seq(ManifestFamily(Changes.descriptor(0), times.keyCount, times = Some(times))),
+    Seq(ManifestFamily(Changes.descriptor(0), Some(times.keyCount), times = Some(times))),
     Seq(Run(VersionSpan(1, 3), files))
   )
 

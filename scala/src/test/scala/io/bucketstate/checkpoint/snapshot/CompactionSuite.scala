@@ -8,7 +8,7 @@ import scala.util.{Random, Using}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, ManifestName}
-import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
+import io.bucketstate.checkpoint.manifest.{KeysAt, Manifest, Manifests}
 import io.bucketstate.error.{BucketstateException, MissingException}
 import io.bucketstate.testkit.{
   Fault,
@@ -47,12 +47,12 @@ class CompactionSuite extends AnyFunSuite {
       assert(room.contentOf(manifest) == room.model(manifest.version), manifest.file.name)
   }
 
-  private def withRoom(maxRuns: Int, estimate: Long => Option[Long] = _ => None)(
+  private def withRoom(maxRuns: Int, counts: Long => Boolean = _ => true)(
       body: (SnapshotRoom, MemoryFileStore) => Any
   ): Unit =
     TempFolder.use { folder =>
       val store = new MemoryFileStore
-      Using.resource(new SnapshotRoom(store, folder, maxRuns, estimate = estimate)) { room =>
+      Using.resource(new SnapshotRoom(store, folder, maxRuns, counts = counts)) { room =>
         body(room, store)
         ()
       }
@@ -100,12 +100,11 @@ class CompactionSuite extends AnyFunSuite {
     }
 
   for (seed <- 1 to 5)
-    test(s"whole runs count the keys of which there is an estimate alone, seed $seed") {
+    test(s"whole runs count the keys that nobody has counted, seed $seed") {
       val random = new Random(seed.toLong)
-      def guess(version: Long) =
-        Option.when(version % (1 + seed % 3) == 0)(Math.max(0L, version * 11 % 37 - 5))
-      withRoom(1 + random.nextInt(3), guess) { (room, store) =>
-        var compacted = 0
+      def isCounted(version: Long) = version % (1 + seed % 3) > 0
+      withRoom(1 + random.nextInt(3), isCounted) { (room, store) =>
+        var (compacted, told) = (0, 0)
         for (n <- 1 to 80) {
           commit(room, random)
           val beside = n % 3 > 0
@@ -113,21 +112,23 @@ class CompactionSuite extends AnyFunSuite {
           val report = room.snapshotter.take(target, full = n % 20 == 0, compactsBeside = beside)
           val (version, family) = (report.manifest.version, report.manifest.families.head)
           val isWhole = report.manifest.runs.size == 1
-          assert(family.isEstimated == (guess(version).isDefined && !isWhole))
           assert(
-            family.keyCount == guess(version)
-              .filterNot(_ => isWhole)
-              .getOrElse(room.model(version).size.toLong)
+            family.keyCount ==
+              Option.when(isCounted(version) || isWhole)(room.model(version).size.toLong)
           )
+          family.lastCount.foreach { of =>
+            told += 1
+            assert(of.version < version && of.keys == room.model(of.version).size)
+          }
           report.compaction.foreach { c =>
             c.run(SnapshotGate.Open)
-            c.counted.foreach { of =>
+            c.counted.get(0).foreach { of =>
               compacted += 1
-              assert(of.families.forall(!_.isEstimated) && of.keys == room.model(of.version).size)
+              assert(of == KeysAt(version, room.model(version).size.toLong))
             }
           }
         }
-        assert(compacted > 0 && room.snapshotter.newestCounted.isDefined)
+        assert(compacted > 0 && told > 0)
         requireRight(room, store)
       }
     }

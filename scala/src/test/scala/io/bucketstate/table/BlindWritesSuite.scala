@@ -6,8 +6,8 @@ import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
-/** Writes that read nothing, and when the number of keys is an estimate. */
-class EstimatedCountSuite extends AnyFunSuite {
+/** Writes that read nothing, and when the number of keys is known. */
+class BlindWritesSuite extends AnyFunSuite {
 
   private val assigner = new BucketAssigner(1)
   private val ten = (0 until 10).map(n => s"k$n" -> s"old $n").toMap
@@ -43,8 +43,8 @@ class EstimatedCountSuite extends AnyFunSuite {
       table.commit()
     }
 
-    def cold(version: Long, content: Map[String, String], estimate: Option[Long] = None): Unit =
-      assert(table.advance(new MapCold(version, content, assigner, estimate = estimate)))
+    def cold(version: Long, content: Map[String, String]): Unit =
+      assert(table.advance(new MapCold(version, content, assigner)))
 
     private val first =
       if (expiry.isEmpty) ten else ten.map { case (k, v) => k -> (startOfTime + v) }
@@ -53,7 +53,7 @@ class EstimatedCountSuite extends AnyFunSuite {
     version()(())
     table.settle()
     family.evict(0)
-    assert(table.memoryBytes < 1000 && family.keyCount == 10 && !family.isEstimated)
+    assert(table.memoryBytes < 1000 && family.keyCount == Some(10))
   }
 
   test("puts and removals read nothing, and older versions have what the cold part has") {
@@ -80,14 +80,15 @@ class EstimatedCountSuite extends AnyFunSuite {
       }
       family.evict(0)
     }
-    // Two keys less than the ten; that the new one is one more is not known.
-    assert(family.isEstimated && family.keyCount == 8)
+    assert(family.keyCount.isEmpty)
+    version(kept = 3)(())
+    assert(family.keyCount.isEmpty)
     table.rollBackTo(2)
-    assert(at(2) == ten && family.keyCount == 10 && !family.isEstimated)
+    assert(at(2) == ten && family.keyCount == Some(10))
   }
 
   test(
-    "a key that was looked up before it is written, or that the cold part rules out, is counted exactly"
+    "a key that was looked up before it is written, or that the cold part rules out, is counted"
   ) {
     val room = new Room
     import room._
@@ -99,52 +100,18 @@ class EstimatedCountSuite extends AnyFunSuite {
       put(ruledOut.head, "first")
       remove(ruledOut(1))
     }
-    assert(family.lookUps == 2 && family.keyCount == 11 && !family.isEstimated)
+    assert(family.lookUps == 2 && family.keyCount == Some(11))
     assert(at(3) == ten ++ Seq("k1" -> "new", ruledOut.head -> "first"))
   }
 
-  test("an attempt that is given up leaves the count as exact as it was") {
+  test("an attempt that is given up leaves the count as it was") {
     val room = new Room
     import room._
     table.begin(table.newest)
     taken.take(5).foreach(remove)
-    assert(family.isEstimated && family.keyCount == 5)
+    assert(family.keyCount.isEmpty && table.openChanges.families.head.keyCount.isEmpty)
     table.abort()
-    assert(!family.isEstimated && family.keyCount == 10 && at(2) == ten)
-  }
-
-  test("more removals of keys that may be there than there are keys: an estimate is not below 0") {
-    val room = new Room
-    import room._
-    version()(taken.foreach(remove))
-    assert(family.isEstimated && family.keyCount == 0 && at(3) == ten)
-  }
-
-  test(
-    "where all was counted after the last guess the number is exact again, and better where it was before that"
-  ) {
-    val room = new Room
-    import room._
-    val more = taken.take(4).map(_ -> "new").toMap
-    version()(more.foreach { case (k, v) => put(k, v) }) // 3
-    version()(put("k1", "new"))
-    assert(family.keyCount == 10)
-    val four = ten ++ more + ("k1" -> "new")
-    cold(3, ten ++ more)
-    version()(())
-    assert(family.keyCount == 14 && family.isEstimated, "k1 was not looked up after that")
-    cold(4, four, estimate = Some(3L))
-    version()(())
-    assert(family.keyCount == 14 && family.isEstimated)
-    version()(put(ruledOut.head, "one more")) // 7
-    cold(6, four)
-    version()(())
-    version(kept = 1)(remove(ruledOut.head))
-    assert(family.keyCount == 14 && !family.isEstimated)
-    version(kept = 2)(remove(taken(9)))
-    assert(family.keyCount == 13 && family.isEstimated)
-    table.rollBackTo(8)
-    assert(family.keyCount == 15 && !family.isEstimated && at(8).size == 15)
+    assert(family.keyCount == Some(10) && at(2) == ten)
   }
 
   test("what was written blind settles, leaves memory with its floor, and comes back whole") {
@@ -189,7 +156,7 @@ class EstimatedCountSuite extends AnyFunSuite {
     assert(valueAt(2, taken.head).isEmpty && valueAt(2, "k2") == ten.get("k2"))
     val bytes = table.memoryBytes
     table.rollBackTo(2)
-    assert(at(2) == ten && family.keyCount == 10 && table.memoryBytes < bytes)
+    assert(at(2) == ten && family.keyCount == Some(10) && table.memoryBytes < bytes)
     version(kept = 1)(put("k2", "again"))
     table.settle()
     family.evict(0)
@@ -208,7 +175,7 @@ class EstimatedCountSuite extends AnyFunSuite {
     }
     assert(family.lookUps == 1)
     assert(at(3) == ten ++ Seq("k1" -> "old 1+", "k2" -> "new+", "k3" -> "+"))
-    assert(family.keyCount == 10)
+    assert(family.keyCount.isEmpty)
   }
 
   test("records with times are looked up all the same") {
@@ -218,10 +185,10 @@ class EstimatedCountSuite extends AnyFunSuite {
       remove("k1")
       put("k2", startOfTime + "new")
     }
-    assert(family.lookUps == 2 && family.keyCount == 9 && !family.isEstimated)
+    assert(family.lookUps == 2 && family.keyCount == Some(9))
   }
 
-  test("who wants exact counts looks up each key, once") {
+  test("who wants counts looks up each key, once") {
     val room = new Room(countsExactly = true)
     import room._
     version() {
@@ -231,16 +198,15 @@ class EstimatedCountSuite extends AnyFunSuite {
       remove(ruledOut(1))
       put(taken.head, "again")
     }
-    assert(family.lookUps == 4 && family.keyCount == 12 && !family.isEstimated)
+    assert(family.lookUps == 4 && family.keyCount == Some(12))
   }
 
-  /** A restart at version 5, its files' count wrong. */
-  private final class Files(estimate: Long, hasRoom: Boolean, changed: Map[String, String])
+  /** A restart at version 5, its files without a count. */
+  private final class Files(hasRoom: Boolean, changed: Map[String, String])
       extends BucketLoader
       with LoadHost {
-    private val base = new MapCold(4, ten, assigner, estimate = Some(estimate))
-    override def keyCount(family: Int): Long = estimate
-    override def isEstimated(family: Int): Boolean = true
+    private val base = new MapCold(4, ten, assigner, isCounted = false)
+    override def keyCount(family: Int): Option[Long] = None
     override def times(family: Int): Option[TimeBuckets] = None
     override def cold: Option[ColdState] = Some(base)
     override def changes(family: Int, bucket: Int, sink: RecordSink): Unit =
@@ -259,24 +225,19 @@ class EstimatedCountSuite extends AnyFunSuite {
     override def forEach(count: Int)(load: Int => Unit): Unit = (0 until count).foreach(load)
   }
 
-  for {
-    estimate <- Seq(0L, 7L, 100L)
-    hasRoom <- Seq(false, true)
-  }
+  for (hasRoom <- Seq(false, true))
     test(
-      s"a restart with an estimate of $estimate has all keys, and the number once all are loaded: $hasRoom"
+      s"a restart without a count has all keys, and their number once all are loaded: $hasRoom"
     ) {
-      val files = new Files(estimate, hasRoom, Map("k1" -> "new", "more" -> ""))
+      val files = new Files(hasRoom, Map("k1" -> "new", "more" -> ""))
       val table = new VersionedTable(assigner, 5L, files, files)
       val family =
         table.family(FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing))
-      assert(family.isEstimated && family.keyCount == estimate)
+      assert(family.keyCount.isEmpty)
       table.begin(5L)
       family.remove(TextRecords.key("k2", assigner))
+      assert(family.keyCount == Option.when(hasRoom)(10L))
       table.commit()
-      table.begin(6L)
-      assert(family.isEstimated == !hasRoom)
-      assert(family.keyCount == (if (hasRoom) 10 else Math.max(0L, estimate - 1)))
       assert(
         pairsOf(family.records(6)).toMap == ten - "k2" ++ Seq("k1" -> "new", "more" -> "")
       )

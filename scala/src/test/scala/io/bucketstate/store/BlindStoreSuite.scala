@@ -5,14 +5,15 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, ManifestName}
+import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.table.{Expiry, FamilyState}
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder}
 
-/** A store that does not look up what it writes, and comes to an exact number of keys and back. */
-class EstimatedStoreSuite extends AnyFunSuite {
+/** A store that does not look up what it writes, and whose keys are counted or not. */
+class BlindStoreSuite extends AnyFunSuite {
   private type Model = Map[String, String]
 
   private val small = Seq(
@@ -44,7 +45,7 @@ class EstimatedStoreSuite extends AnyFunSuite {
         var exact = random.nextBoolean()
         var store = harness.open(withIds = false, setting(exact): _*)
         val models = mutable.ArrayBuffer[Model](Map.empty)
-        var (estimates, restarts) = (0, 0)
+        var (uncounted, restarts) = (0, 0)
         for (_ <- 1 to 120) {
           val version = models.size - 1L
           val changes = someChanges(random)
@@ -52,9 +53,9 @@ class EstimatedStoreSuite extends AnyFunSuite {
           val now =
             changes.foldLeft(models.last) { case (model, (k, v)) => model.updatedWith(k)(_ => v) }
           models += now
-          val family = familyOf(session)
-          if (family.isEstimated) estimates += 1
-          else assert(family.keyCount == now.size, s"after ${version + 1}")
+          val count = familyOf(session).keyCount
+          if (count.isEmpty) uncounted += 1
+          assert(count.forall(_ == now.size), s"after ${version + 1}")
           assert(read(store, version + 1) == now && read(store, version) == models(version.toInt))
           if (random.nextInt(12) == 0) {
             // An attempt that is given up, another one that replaces the newest version.
@@ -72,7 +73,7 @@ class EstimatedStoreSuite extends AnyFunSuite {
             store = harness.open(withIds = false, setting(exact): _*)
           }
         }
-        assert(estimates > 0 && restarts > 0)
+        assert(uncounted > 0 && restarts > 0)
         store.close()
         val again = harness.open(withIds = false)
         (100 to 120).foreach(v => assert(read(again, v.toLong) == models(v)))
@@ -80,21 +81,26 @@ class EstimatedStoreSuite extends AnyFunSuite {
       })
     }
 
-  /** A store whose number of keys is an estimate, and its state at the version that it has come to. */
-  private def estimated(harness: StoreHarness): (Long, Model) = ShortMemory.during {
+  /** The next version, and the model of it. */
+  private def more(store: OpenStore, random: Random, models: Seq[Model]): (WriteSession, Model) = {
+    val changes = someChanges(random)
+    val session = batch(store, models.size - 1L)(changes.toSeq: _*)
+    session -> changes.foldLeft(models.last) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
+  }
+
+  /** A store whose keys are not counted, and its state at the versions up to the one that it has come to. */
+  private def uncounted(harness: StoreHarness): Seq[Model] = ShortMemory.during {
     val random = new Random(7)
     val store = harness.open(withIds = false, setting(exact = false): _*)
-    var model: Model = Map.empty
-    var version = 0L
-    var session: WriteSession = null
-    while (session == null || version < 20 || !familyOf(session).isEstimated) {
-      val changes = someChanges(random)
-      session = batch(store, version)(changes.toSeq: _*)
-      model = changes.foldLeft(model) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
-      version += 1
+    val models = mutable.ArrayBuffer[Model](Map.empty)
+    var isCounted = true
+    while (models.size <= 20 || isCounted) {
+      val (session, model) = more(store, random, models.toSeq)
+      models += model
+      isCounted = familyOf(session).keyCount.isDefined
     }
     store.close()
-    (version, model)
+    models.toSeq
   }
 
   private def withStore(body: (MemoryFileStore, StoreHarness, java.nio.file.Path) => Unit): Unit =
@@ -109,9 +115,9 @@ class EstimatedStoreSuite extends AnyFunSuite {
     finally session.end()
   }
 
-  test("blind writes look nothing up, and the figures say that the number is an estimate") {
+  test("blind writes look nothing up, and the figures say that keys are not counted") {
     withStore { (_, harness, _) =>
-      val (version, _) = estimated(harness)
+      val version = uncounted(harness).size - 1L
       ShortMemory.during {
         val store = harness.open(withIds = false, setting(exact = false): _*)
         batch(store, version)()
@@ -120,7 +126,7 @@ class EstimatedStoreSuite extends AnyFunSuite {
         val values = session.commit().values
         session.end()
         assert(values(MetricKey.ColdReads) == 0 && values(MetricKey.ColdBuckets) > 0)
-        assert(values(MetricKey.EstimatedCounts) == 1 && values(MetricKey.ChangedKeys) > 0)
+        assert(values(MetricKey.Uncounted) == 1 && values(MetricKey.ChangedKeys) > 0)
         store.close()
       }
     }
@@ -128,54 +134,68 @@ class EstimatedStoreSuite extends AnyFunSuite {
 
   test("a restart that loads all of it knows the number again") {
     withStore { (_, harness, _) =>
-      val (version, model) = estimated(harness)
+      val models = uncounted(harness)
       val store =
         harness.open(withIds = false, setting(exact = true) :+ ("restore.mode" -> "eager"): _*)
-      val first = figures(store, version)
-      assert(first.values(MetricKey.EstimatedCounts) == 0 && first.keys == model.size)
+      val first = figures(store, models.size - 1L)
+      assert(first.values(MetricKey.Uncounted) == 0 && first.keys == models.last.size)
       store.close()
     }
   }
 
-  test("without room for it, the number is exact after the state was written whole") {
-    withStore { (_, harness, _) =>
-      val (start, begun) = estimated(harness)
-      var (version, model) = (start, begun)
+  test("where keys are not counted, the figures have the number at the last snapshot that counted") {
+    withStore { (files, harness, _) =>
+      val models = mutable.ArrayBuffer.from(uncounted(harness))
       ShortMemory.during {
-        val store = harness.open(withIds = false, setting(exact = true): _*)
         val random = new Random(9)
-        val isExact = Iterator.continually {
-          val changes = someChanges(random)
-          val session = batch(store, version)(changes.toSeq: _*)
-          version += 1
-          model = changes.foldLeft(model) { case (m, (k, v)) => m.updatedWith(k)(_ => v) }
-          familyOf(session)
+        var store = harness.open(withIds = false, setting(exact = false): _*)
+        var (old, counts) = (0, Set.empty[Long])
+        for (n <- 1 to 100) {
+          models += more(store, random, models.toSeq)._2
+          val now = figures(store, models.size - 1L)
+          models += models.last
+          if (now.values(MetricKey.Uncounted) == 0) assert(now.keys == models.last.size)
+          else {
+            val of = newestManifest(files).lastCount(0).get
+            assert(now.keys == of.keys && of.keys == models(of.version.toInt).size)
+            old += 1
+            counts += of.version
+          }
+          if (n % 15 == 0) {
+            store.close()
+            store = harness.open(withIds = false, setting(exact = false): _*)
+          }
         }
-        val family = isExact.take(2000).find(!_.isEstimated)
-        assert(family.exists(_.keyCount == model.size))
-        val last = figures(store, version)
-        assert(last.values(MetricKey.EstimatedCounts) == 0 && last.keys == model.size)
+        assert(old > 50 && counts.size > 2)
         store.close()
       }
     }
   }
 
+  private def newestManifest(files: MemoryFileStore): Manifest = {
+    val names = files.list().flatMap(f => CheckpointFiles.parse(f.name)).collect {
+      case m: ManifestName => m
+    }
+    new Manifests(files).read(names.maxBy(_.attempt.version))
+  }
+
   test("where state is to age out from now on, its keys are counted first") {
     withStore { (files, harness, folder) =>
-      val (version, model) = estimated(harness)
+      val models = uncounted(harness)
+      val (version, model) = (models.size - 1L, models.last)
       val expiry = Expiry(10L, Some(1000000000L), byProcessingTime = true)
       val ageing = new StoreHarness(files, folder, Some(expiry))
       for (isShort <- Seq(true, false)) ShortMemory.when(isShort) {
         val store = ageing.open(withIds = false, setting(exact = false): _*)
         val reader = store.openForRead(Attempt(version))
         val family = reader.table.families.head
-        assert(!family.isEstimated && family.keyCount == model.size)
+        assert(family.keyCount == Some(model.size))
         reader.end()
         store.close()
       }
       val store = ageing.open(withIds = false, setting(exact = false): _*)
       val session = batch(store, version)("one more" -> Some("1"))
-      assert(familyOf(session).keyCount == model.size + 1 && !familyOf(session).isEstimated)
+      assert(familyOf(session).keyCount == Some(model.size + 1))
       assert(familyOf(session).records(version + 1).size == model.size + 1)
       store.close()
     }
