@@ -46,6 +46,7 @@ private[table] final class FamilyTable(
   private[this] val keys = new KeyCount(() => buckets.initialKeys) // of meaning where they do not
   private[this] val writesBlind = !countsExactly && times == null && newIndex == null
   private[this] var evictions = 0L
+  private[this] var mostHidden = FewRemovals // that whole buckets keep: as many as there are keys
   private[this] var cached = 0 // of no meaning: what was read ahead
 
   override def keyCount: Option[Long] = if (times == null) keys.keys else Some(times.keyCount)
@@ -126,26 +127,39 @@ private[table] final class FamilyTable(
     if (!exists(head)) write(bucket, i, head, record, record.toRecord, removed = false)
     else {
       val version = beginWrite(record)
-      val entry =
-        new Entry(
-          record.hash,
-          record.bucket,
-          version,
-          record.toRecord,
-          ofRemoval = false,
-          ofMerge = true,
-          head,
-          openScans.now
-        )
-      bucket.charge(heap(entry))
-      if (i >= 0) bucket.replace(i, entry) else insert(bucket, entry, head)
-      if (isOf(head, version)) changes.replace(head.asInstanceOf[Entry], entry)
-      else {
-        changes.add(entry)
-        backlog.settleSome()
-        evicting.evictSome()
+      try {
+        append(version, bucket, i, head, record)
+        if (!isOf(head, version)) afterNewEntry()
+      } catch {
+        case e: Throwable =>
+          loading.broken(e)
+          throw e
       }
     }
+  }
+
+  private def append(
+      version: Int,
+      bucket: Bucket,
+      i: Int,
+      head: AnyRef,
+      record: RecordBuffer
+  ): Unit = {
+    val entry =
+      new Entry(
+        record.hash,
+        record.bucket,
+        version,
+        record.toRecord,
+        ofRemoval = false,
+        ofMerge = true,
+        head,
+        openScans.now
+      )
+    if (isOf(head, version)) changes.replace(head.asInstanceOf[Entry], entry)
+    else changes.add(entry)
+    bucket.charge(heap(entry))
+    if (i >= 0) bucket.replace(i, entry) else insert(bucket, entry, head)
   }
 
   override def remove(key: RecordBuffer): Unit = {
@@ -174,6 +188,25 @@ private[table] final class FamilyTable(
       removed: Boolean
   ): Unit = {
     val version = beginWrite(key)
+    try {
+      writeAt(version, bucket, i, head, key, record, removed)
+      if (!isOf(head, version)) afterNewEntry()
+    } catch {
+      case e: Throwable =>
+        loading.broken(e)
+        throw e
+    }
+  }
+
+  private def writeAt(
+      version: Int,
+      bucket: Bucket,
+      i: Int,
+      head: AnyRef,
+      key: RecordBuffer,
+      record: Array[Byte],
+      removed: Boolean
+  ): Unit = {
     val start = count(head, record, removed)
     if (isOf(head, version)) {
       val before = head.asInstanceOf[Entry]
@@ -194,9 +227,6 @@ private[table] final class FamilyTable(
         bucket.setStart(i, start)
         if (!Slots.exists(head)) bucket.relink(i)
       } else insert(bucket, entry, head, start)
-      backlog.settleSome()
-      evicting.evictSome()
-      if (sweep != null) sweep.some(times.at(versions.oldest))
     }
   }
 
@@ -230,6 +260,13 @@ private[table] final class FamilyTable(
       changes.standOn(heap(found))
     }
     bucket.insert(entry.hash, entry, start)
+  }
+
+  /** What is due beside each new entry. No slot's index is valid after it. */
+  private def afterNewEntry(): Unit = {
+    backlog.settleSome()
+    evicting.evictSome()
+    if (sweep != null) sweep.some(times.at(versions.oldest))
   }
 
   /** What stays below a write that takes the place of one of its version: what older versions or open scans see. */
@@ -416,7 +453,7 @@ private[table] final class FamilyTable(
    */
   private def mustHide(bucket: Bucket, removal: Entry): Boolean =
     removal.version > floor.stamp && MergeChain.below(removal) != null && {
-      val isWorthIt = !bucket.isWhole || cold.hidden < Math.max(FewRemovals, keyCount)
+      val isWorthIt = !bucket.isWhole || cold.hidden < mostHidden
       if (!isWorthIt) bucket.staysWholeUntil(removal.version)
       isWorthIt
     }
@@ -468,6 +505,7 @@ private[table] final class FamilyTable(
    */
   def begin(now: Long): Unit = {
     cold.forgetFound()
+    mostHidden = keyCount.fold(Long.MaxValue)(Math.max(FewRemovals, _))
     filling.take()
     if (times != null) times.begin(now)
   }

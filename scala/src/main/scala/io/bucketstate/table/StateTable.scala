@@ -222,7 +222,10 @@ trait StateTable {
   /** What [[advance]] was given and may still be read, now or later. Any thread. */
   def coldParts: Seq[ColdState]
 
-  /** Whether every bucket can still be had: false once the loading of one failed, and for ever. */
+  /**
+   * Whether every bucket can still be had, and each change was made whole: false once the loading of a bucket, or a write,
+   * commit, abort or roll-back failed half-way, and for ever. No version is opened then.
+   */
   def isSound: Boolean
 
   /**

@@ -47,7 +47,7 @@ private[table] final class TableLoading(
 
   def isSound: Boolean = failure == null
 
-  /** Throws what the loading of a bucket failed with for good, if it has. */
+  /** Throws what the loading of a bucket failed with for good, or a change, if it has. */
   def requireSound(): Unit = if (failure != null) throw failure
 
   /**
@@ -60,6 +60,18 @@ private[table] final class TableLoading(
       case e: UnavailableException => throw e
       case e: Throwable            =>
         failure = e
+        throw e
+    }
+
+  /** Something that changes the table was left half-way: what it holds is not to be relied on any more. */
+  def broken(by: Throwable): Unit = failure = by
+
+  /** Carries out a change of the table. */
+  def changing[A](change: => A): A =
+    try change
+    catch {
+      case e: Throwable =>
+        broken(e)
         throw e
     }
 

@@ -78,35 +78,42 @@ private[table] final class VersionedTable(
 
   override def begin(keepFrom: Long, now: Long): Unit = {
     if (isOpen) throw new IllegalStateException(s"version ${newest + 1} is already open")
-    giveUpBelow(Math.min(keepFrom, newest))
-    if (floor.raise()) lists.all.distinct.foreach(_.floorRaised())
-    before = tables
-    countsBefore = before.iterator.map(_.countMark).toArray
-    before.foreach(_.begin(now))
-    versions.begin()
+    loading.telling(loading.requireSound())
+    loading.changing {
+      giveUpBelow(Math.min(keepFrom, newest))
+      if (floor.raise()) lists.all.distinct.foreach(_.floorRaised())
+      before = tables
+      countsBefore = before.iterator.map(_.countMark).toArray
+      before.foreach(_.begin(now))
+      versions.begin()
+    }
   }
 
   override def isOpen: Boolean = versions.isOpen
 
   override def openChanges: ChangeSet = {
     requireOpen()
-    new ChangeSet(newest + 1, tables.map(_.groupedChanges), nextFamily)
+    loading.changing(new ChangeSet(newest + 1, tables.map(_.groupedChanges), nextFamily))
   }
 
   override def commit(): Unit = {
     requireOpen()
-    tables.foreach(_.keepFound())
-    history.addLast(takeOpen())
-    tables.foreach(_.commit())
-    versions.commit()
+    loading.changing {
+      tables.foreach(_.keepFound())
+      history.addLast(takeOpen())
+      tables.foreach(_.commit())
+      versions.commit()
+    }
     loading.use()
   }
 
   override def abort(): Unit =
-    if (isOpen) {
-      undo(takeOpen())
-      lists = lists.upTo(newest)
+    if (isOpen) loading.changing {
+      val open = takeOpen()
       versions.abort()
+      // Where a change was left half-way nothing can be undone, and nobody opens a version again.
+      if (isSound) undo(open)
+      lists = lists.upTo(newest)
       tables.foreach(_.undone())
     }
 
@@ -117,19 +124,21 @@ private[table] final class VersionedTable(
         s"version $version is not in memory, which holds $oldest to $newest"
       )
     }
-    while (newest > version) {
-      undo(history.removeLast())
-      versions.giveUpNewest()
+    loading.changing {
+      while (newest > version) {
+        undo(history.removeLast())
+        versions.giveUpNewest()
+      }
+      lists = lists.upTo(version)
+      tables.foreach(_.undone())
+      floor.forgetAbove(version)
     }
-    lists = lists.upTo(version)
-    tables.foreach(_.undone())
-    floor.forgetAbove(version)
   }
 
   override def advance(cold: ColdState): Boolean =
     cold.version <= newest && floor.advance(cold)
 
-  override def settle(): Unit = backlog.settleAll()
+  override def settle(): Unit = loading.changing(backlog.settleAll())
 
   override def evictLater(order: IndexedSeq[BucketResidence], bytes: Long)(
       freed: Long => Unit

@@ -35,7 +35,7 @@ class AboveColdSuite extends AnyFunSuite {
     batch(table)(family.put(timed("y", 2000L, "y"))) // now the horizon is at 1900
     table.begin(table.newest)
     def found = keys.count(k => family.get(key(k), 5L) != null)
-    assert(family.keyCount == 51 && found == 0)
+    assert(family.keyCount.contains(51L) && found == 0)
     // As many writes as it takes to sweep all slots.
     (0 until 400).foreach(n => family.put(timed(s"z$n", 2000L, "z")))
     assert(found == 0)
@@ -105,7 +105,7 @@ class AboveColdSuite extends AnyFunSuite {
       val family = table.family(specOf(None))
       batch(table)(family.put(record("a", "a")))
       table.advance(new TimedCold(1L, Map.empty) {
-        override def keyCount(family: Int): Long = keys.toLong
+        override def keyCount(family: Int): Option[Long] = Some(keys.toLong)
         override def find(family: Int, key: RecordBuffer): Array[Byte] =
           record(keyOf(key.toKeyRecord), "x" * size).toRecord
       })
@@ -129,7 +129,7 @@ class AboveColdSuite extends AnyFunSuite {
     val family = table.family(specOf(None))
     val keys = (0 until 100).map("k" + _)
     def cold(model: Seq[String]) = table.advance(
-      new MapCold(table.newest, model.map(_ -> "v").toMap, assigner, BucketKey.Whole, None)
+      new MapCold(table.newest, model.map(_ -> "v").toMap, assigner, BucketKey.Whole)
     )
     batch(table)(keys.foreach(k => family.put(record(k, "v"))))
     cold(keys)
@@ -146,7 +146,7 @@ class AboveColdSuite extends AnyFunSuite {
     batch(table)(keys.foreach(k => family.remove(key(k))))
     batch(table)(())
     table.settle()
-    assert(family.keyCount == 0 && keys.forall(k => family.get(key(k), table.newest) == null))
+    assert(family.keyCount.contains(0L) && keys.forall(k => family.get(key(k), table.newest) == null))
     family.evict(0)
     assert(keys.forall(k => family.get(key(k), table.newest) == null))
     cold(Nil)
@@ -189,8 +189,7 @@ private object AboveColdSuite {
       extends ColdState {
     @volatile var before: () => Unit = () => ()
 
-    override def keyCount(family: Int): Long = items.size.toLong
-    override def isEstimated(family: Int): Boolean = false
+    override def keyCount(family: Int): Option[Long] = Some(items.size.toLong)
     override def wholeBytes: Long = 100L * items.size
 
     override def find(family: Int, key: RecordBuffer): Array[Byte] = {
