@@ -259,6 +259,7 @@ private[bucketstate] final class OpenStore(
       forceSnapshot: Boolean,
       stamp: Long
   ): WriteSession = {
+    memory.writing()
     val start = ticker.nanos
     val opened = opening(keeper.openForWrite(base.version, base.checkpointId))
     reader.foreach(requireSameCommit(_, opened))
