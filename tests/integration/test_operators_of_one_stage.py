@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.streaming.state import GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate.checkpoint import Checkpoint
@@ -16,11 +15,10 @@ from tests.integration.streams import Streamed, events, run_with_restart
 from tests.integration.test_operators import WATERMARK, in_order, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.state import GroupState
 
     Query = Callable[[DataFrame], DataFrame]
 
@@ -34,15 +32,8 @@ def counted(source: DataFrame) -> DataFrame:
     return source.withWatermark("at", WATERMARK).groupBy(window, "key").agg(F.count("*").alias("n"))
 
 
-def summed(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-    before = state.get[0] if state.exists else 0
-    now = before + sum(int(frame["n"].sum()) for frame in frames)
-    state.update((now,))
-    yield pd.DataFrame({"key": [key[1]], "sum": [now]})
-
-
 class Summing(StatefulProcessor):
-    """The same with a state variable."""
+    """Sums up the counts of a window, of which there is one."""
 
     def init(self, handle: Any) -> None:
         self.sum = handle.getValueState("sum", "n long")
@@ -56,13 +47,6 @@ class Summing(StatefulProcessor):
     def close(self) -> None: ...
 
 
-def by_groups(source: DataFrame) -> DataFrame:
-    groups = counted(source).groupBy("w", "key")
-    return groups.applyInPandasWithState(
-        summed, SUMS, "n long", "append", GroupStateTimeout.NoTimeout
-    )
-
-
 def by_variables(source: DataFrame) -> DataFrame:
     groups = counted(source).groupBy("w", "key")
     return groups.transformWithStateInPandas(Summing(), SUMS, "append", "none")
@@ -74,10 +58,9 @@ def distinct(source: DataFrame) -> DataFrame:
 
 QUERIES: dict[str, tuple[Query, str]] = {
     "dropDuplicates": (distinct, "HDFSBackedStateStoreProvider"),
-    "applyInPandasWithState": (by_groups, "HDFSBackedStateStoreProvider"),
     "transformWithStateInPandas": (by_variables, ""),
 }
-"""Each with the provider of Spark's that runs it: its RocksDB one does not."""
+"""Each with the provider of Spark's that runs it: its RocksDB one runs neither."""
 
 
 def run(spark: SparkSession, folder: Path, query: Query) -> Streamed:
