@@ -89,7 +89,12 @@ class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll wit
 
   for (format <- Seq("1", "2"))
     test(s"a commit costs 0.7 GET at most, with one restart in 60, format $format") {
-      withQuery(Format -> format) { (_, make) =>
+      // Snapshots and retention are part of it, as often as by default.
+      val settings = Seq(
+        Format -> format,
+        "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions" -> "10"
+      )
+      withQuery(settings: _*) { (_, make) =>
         val query = make()
         val batches = 60
         for (half <- (0 until batches).grouped(batches / 2)) {
