@@ -104,8 +104,8 @@ class Settings:
 
     time_bucket_span: timedelta | str | None = None
     """State expires together by spans of this length: what is expired is gone at the latest so long
-    after timeBucket.expireAfter. 'auto' is a sixteenth of that, or somewhat less, and at least a
-    second; a minute where nothing expires. By default 'auto'."""
+    after timeBucket.expireAfter, which is at most 4000 of them. 'auto' is a sixteenth of that, or
+    somewhat less, and at least a second; a minute where nothing expires. By default 'auto'."""
 
     local_dir: str | None = None
     """Where working files go: 'spark' for Spark's local folders, cleared when the store is closed;

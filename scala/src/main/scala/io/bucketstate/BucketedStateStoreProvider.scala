@@ -80,7 +80,10 @@ final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider 
       uniqueId: Option[String],
       forceSnapshotOnCommit: Boolean
   ): StateStore = {
-    val reader = Option(readStore).collect { case ours: BucketedReadStore => ours }
+    // Spark offers the task's last one: with two stateful operators in a stage that may be the other's.
+    val reader = Option(readStore).collect {
+      case ours: BucketedReadStore if ours.id == store.id => ours
+    }
     store.openForWrite(version, uniqueId, forceSnapshotOnCommit, loadEmpty = false, reader)
   }
 

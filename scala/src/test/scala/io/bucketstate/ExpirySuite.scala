@@ -337,6 +337,11 @@ class ExpirySuite extends AnyFunSuite {
       assert(
         wrong(TimeBucketExpireAfter.key -> "1h", TimeBucketSpan.key -> "2h").contains("longer than")
       )
+      val many = wrong(TimeBucketExpireAfter.key -> "30d", TimeBucketSpan.key -> "1s")
+      assert(many.contains(TimeBucketSpan.key) && many.contains(TimeBucketExpireAfter.key))
+      assert(many.contains("2592000") && many.contains("make it 648s or longer"))
+      val fewer = Seq(TimeBucketExpireAfter.key -> "30d", TimeBucketSpan.key -> "648s")
+      harness.provider(fewer: _*).close()
       assert(wrong(TimeBucketSpan.key -> "1h").contains("nothing has a time without"))
       for (bad <- Seq("1", "h", "0s", "1.5h", "-1h", "99999999999d", "1 week"))
         assert(wrong(TimeBucketExpireAfter.key -> bad).contains("must be a time such as 90s"))

@@ -264,7 +264,8 @@ object ConfigKey {
     ConfigType.Duration(1L, "auto"),
     "auto",
     "State expires together by spans of this length: what is expired is gone at the latest so long after " +
-      "timeBucket.expireAfter. 'auto' is a sixteenth of that, or somewhat less, and at least a second; a minute where nothing expires.",
+      "timeBucket.expireAfter, which is at most 4000 of them. 'auto' is a sixteenth of that, or somewhat less, and at " +
+      "least a second; a minute where nothing expires.",
     perQuery = true
   )
 

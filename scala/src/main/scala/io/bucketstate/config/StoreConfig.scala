@@ -286,6 +286,14 @@ object StoreConfig {
             "State expires by whole spans: make the span a small part of the time after which it expires, or leave it out."
           )
         }
+        span.filter(after / _ > MostSpans).foreach { short =>
+          throw new InvalidException(
+            s"${ConfigKey.TimeBucketSpan.key} is ${short}s, of which ${ConfigKey.TimeBucketExpireAfter.key}=${after}s has " +
+              s"${after / short}; at most $MostSpans can be kept apart",
+            s"Each batch writes down how many keys each span has: make it ${(after + MostSpans - 1) / MostSpans}s or " +
+              "longer, or leave it out."
+          )
+        }
         // One that divides it, where there is one: a key is gone a span after its time then, and not two.
         val auto = SpansToExpiry
           .find(after % _ == 0)
@@ -328,6 +336,9 @@ object StoreConfig {
   private val SecondsOf = Map("s" -> 1L, "min" -> 60L, "h" -> 3600L, "d" -> 86400L)
   private final val MostSeconds = 0xffffffffL
   private val SpansToExpiry = 16L to 64L
+
+  /** Time buckets of a column family: footers list them, 12 bytes each, with each batch. */
+  private final val MostSpans = 4000L
   private final val SpanOfWindows = 60L
 
   private val Scheme = "[a-z][a-z0-9+.-]*".r

@@ -40,7 +40,10 @@ final class MemoryTracker(nanos: () => Long) {
   /** Bytes of all stores. */
   def total: Long = sum.get
 
-  /** Bytes they may have: the least that one of them was opened with. */
+  /**
+   * Bytes they may have: the least that one of those was opened with that are written to. Who only reads state may have
+   * other settings than the queries beside it; where nobody writes, the least of all.
+   */
   def limit: Long = lowest.bytes
 
   def stores: Int = accounts.size
@@ -66,7 +69,9 @@ final class MemoryTracker(nanos: () => Long) {
   }
 
   private def newLimit(): Unit = accounts.synchronized {
-    lowest = accounts.asScala.iterator.map(_.own).minByOption(_.bytes).getOrElse(Limit.None)
+    val all = accounts.asScala
+    val deciding = if (all.exists(_.isWritten)) all.filter(_.isWritten) else all
+    lowest = deciding.iterator.map(_.own).minByOption(_.bytes).getOrElse(Limit.None)
   }
 
   /** What one store has told of itself. */
@@ -78,6 +83,13 @@ final class MemoryTracker(nanos: () => Long) {
     private[this] val told = new AtomicLong
     @volatile private[MemoryTracker] var lastUse: Long = nanos()
     @volatile private[this] var closed = false
+    @volatile private[MemoryTracker] var isWritten = false
+
+    /** The store is written to: its limit counts. */
+    def writing(): Unit = if (!isWritten) {
+      isWritten = true
+      newLimit()
+    }
 
     /** Whether so many bytes more may be taken in that need not be there. */
     def hasRoom(bytes: Long): Boolean = {

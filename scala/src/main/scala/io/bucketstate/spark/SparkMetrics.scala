@@ -1,18 +1,24 @@
 package io.bucketstate.spark
 
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.streaming.state._
 
-import io.bucketstate.config.{MetricKey, MetricKind}
+import io.bucketstate.config.{MetricKey, MetricKind, MetricType}
 import io.bucketstate.store.StoreFigures
 
 /** The registry of metrics as Spark's custom metrics. */
 private[bucketstate] object SparkMetrics {
 
   private val byKey: Map[MetricKey, StateStoreCustomMetric] = MetricKey.all.map { key =>
-    key -> (key.kind match {
+    val metric = key.kind match {
       case MetricKind.Sum    => StateStoreCustomSumMetric(key.name, key.doc)
       case MetricKind.Size   => StateStoreCustomSizeMetric(key.name, key.doc)
       case MetricKind.Timing => StateStoreCustomTimingMetric(key.name, key.doc)
+    }
+    key -> (key.metricType match {
+      case MetricType.Counter => metric
+      case MetricType.Gauge   => GaugeMetric(metric)
     })
   }.toMap
 
@@ -31,4 +37,17 @@ private[bucketstate] object SparkMetrics {
       MetricKey.all.map(key => byKey(key) -> figures.values.getOrElse(key, 0L)).toMap,
       Map(lastSnapshot.withNewId(id.partitionId, id.storeName) -> figures.snapshot)
     )
+}
+
+/** A metric of how things stand: what a batch told of it holds until the next one, also where triggers have no batch. */
+private[spark] final case class GaugeMetric(of: StateStoreCustomMetric) extends SparkMetric {
+  override def name: String = of.name
+
+  override def desc: String = of.desc
+
+  override def withNewDesc(desc: String): GaugeMetric = GaugeMetric(of.withNewDesc(desc))
+
+  override def createSQLMetric(context: SparkContext): SQLMetric = of.createSQLMetric(context)
+
+  override def isSnapshot: Boolean = true
 }

@@ -36,19 +36,19 @@ private[bucketstate] final class Commits(
    *
    * @param base   the version it builds on
    * @param commit which commit of that is in the table
-   * @return the figures of the commit
+   * @param ids    that the version gets, unless it turns out to be an attempt that has some
    */
   def commit(
       table: StateTable,
       ids: CheckpointIds,
       base: Attempt,
       commit: Option[UUID]
-  ): Map[MetricKey, Long] = {
+  ): Committed = {
     val due = if (takeSnapshots) snapshots.due(base) else None
     try {
-      val figures = publish(table, ids, commit)
+      val committed = publish(table, ids, commit)
       due.foreach(snapshots.run)
-      figures
+      committed
     } finally due.foreach(snapshots.giveUp)
   }
 
@@ -56,26 +56,34 @@ private[bucketstate] final class Commits(
       table: StateTable,
       ids: CheckpointIds,
       base: Option[UUID]
-  ): Map[MetricKey, Long] = {
-    val commitId = newId()
+  ): Committed = {
     val changes = table.openChanges
-    val figures =
-      try committer.commit(changes, ids, commitId, base, keeper.mayBeWritten(changes.version))
+    val committed =
+      try
+        committer.commit(
+          changes,
+          ids,
+          newId(),
+          base,
+          mayReplace = keeper.mayBeWritten(changes.version),
+          hasNext = keeper.mayBeWritten(changes.version + 1)
+        )
       catch {
         // The next attempt looks anew at what is there.
         case e: ConflictException =>
           keeper.forget()
           throw e
       }
-    keeper.committed(table, commitId, ids.own)
+    val (commitId, own) = (committed.commitId, committed.ids.own)
+    keeper.committed(table, commitId, own)
     database.foreach { db =>
-      val attempt = Attempt(table.newest, ids.own)
-      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
+      val attempt = Attempt(table.newest, own)
+      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(committed)))
     }
-    snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
+    snapshots.checkpointed(table.newest, committed.bytes)
     warmUp.again(table)
     memory.committed(table)
-    figures
+    committed
   }
 
   /** Undoes the table's open version. */
@@ -92,8 +100,8 @@ private[bucketstate] final class Commits(
 private object Commits {
 
   /** About the heap that the changes of a version take while they are kept: files are compressed. */
-  private def heapOf(figures: Map[MetricKey, Long]): Long =
-    2 * figures(MetricKey.ChangelogBytes) + EntrySize * figures(MetricKey.ChangedKeys)
+  private def heapOf(of: Committed): Long =
+    2 * of.bytes + EntrySize * of.figures(MetricKey.ChangedKeys)
 
   private final val EntrySize = 64L
 }

@@ -17,7 +17,7 @@ import io.bucketstate.error.{ConflictException, UnavailableException}
 /**
  * Finds out whether the changelog of a version is still the one that memory was built from: with
  * checkpoint format 1 two attempts of a task write the same name, and the last one wins. One small read,
- * made beside the batch; the task asks for the outcome before it commits.
+ * made beside the batch, where the commit would not find out by itself; the task asks for the outcome before it commits.
  *
  * @param file  as users find it
  * @param check the read, begun or not
@@ -54,11 +54,26 @@ private[bucketstate] object LineageCheck {
   /** Nothing to check: the version was read from its file just now, or is the empty store. */
   val Settled: LineageCheck = new LineageCheck("", new FutureTask[Unit](() => ()))
 
-  def start(store: FileStore, version: Long, expected: UUID): LineageCheck = {
-    val check = new FutureTask[Unit](() => compare(store, version, expected))
+  /**
+   * @param nextIsNew whether the commit is of a version that has no file, as far as it is known here. Then no read is
+   *                  needed where the storage refuses to replace one: see [[Committer]].
+   */
+  def start(
+      store: FileStore,
+      version: Long,
+      expected: UUID,
+      nextIsNew: Boolean
+  ): LineageCheck = {
+    val check = new FutureTask[Unit](() =>
+      if (!nextIsNew || !refusesTaken(store)) compare(store, version, expected)
+    )
     threads.execute(check)
     new LineageCheck(s"${store.location}/${Attempt(version).changelog}", check)
   }
+
+  private def refusesTaken(store: FileStore): Boolean =
+    try store.refusesTaken
+    catch { case _: UnavailableException => false }
 
   private def compare(store: FileStore, version: Long, expected: UUID): Unit = {
     val file = Attempt(version)

@@ -259,6 +259,7 @@ private[bucketstate] final class OpenStore(
       forceSnapshot: Boolean,
       stamp: Long
   ): WriteSession = {
+    memory.writing()
     val start = ticker.nanos
     val opened = opening(keeper.openForWrite(base.version, base.checkpointId))
     reader.foreach(requireSameCommit(_, opened))
@@ -323,7 +324,12 @@ private[bucketstate] final class OpenStore(
     case _: Opened.Reloaded               => LineageCheck.Settled
     case _ if base.checkpointId.isDefined => LineageCheck.Settled
     case _                                =>
-      opened.commitId.fold(LineageCheck.Settled)(LineageCheck.start(files, base.version, _))
+      val next = base.version + 1
+      val nextIsNew = !config.spark.checkpointIds && !keeper.mayBeWritten(next) &&
+        !committer.hasWritten(next)
+      opened.commitId.fold(LineageCheck.Settled)(
+        LineageCheck.start(files, base.version, _, nextIsNew)
+      )
   }
 
   /**

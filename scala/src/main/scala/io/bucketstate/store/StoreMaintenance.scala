@@ -3,15 +3,17 @@ package io.bucketstate.store
 import java.time.{Clock, Instant}
 import java.util.concurrent.atomic.AtomicLong
 
+import scala.util.control.NonFatal
+
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningIds}
-import io.bucketstate.error.BucketstateException
 
 /**
- * What Spark's maintenance threads do for a store, when the [[MaintenancePlan]] says so. Never throws for
- * what storage does: a failure is counted, logged with its cause and tried again. Thread-safe.
+ * What Spark's maintenance threads do for a store, when the [[MaintenancePlan]] says so. Throws no exception, whatever it
+ * is that a client of some storage throws: Spark would unload the store under a running query. A failure is counted,
+ * logged with its cause and tried again. Thread-safe.
  *
  * @param inFlight data files that a snapshot under way builds on
  */
@@ -37,7 +39,7 @@ private[bucketstate] final class StoreMaintenance(
       last = Some(now -> latest.version)
       try clean(latest)
       catch {
-        case e: BucketstateException =>
+        case NonFatal(e) =>
           failureCount.incrementAndGet()
           log.warn(s"Could not list ${store.location} to clean it up; a later run tries again", e)
       }

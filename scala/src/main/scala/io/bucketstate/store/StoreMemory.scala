@@ -44,6 +44,12 @@ private[bucketstate] final class StoreMemory(
 
   override def bytes: Long = keeper.memoryBytes + runs.heapBytes
 
+  /** A version is opened for writing: the limits count that the store was opened with. */
+  def writing(): Unit = {
+    account.writing()
+    runs.writing()
+  }
+
   /** Whether so many bytes may be loaded that need not be there. */
   def hasRoom(bytes: Long): Boolean = !isBeforeDatabase && account.hasRoom(bytes)
 

@@ -38,17 +38,19 @@ private[bucketstate] final class TableWriter(
   import version.opened
 
   private[this] val lazyLoadsBefore = table.lazyLoads
+  @volatile private[this] var named = version.ids
 
   override def table: StateTable = opened.table
 
-  override def ids: CheckpointIds = version.ids
+  override def ids: CheckpointIds = named
 
   override def commit(): StoreFigures = {
     requireBase()
     val own = commits.commit(table, ids, version.base, opened.commitId)
+    named = own.ids
     if (version.forceSnapshot) commits.force(table, ids)
     committed(table.newest)
-    figures.drain(table, own ++ openingFigures ++ loadingFigures)
+    figures.drain(table, own.figures ++ openingFigures ++ loadingFigures)
   }
 
   override def abort(): Unit = commits.abort(table)

@@ -11,7 +11,10 @@ private[bucketstate] trait WriteSession {
   /** Has the version that is written, one above the version that was opened. */
   def table: StateTable
 
-  /** Names the version that is being made, and the one it builds on. */
+  /**
+   * Names the version that is being made, and the one it builds on. The commit may find out that the version is an attempt
+   * that there is already, and has its name from then on.
+   */
   def ids: CheckpointIds
 
   /** Throws when another task has taken the store over. */

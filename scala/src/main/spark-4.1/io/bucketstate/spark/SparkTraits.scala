@@ -72,3 +72,8 @@ private[spark] trait SparkReadStore extends ReadStateStore {
 private[spark] trait SparkWriteStore extends StateStore {
   def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit
 }
+
+/** Spark's trait of a metric, with what later ones have besides. */
+private[spark] trait SparkMetric extends StateStoreCustomMetric {
+  def isSnapshot: Boolean
+}

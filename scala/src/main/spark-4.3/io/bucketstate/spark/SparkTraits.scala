@@ -17,3 +17,6 @@ private[spark] trait SparkReadStore extends ReadStateStore
 
 /** Spark's trait of a store that is written. */
 private[spark] trait SparkWriteStore extends StateStore
+
+/** Spark's trait of a metric. */
+private[spark] trait SparkMetric extends StateStoreCustomMetric

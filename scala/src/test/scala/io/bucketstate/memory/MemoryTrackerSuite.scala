@@ -65,6 +65,21 @@ class MemoryTrackerSuite extends AnyFunSuite {
     assert(room.tracker.limit == 1000 && room.tracker.stores == 1)
   }
 
+  test("who only reads lowers the limit of nobody who writes") {
+    val room = new Room
+    val (_, reader) = room.store(0, limit = 10)
+    assert(room.tracker.limit == 10, "there is nobody else")
+    val (_, writer) = room.store(0, limit = 1000)
+    writer.writing()
+    assert(room.tracker.limit == 1000)
+    room.store(0, limit = 1)
+    assert(room.tracker.limit == 1000 && room.tracker.stores == 3)
+    reader.writing()
+    assert(room.tracker.limit == 10)
+    Seq(reader, writer).foreach(_.close())
+    assert(room.tracker.limit == 1)
+  }
+
   test("there is room for what can wait until nine tenths are taken, and never what was not told") {
     val room = new Room
     val (store, account) = room.store(899)

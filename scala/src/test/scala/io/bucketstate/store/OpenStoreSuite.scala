@@ -14,7 +14,14 @@ import io.bucketstate.error.{
 }
 import io.bucketstate.table.RecordOp
 import io.bucketstate.testkit.StoreHarness._
-import io.bucketstate.testkit.{Fault, FaultyFileStore, Refusal, StoreHarness, TempFolder}
+import io.bucketstate.testkit.{
+  Fault,
+  FaultyFileStore,
+  Refusal,
+  StoreHarness,
+  TempFolder,
+  WatchedFileStore
+}
 
 /** A store without Spark: what is opened, written, committed, given up and read. */
 class OpenStoreSuite extends AnyFunSuite {
@@ -107,6 +114,74 @@ class OpenStoreSuite extends AnyFunSuite {
       assert(read(store, 2, lost.ids.own) == Map("a" -> "lost"))
       assert(read(store, 2, won.ids.own) == Map("a" -> "won"))
       store.close()
+    }
+  }
+
+  test("with ids the same changes of the same commit are the same attempt, in whichever order") {
+    use { harness =>
+      val store = harness.open(withIds = true)
+      val changes = (1 to 50).map(n => s"k$n" -> Option(s"v$n"))
+      val one = batch(store, 0)("k7" -> Some("1"), "k60" -> Some("1"))
+      val two = batch(store, 1, one.ids.own)(changes :+ ("k60" -> None): _*)
+      val again = batch(store, 1, one.ids.own)(("k60" -> None) +: changes.reverse: _*)
+      assert(again.ids == two.ids && again.ids.base == one.ids.own)
+      assert(harness.files.list().map(_.name).count(_.startsWith("2_")) == 1)
+      val before = harness.told
+      val three = batch(store, 2, two.ids.own)("k1" -> None)
+      assert(!harness.told.drop(before.size).contains("restored"))
+      val restarted = harness.open(withIds = true)
+      assert(read(restarted, 3, three.ids.own) == (changes.drop(1).toMap.map { case (k, v) =>
+        k -> v.get
+      }))
+      Seq(store, restarted).foreach(_.close())
+    }
+  }
+
+  test("with ids changes that differ in anything, or of another commit, are another attempt") {
+    use { harness =>
+      val store = harness.open(withIds = true)
+      val changes = (1 to 50).map(n => s"k$n" -> Option(s"v$n"))
+      val one = batch(store, 0)("k7" -> Some("1"), "k60" -> Some("1")).ids.own
+      val others = Seq(
+        changes,
+        changes.updated(9, "k10" -> Some("v1O")),
+        changes.updated(9, "k1O" -> Some("v10")),
+        changes.tail,
+        changes.updated(6, "k7" -> None),
+        changes :+ ("k60" -> None),
+        changes :+ ("k61" -> None),
+        changes
+      )
+      val made = others.map(batch(store, 1, one)(_: _*).ids.own)
+      // To remove a key that is not there changes nothing.
+      assert(made.distinct.size == 7 && made(6) == made(7) && made(0) != made(7))
+      for ((its, id) <- others.zip(made)) {
+        val wanted = its.foldLeft(Map("k7" -> "1", "k60" -> "1")) {
+          case (all, (key, Some(value))) => all.updated(key, value)
+          case (all, (key, None))        => all - key
+        }
+        assert(read(store, 2, id) == wanted)
+      }
+      val next = made.take(2).map(batch(store, 2, _)("k1" -> Some("next")).ids.own)
+      assert(next.distinct.size == 2)
+      assert(read(store, 3, next(1))("k10") == "v1O" && read(store, 3, next(0))("k10") == "v10")
+      store.close()
+    }
+  }
+
+  test("with ids an attempt whose file was not written is no attempt to go on from") {
+    for (fault <- Seq(Fault.Before, Fault.After)) use { plain =>
+      val files = new FaultyFileStore(plain.files)
+      TempFolder.use { folder =>
+        val store = new StoreHarness(files, folder).open(withIds = true)
+        val base = batch(store, 0)("a" -> Some("1")).ids.own
+        files.failNext(fault)
+        assertThrows[UnavailableException](batch(store, 1, base)("a" -> Some("2")))
+        val retry = batch(store, 1, base)("a" -> Some("2")).ids.own
+        assert(files.exists(Attempt(2, retry).changelog))
+        assert(batch(store, 1, base)("a" -> Some("2")).ids.own == retry)
+        store.close()
+      }
     }
   }
 
@@ -238,6 +313,45 @@ class OpenStoreSuite extends AnyFunSuite {
       assert(changes == Seq(2L -> RecordOp.Put, 3L -> RecordOp.Remove))
       assertThrows[MissingException](store.changes(2, Attempt(9), "default").size)
       store.close()
+    }
+  }
+
+  test("who only reads lowers no limit of those who write") {
+    use { harness =>
+      val limitBefore = StoreMemory.Tracker.limit
+      val writer = harness.open(withIds = false, "engine" -> "heap", "memory.maxBytes" -> "7m")
+      batch(writer, 0)("a" -> Some("1"))
+      assert(StoreMemory.Tracker.limit == math.min(limitBefore, 7L << 20))
+      val reader = harness.open(withIds = false, "engine" -> "heap", "memory.maxBytes" -> "1m")
+      assert(read(reader, 1) == Map("a" -> "1"))
+      assert(StoreMemory.Tracker.limit == math.min(limitBefore, 7L << 20))
+      batch(reader, 1)("a" -> Some("2"))
+      assert(StoreMemory.Tracker.limit == math.min(limitBefore, 1L << 20))
+      Seq(writer, reader).foreach(_.close())
+    }
+  }
+
+  test("whatever a listing throws, maintenance counts it and tries again") {
+    use { plain =>
+      val failures = Iterator[Exception](
+        new IllegalStateException("a client's own"),
+        new java.nio.file.DirectoryIteratorException(new java.io.IOException("a folder's"))
+      )
+      val files = new WatchedFileStore(
+        plain.files,
+        listing = _ => failures.nextOption().foreach(throw _)
+      )
+      TempFolder.use { folder =>
+        val harness = new StoreHarness(files, folder, retained = 1)
+        val store = harness.open(withIds = false)
+        (0 until 3).foreach { n =>
+          batch(store, n.toLong)("a" -> Some(s"$n"))
+          store.maintain()
+        }
+        val figures = write(store, 3).commit().values
+        assert(figures(MetricKey.RetentionFailures) == 2)
+        harness.close()
+      }
     }
   }
 

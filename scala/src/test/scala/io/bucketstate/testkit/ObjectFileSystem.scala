@@ -124,7 +124,8 @@ final class ObjectFileSystem extends FileSystem {
       called("publish", path) {
         val target = fileOf(path)
         Files.createDirectories(target.getParent)
-        if (onlyNew && Files.exists(target)) {
+        val refuses = onlyNew && !getConf.getBoolean(ObjectFileSystem.IgnoresCondition, false)
+        if (refuses && Files.exists(target)) {
           throw new FileAlreadyExistsException(s"$path: precondition failed")
         }
         val whole = Files.createTempFile("upload", null)
@@ -152,6 +153,9 @@ object ObjectFileSystem {
   /** Settings of clients that can do less. */
   val CannotAbort: String = s"fs.$Scheme.cannot.abort"
   val CannotRefuse: String = s"fs.$Scheme.cannot.refuse"
+
+  /** Of a store that replaces a file whatever the client asks for. */
+  val IgnoresCondition: String = s"fs.$Scheme.ignores.condition"
 
   /** Makes it the file system of that scheme. */
   def configure(conf: Configuration): Unit = {

@@ -5,11 +5,12 @@ import java.nio.file.Path
 
 import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile}
 
-/** A file store that tells of each write, before it begins and after it is there. */
+/** A file store that tells of each write, before it begins and after it is there, and of each listing. */
 final class WatchedFileStore(
     inner: FileStore,
     before: String => Unit = _ => (),
-    after: String => Unit = _ => ()
+    after: String => Unit = _ => (),
+    listing: String => Unit = _ => ()
 ) extends FileStore {
 
   def location: String = inner.location
@@ -29,7 +30,10 @@ final class WatchedFileStore(
 
   def exists(name: String): Boolean = inner.exists(name)
 
-  def list(folder: String): Seq[ListedFile] = inner.list(folder)
+  def list(folder: String): Seq[ListedFile] = {
+    listing(folder)
+    inner.list(folder)
+  }
 
   def delete(name: String): Unit = inner.delete(name)
 

@@ -15,6 +15,8 @@ class S3TwinAttemptsSuite extends TwinAttempts with BeforeAndAfterAll {
 
   override protected def afterAll(): Unit = bucket.close()
 
+  override protected def Histories: Int = 3
+
   override protected def withTwins(body: ProviderHarness => Any): Unit = withFolder { folder =>
     body(
       new ProviderHarness(folder, hadoop = bucket.configure, root = s"s3a://${Emulator.Bucket}")

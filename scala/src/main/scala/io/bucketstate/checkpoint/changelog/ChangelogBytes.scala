@@ -2,6 +2,8 @@ package io.bucketstate.checkpoint.changelog
 
 import java.io.OutputStream
 
+import io.bucketstate.checkpoint.io.ByteSlice
+
 /** A whole encoded changelog, in the writer's buffers: valid until the writer encodes the next one. */
 trait ChangelogBytes {
   def length: Long
@@ -10,6 +12,12 @@ trait ChangelogBytes {
 
   /** The records in it, at most the entries that were given: removals of nothing leave none. */
   def records: Long
+
+  /**
+   * Whether both are proved to make the same version of the same one before it: the same families with as many keys and
+   * the same last write per key, in whichever order. False where that would take too much memory to find out.
+   */
+  def holdsSameAs(other: ChangelogBytes): Boolean
 }
 
 /**
@@ -44,6 +52,16 @@ private[checkpoint] final class ChunkedBuffer {
     reserve(count)
     System.arraycopy(source, 0, array, position, count)
     position += count
+  }
+
+  /** Some bytes that were put, or reserved, at once. */
+  def slice(from: Long, count: Int): ByteSlice = {
+    var (start, i) = (0L, 0)
+    while (i < full.size && start + full(i)._2 <= from) {
+      start += full(i)._2
+      i += 1
+    }
+    new ByteSlice(if (i < full.size) full(i)._1 else array, (from - start).toInt, count)
   }
 
   def writeTo(out: OutputStream): Unit = {

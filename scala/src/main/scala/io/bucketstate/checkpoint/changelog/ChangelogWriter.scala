@@ -1,6 +1,5 @@
 package io.bucketstate.checkpoint.changelog
 
-import java.io.OutputStream
 import java.util.Arrays
 import java.util.zip.CRC32C
 
@@ -68,12 +67,7 @@ final class ChangelogWriter(
       blocks.toIndexedSeq
     )
     encodeEnd(footer, headerCrc)
-    val total = blocks.foldLeft(0L)(_ + _.records)
-    new ChangelogBytes {
-      val length: Long = out.length
-      val records: Long = total
-      def writeTo(target: OutputStream): Unit = out.writeTo(target)
-    }
+    new EncodedChangelog(out, footer)
   }
 
   def close(): Unit = {

@@ -72,6 +72,13 @@ trait FileStore extends AutoCloseable {
     true
   }
 
+  /**
+   * Whether the storage itself lets `writeNew` replace no file, as a try has shown: where a client only says so, it may be
+   * of another mind. The same for all who use that storage. Asks it at most once in a process, and throws
+   * `UnavailableException` when it does not answer.
+   */
+  def refusesTaken: Boolean = false
+
   /** Makes a whole local file the file of this name, if that needs no copy; false if it does. */
   def moveIn(name: String, from: Path): Boolean = false
 

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.io
 
 import java.io.{FileNotFoundException, IOException, OutputStream}
 import java.nio.file.FileAlreadyExistsException
-import java.util.Arrays
+import java.util.{Arrays, Collections, UUID, WeakHashMap}
 
 import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
@@ -30,7 +30,11 @@ import io.bucketstate.error.UnavailableException
  *
  * @param system with abortable streams; shared, not closed here
  */
-private[io] final class ObjectFileStore(system: FileSystem, folder: Path) extends FileStore {
+private[io] final class ObjectFileStore(
+    system: FileSystem,
+    folder: Path,
+    newId: () => UUID = () => UUID.randomUUID()
+) extends FileStore {
   import ObjectFileStore._
   import Requests.Kind
 
@@ -50,6 +54,25 @@ private[io] final class ObjectFileStore(system: FileSystem, folder: Path) extend
 
   override def writeNew(name: String)(body: OutputStream => Unit): Boolean =
     put(name, onlyNew = refuses)(body)
+
+  override def refusesTaken: Boolean = refuses && {
+    val known = Refusing.get(system)
+    if (known != null) known
+    else {
+      val answer = refusesOne()
+      Refusing.put(system, answer)
+      answer
+    }
+  }
+
+  /** Whether it refuses the second of two files of one name. What stays of them retention deletes. */
+  private def refusesOne(): Boolean = {
+    val name = TemporaryName("refused", newId()).name
+    put(name, onlyNew = false)(_.write(1))
+    val isRefused = !put(name, onlyNew = true)(_.write(2))
+    deleteAll(Seq(name))
+    isRefused
+  }
 
   override def read(name: String, length: Option[Long]): Array[Byte] =
     reading(name) { path =>
@@ -263,6 +286,10 @@ private object ObjectFileStore {
   private final val ReadPolicy = "fs.option.openfile.read.policy"
   private final val WholeFile = "whole-file"
   private final val RandomAccess = "random"
+
+  /** What was found out of storages, by their clients, which the stores of a process share. */
+  private val Refusing =
+    Collections.synchronizedMap(new WeakHashMap[FileSystem, java.lang.Boolean])
 
   /** So much is read where the length is not known, and more only if there is more. */
   private final val SmallFile = 64L * 1024

@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.io
 
-import java.io.{FileNotFoundException, IOException}
-import java.nio.file.NoSuchFileException
+import java.io.{FileNotFoundException, IOException, UncheckedIOException}
+import java.nio.file.{DirectoryIteratorException, NoSuchFileException}
 
 import org.apache.hadoop.fs.FSError
 
@@ -46,14 +46,20 @@ private[checkpoint] object StorageErrors {
         s"'${ConfigKey.LocalDir.default}') to one that has more; the same task may succeed when it is tried again."
     )(body)
 
-  private def telling[A](path: String, problem: String, remedy: String)(body: => A): A =
+  private def telling[A](path: String, problem: String, remedy: String)(body: => A): A = {
+    def told(cause: IOException) =
+      new UnavailableException(path, s"$problem: $cause", remedy, cause)
     try body
     catch {
-      case e: IOException => throw new UnavailableException(path, s"$problem: $e", remedy, e)
+      case e: IOException => throw told(e)
+      // What iterators throw, which may throw nothing else.
+      case e: DirectoryIteratorException => throw told(e.getCause)
+      case e: UncheckedIOException       => throw told(e.getCause)
       // What a disk refuses is no exception of Hadoop's local file system, but an error.
       case e: FSError =>
         throw new UnavailableException(path, s"$problem: ${e.getCause}", remedy, e)
     }
+  }
 
   private def isMissing(cause: Throwable): Boolean = cause match {
     case _: FileNotFoundException | _: NoSuchFileException => true

@@ -49,7 +49,8 @@ final case class RetentionRules(
  * Every version from the oldest retained one on must remain loadable. The oldest is loaded from the
  * ''base'', the newest sound manifest at or below it, and the changelogs after that. So what goes is
  *
- *  - changelogs up to the base, and manifests below it;
+ *  - changelogs up to the base, and manifests below it; but not the newest version's changelog, which tells a
+ *    retry whether what it has in memory is still what counts;
  *  - files of attempts that lost, of versions below the oldest retained one, past the grace period;
  *  - data files that no manifest names which stays, nor an upload that is under way: at once where a
  *    manifest named them that goes, since their upload is over; else past the grace period; none at
@@ -138,7 +139,8 @@ object RetentionPlan {
       case (f, m: ManifestName) if lost(f, m.version, m.checkpointId) =>
         Candidate(m.version, f, losing)
     } ++ parsed.collect {
-      case (f, c: ChangelogName) if c.version <= base => Candidate(c.version, f, covered)
+      case (f, c: ChangelogName) if c.version <= base && c.version < latest =>
+        Candidate(c.version, f, covered)
       case (f, c: ChangelogName) if lost(f, c.version, c.checkpointId) =>
         Candidate(c.version, f, losing)
     }

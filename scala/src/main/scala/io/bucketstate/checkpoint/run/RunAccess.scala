@@ -23,6 +23,13 @@ final class RunAccess(
 ) extends AutoCloseable {
   private[this] var opened: Opened = _
   private[this] var closed = false
+  private[this] var isWritten = false
+
+  /** The store is written to: its limits count for all. */
+  def writing(): Unit = synchronized {
+    isWritten = true
+    Option(opened).foreach(_.reads.writing())
+  }
 
   def readers: RunReaders = parts.readers
 
@@ -63,7 +70,9 @@ final class RunAccess(
   private final class Opened extends AutoCloseable {
     private val folder = newFolder()
     val local: LocalRuns = new LocalRuns(store, folder, clock)
-    val readers: RunReaders = new RunReaders(local, SharedReads.OfProcess.join(limits))
+    val reads: StoreReads = SharedReads.OfProcess.join(limits)
+    if (isWritten) reads.writing()
+    val readers: RunReaders = new RunReaders(local, reads)
     val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
 
     def close(): Unit =

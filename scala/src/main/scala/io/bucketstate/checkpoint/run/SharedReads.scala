@@ -22,7 +22,10 @@ final class SharedReads {
   private[run] val handles = new FileHandles
   private[this] val stores = ConcurrentHashMap.newKeySet[StoreReads]()
 
-  /** A store reads with the others from now on. Of their limits the least count. */
+  /**
+   * A store reads with the others from now on. Of the limits of those that are written to the least count, and of all
+   * where none is: who only reads may have other settings than the queries beside it.
+   */
   def join(limits: ReadLimits): StoreReads = {
     val store = new StoreReads(this, limits)
     stores.add(store)
@@ -38,11 +41,12 @@ final class SharedReads {
     newLimits()
   }
 
-  private def newLimits(): Unit = stores.synchronized {
-    val all = stores.asScala.map(_.limits)
-    if (all.nonEmpty) {
-      cache.limit(all.map(_.cacheBytes).min)
-      handles.limit(all.map(_.maxOpenFiles).min)
+  private[run] def newLimits(): Unit = stores.synchronized {
+    val all = stores.asScala
+    val deciding = (if (all.exists(_.isWritten)) all.filter(_.isWritten) else all).map(_.limits)
+    if (deciding.nonEmpty) {
+      cache.limit(deciding.map(_.cacheBytes).min)
+      handles.limit(deciding.map(_.maxOpenFiles).min)
     }
   }
 }
@@ -61,11 +65,18 @@ final class StoreReads private[run] (
     shared: SharedReads,
     private[run] val limits: ReadLimits
 ) extends AutoCloseable {
+  @volatile private[run] var isWritten = false
   private[run] val figures = new ReadFigures
 
   private[run] def cache: RunCache = shared.cache
 
   private[run] def handles: FileHandles = shared.handles
+
+  /** The store is written to: its limits count. */
+  def writing(): Unit = if (!isWritten) {
+    isWritten = true
+    shared.newLimits()
+  }
 
   /** Indexes, filters and cached blocks of its files, in bytes. */
   def heapBytes: Long = figures.heapBytes

@@ -4,7 +4,7 @@ import java.io.ByteArrayOutputStream
 import java.nio.file.{Files, Paths}
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Random, Using}
 
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
@@ -76,6 +76,44 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val covered = writes.filter(w => blocks.exists(_.holds(w.bucket)))
       assert(blocks.map(_.records).sum == Changes.expected(id, covered).size)
     }
+
+  test(
+    "the same changes are the same in any order, with any codecs, and differ by any one of them"
+  ) {
+    val twice = Gen.listOfN(2, Gen.oneOf(codecs))
+    forAll(Changes.changeSets, twice, Gen.long) { case ((buckets, all), codecs, seed) =>
+      val random = new Random(seed)
+      val sets = all.map { case (id, writes) => id -> writes.distinctBy(_.key) }
+      // Each in buffers of its own, which it stays in.
+      def encoded(sets: Seq[(Int, Seq[Write])], codec: BlockCodec): ChangelogBytes =
+        new ChangelogWriter(blockBytes = 2000).encode(
+          Changes.header(1, buckets, codec),
+          families(buckets, sets)
+        )
+      val one = encoded(sets, codecs.head)
+      val other = sets.map { case (id, writes) => id -> random.shuffle(writes) }
+      assert(one.holdsSameAs(encoded(other, codecs(1))))
+      val seen = other.zipWithIndex.collect { case ((_, writes), i) if writes.nonEmpty => i }
+      if (seen.nonEmpty) {
+        val at = seen(random.nextInt(seen.size))
+        val (id, writes) = other(at)
+        val n = random.nextInt(writes.size)
+        val write = writes(n).copy(visible = true)
+        val changed = write.value match {
+          case Some(value) if value.nonEmpty && random.nextBoolean() =>
+            write.copy(value =
+              Some(value.updated(random.nextInt(value.size), (value.sum + 1).toByte))
+            )
+          case Some(_) if random.nextBoolean() => write.copy(value = None, appended = false)
+          case Some(_)                         => write.copy(appended = !write.appended)
+          case None                            => write.copy(value = Some(Nil))
+        }
+        val isOther = Changes.expected(id, Seq(changed)) != Changes.expected(id, Seq(writes(n)))
+        val altered = encoded(other.updated(at, id -> writes.updated(n, changed)), codecs(1))
+        assert(one.holdsSameAs(altered) != isOther)
+      }
+    }
+  }
 
   test("a block read alone equals the block read with the whole file") {
     val writes =

@@ -104,6 +104,7 @@ class RetentionPlanSuite extends AnyFunSuite {
       val gone = plan.map(_.name).toSet
       assert(gone.size == plan.size && gone.forall(files.keySet) && !gone.exists(inFlight))
       files --= gone
+      assert(latest == 0 || files.contains(Attempt(latest, winners.get(latest)).changelog))
       promised = math.max(promised, rules.oldest(latest))
     }
 

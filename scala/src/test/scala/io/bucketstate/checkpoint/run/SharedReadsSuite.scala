@@ -241,6 +241,18 @@ class SharedReadsSuite extends AnyFunSuite {
     }
   }
 
+  test("who only reads lowers the limits of nobody who writes") {
+    val bytes = whole(small)
+    withStores(everything.copy(cacheBytes = bytes), ReadLimits(0L, 1)) { (shared, stores) =>
+      val (writer, reader) = (stores.head, stores(1))
+      writer.reads.writing()
+      Seq(writer, reader, writer).foreach(_.checkAll())
+      assert(shared.cache.keptBytes > bytes / 2 && shared.openFiles > 1)
+      reader.reads.writing()
+      assert(shared.cache.keptBytes == 0 && shared.openFiles <= 1)
+    }
+  }
+
   test("threads that look up beside each other, two handles and a tiny cache, against the model") {
     for (cacheBytes <- Seq(20_000L, 400_000L)) {
       val limits = ReadLimits(cacheBytes, maxOpenFiles = 2)
