@@ -37,7 +37,7 @@ def fixed(kind: T.DataType, value: Any) -> bytes | None:
 def variable(kind: T.DataType, value: Any) -> bytes:
     match kind:
         case T.StringType():
-            return str(value).encode()
+            return str(value).encode("utf-8", "surrogateescape")
         case T.BinaryType():
             return _bytes(value)
         case T.DecimalType():

@@ -420,7 +420,7 @@ def test_values_as_json_and_as_text() -> None:
         "for": 60.0,
         "cost": "1.50",
         "raw": "01ff",
-        "list": [None, 1.5, None, None],
+        "list": [None, 1.5, "NaN", "Infinity"],
     }
     assert as_text(row) == (
         "{at: 2024-03-01 00:00:00+00:00, for: 0:01:00, cost: 1.50, raw: 0x01ff, "

@@ -62,7 +62,7 @@ def test_the_ways_to_give_a_key(tmp_path: Path) -> None:
     assert len(checkpoint.to_pandas(key="b")) == 0
 
 
-@pytest.mark.parametrize("key", [5, b"a", 1.5, True, {"other": "a"}, ("a", "b"), [["a"]]])
+@pytest.mark.parametrize("key", [5, 1.5, True, {"other": "a"}, ("a", "b"), [["a"]]])
 def test_a_key_of_another_type_names_its_column(tmp_path: Path, key: Any) -> None:
     grown(tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"^key.*string"):

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
 
+from bucketstate.checkpoint.python_values import python_values
 from bucketstate.checkpoint.shapes import EXPIRY
 from bucketstate.checkpoint.values import arrow_type
 from bucketstate.errors import NoSuchStateError
@@ -89,7 +90,7 @@ def kept_of(values: pa.StructArray) -> Iterator[Kept]:
     """What each key keeps. Of applyInPandasWithState it lies in a field `groupState`."""
     if values.type.get_field_index("groupState") >= 0:
         values = values.field("groupState")
-    for row in values.to_pylist():
+    for row in python_values(values):
         yield Kept.of(None if row is None else (row["version"], row["timeout"], row["state"]))
 
 

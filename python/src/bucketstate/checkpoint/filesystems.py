@@ -65,7 +65,7 @@ def opened(
         text = local[1]
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return fs.LocalFileSystem(), os.path.abspath(text), "file"  # noqa: PTH100
+        return fs.LocalFileSystem(), os.path.abspath(in_utf8(text)), "file"  # noqa: PTH100
     text = _HADOOP_S3.sub("s3:", text)
     name = "s3" if scheme[1] in ("s3a", "s3n") else scheme[1]
     try:
@@ -97,6 +97,17 @@ def _text(path: object) -> str:
         f"path is a {type(path).__name__}: give a path or a URI as text, and a file system as the "
         "second argument."
     )
+
+
+def in_utf8(path: str) -> str:
+    """A local path as its bytes are in UTF-8, whatever Python takes them for."""
+    try:
+        return os.fsencode(path).decode("utf-8")
+    except UnicodeError as error:
+        raise InvalidArgumentError(
+            f"path is {path!r}, which is not UTF-8, and pyarrow reaches no such name: rename the "
+            "folder, or give a link to it."
+        ) from error
 
 
 def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:

@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 from bucketstate.checkpoint.buckets import buckets_of
 from bucketstate.checkpoint.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX
 from bucketstate.checkpoint.layout import width
-from bucketstate.checkpoint.partitioning import partition_of
+from bucketstate.checkpoint.partitioning import partition_of, utf8
 from bucketstate.checkpoint.slices import Slices
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
 
@@ -206,7 +206,7 @@ def _fixed(kind: T.DataType, value: Any) -> bytes:
 def _variable(kind: T.DataType, value: Any) -> bytes:
     match kind:
         case T.StringType() | T.CharType() | T.VarcharType():
-            return str(value).encode("utf-8")
+            return utf8(value)
         case T.BinaryType():
             return bytes(value)
         case T.DecimalType():

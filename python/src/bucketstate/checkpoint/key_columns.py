@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint.key_bytes import Key
-from bucketstate.checkpoint.key_values import stored_key
+from bucketstate.checkpoint.key_values import meanings, stored_key
+from bucketstate.checkpoint.python_values import python_values
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Part, Reading
 from bucketstate.checkpoint.selection import Selection
@@ -42,11 +43,12 @@ class KeyColumns(Selection):
 
         A value is a dict by column. Where a key has several, as in a list variable, it is a list of
         them; of a map variable it is a list of its keys with their values, or with `user_key` the
-        value of that one. `to_arrow` has the same as a table.
+        value of that one. `to_arrow` has the same as a table. A year beyond 1 to 9999 is a text in
+        ISO 8601, and bytes that are no UTF-8 are in a text as a backslash, an x and two digits.
 
         Args:
             key: the value of the key's column; of several columns a tuple of all values, or a dict
-                of them by column. Of a state variable it is the grouping key.
+                of them by column. Of a state variable it is the grouping key. Texts may be bytes.
             operator: the id of the stateful operator.
             partition: the key's partition, if it is known; it is looked for without.
             version: the state after batch n is version n + 1; without, what a restart reads.
@@ -82,7 +84,8 @@ class KeyColumns(Selection):
                 "`to_arrow` for all of those keys."
             )
         # The partition stands behind the value.
-        return table.column(table.num_columns - 2)[0].as_py() if table.num_rows else None
+        found = python_values(table.column(table.num_columns - 2))
+        return found[0] if found else None
 
     def key_history(
         self,
@@ -103,16 +106,17 @@ class KeyColumns(Selection):
         key is not there, they are null. Values are read as of the newest schemas. Arguments and
         errors are as for `get`, and `times` and `flatten` as for `to_arrow_batch_reader`.
         """
-        reading = self._key_reading(
-            key, operator, column_family, store, None, state_var, user_key, times, flatten
-        )
         found: pa.Table | None = None
-        for stores in self._places(reading, operator, partition, store):
-            tables = [reading.history(self._readable(one)) for one in stores]
-            there = [t for t in tables if t.column("key").null_count < t.num_rows]
-            if there:
-                return there[0]
-            found = found or tables[0]
+        for wanted, inner in meanings(key, user_key):
+            reading = self._key_reading(
+                wanted, operator, column_family, store, None, state_var, inner, times, flatten
+            )
+            for stores in self._places(reading, operator, partition, store):
+                tables = [reading.history(self._readable(one)) for one in stores]
+                there = [t for t in tables if t.column("key").null_count < t.num_rows]
+                if there:
+                    return there[0]
+                found = found or tables[0]
         assert found is not None
         return found
 
@@ -130,14 +134,15 @@ class KeyColumns(Selection):
         times: bool = False,
         flatten: bool = True,
     ) -> pa.Table:
-        reading = self._key_reading(
-            key, operator, column_family, store, version, state_var, user_key, times, flatten
-        )
         table: pa.Table | None = None
-        for stores in self._places(reading, operator, partition, store):
-            table = reading.state(self._parts_at(stores, version)).read_all()
-            if table.num_rows:
-                break
+        for wanted, inner in meanings(key, user_key):
+            reading = self._key_reading(
+                wanted, operator, column_family, store, version, state_var, inner, times, flatten
+            )
+            for stores in self._places(reading, operator, partition, store):
+                table = reading.state(self._parts_at(stores, version)).read_all()
+                if table.num_rows:
+                    return table
         return table
 
     def _key_reading(

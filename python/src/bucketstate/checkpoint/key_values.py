@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 from pyspark.sql import types as T  # noqa: N812
 
+from bucketstate.checkpoint.partitioning import utf8
+from bucketstate.checkpoint.python_values import NOT_FINITE, day_of, micros_of
 from bucketstate.errors import InvalidArgumentError
 
 _EPOCH = datetime(1970, 1, 1)
@@ -18,7 +21,7 @@ _BITS: dict[type[T.DataType], int] = {
     T.IntegerType: 32,
     T.LongType: 64,
 }
-_FLOATS = (T.FloatType, T.DoubleType)
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
 def stored_key(schema: T.StructType, key: Any, argument: str = "key") -> tuple[Any, ...]:
@@ -33,11 +36,46 @@ def stored_key(schema: T.StructType, key: Any, argument: str = "key") -> tuple[A
     return _fields(T.StructType(schema.fields[: len(key)]), key, argument)
 
 
+def meanings(*keys: Any) -> Iterator[tuple[Any, ...]]:
+    r"""The keys as they are given; then, if that is another, with `\xNN` in texts taken for bytes.
+
+    So is a text shown that is not UTF-8; there may also be one that has a backslash and an x.
+    """
+    yield keys
+    others = tuple(map(_unescaped, keys))
+    if others != keys:
+        yield others
+
+
+def _unescaped(value: Any) -> Any:
+    match value:
+        case str():
+            given = utf8(value)
+            found = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), given)
+            return value if _is_text(found) else found
+        case Mapping():
+            return {name: _unescaped(inner) for name, inner in value.items()}
+        case list() | tuple():
+            found_all = [_unescaped(inner) for inner in value]
+            return tuple(found_all) if isinstance(value, tuple) else found_all
+    return value
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def stored(kind: T.DataType, value: Any, where: str) -> Any:
     """A value as Spark stores it: times as numbers, decimals unscaled, structs as tuples.
 
-    Times, decimals and bytes may be given as the text that `show --json` has of them: ISO 8601,
-    digits, hex. Times without a zone are taken for UTC.
+    Texts are their bytes in UTF-8. Times, decimals, bytes and floats may be given as the text that
+    `show --json` has of them: ISO 8601, digits, hex, `NaN`. Times without a zone are taken for UTC.
+    A text that is not UTF-8 is given as its bytes, or with surrogates, as Python has what a shell
+    gives it.
 
     Raises InvalidArgumentError, naming the column, for what is no value of the type.
     """
@@ -87,26 +125,29 @@ def _stored(kind: T.DataType, value: Any, where: str) -> Any:
     match kind:
         case T.BooleanType() if isinstance(value, bool):
             return value
-        case T.StringType() if isinstance(value, str):
-            return value
+        case T.StringType() if isinstance(value, (str, bytes)):
+            return utf8(value)
         case T.BinaryType():
             return bytes.fromhex(value) if isinstance(value, str) else bytes(value)
-        case T.FloatType() | T.DoubleType() if not isinstance(value, (bool, str)):
+        case T.FloatType() | T.DoubleType() if value in NOT_FINITE or not isinstance(
+            value, (bool, str)
+        ):
             # Spark's grouping makes these one.
             return float(value) + 0.0
         case T.DecimalType() if not isinstance(value, (bool, float)):
             return _unscaled(kind, Decimal(value))
         case T.DateType():
-            return (_date(value) - _EPOCH.date()).days
+            return _integer(_days(value), 32)
         case T.TimestampType():
-            return _micros(_moment(value).astimezone(UTC).replace(tzinfo=None) - _EPOCH)
+            return _integer(_moment(value, zoned=True), 64)
         case T.TimestampNTZType():
-            return _micros(_moment(value).replace(tzinfo=None) - _EPOCH)
+            return _integer(_moment(value, zoned=False), 64)
         case T.TimeType():
             at = time.fromisoformat(value) if isinstance(value, str) else value
             return _micros(datetime.combine(_EPOCH.date(), at) - _EPOCH) * 1000
         case T.DayTimeIntervalType():
-            return _micros(value if isinstance(value, timedelta) else timedelta(seconds=value))
+            span = value if isinstance(value, timedelta) else timedelta(seconds=value)
+            return _integer(_micros(span), 64)
         case T.StructType():
             return _fields(kind, value, where)
         case T.ArrayType() if isinstance(value, (list, tuple)):
@@ -135,17 +176,33 @@ def _unscaled(kind: T.DecimalType, value: Decimal) -> int:
         return int(number)
 
 
-def _date(value: Any) -> date:
+def _days(value: Any) -> int:
+    """Since 1970."""
     if isinstance(value, datetime) or not isinstance(value, (str, date)):
         raise TypeError(f"a {type(value).__name__}")
-    return date.fromisoformat(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        try:
+            at = date.fromisoformat(value)
+        except ValueError:
+            return day_of(value)
+    else:
+        at = value
+    return (at - _EPOCH.date()).days
 
 
-def _moment(value: Any) -> datetime:
-    found = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if not isinstance(found, datetime):
+def _moment(value: Any, *, zoned: bool) -> int:
+    """Microseconds since 1970; what is not `zoned` is so by the clock on the wall."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return micros_of(value, zoned=zoned)
+    if not isinstance(value, datetime):
         raise TypeError(f"a {type(value).__name__}")
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    if not zoned:
+        return _micros(value.replace(tzinfo=None) - _EPOCH)
+    at = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+    return _micros(at - _EPOCH.replace(tzinfo=UTC))
 
 
 def _micros(span: timedelta) -> int:

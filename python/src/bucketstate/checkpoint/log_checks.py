@@ -13,6 +13,8 @@ from bucketstate.errors import CheckpointError
 def check_logs(catalog: Catalog, found: Findings) -> None:
     """Reads every entry of the offset log and of the commit log."""
     query = catalog.query
+    if query.repartition is not None:
+        found.add("error", query.repartition.files[-1], query.repartition.summary)
     readers: list[tuple[str, list[int], Callable[[int], object]]] = [
         ("offsets", query.planned, query.settings),
         ("commits", query.committed, query.commit),

@@ -177,6 +177,10 @@ class Overview:
     operators: tuple[OperatorOverview, ...]
     """The stateful operators, by their id."""
 
+    unfinished: str | None = None
+    """Why the query does not start, and which files to remove: an offline repartition that Spark
+    began and cannot do. What else is said is without it. None where there is none."""
+
 
 def overview(catalog: Catalog, version: int | None = None) -> Overview:
     """Reads the indexes of the files that the version is made of, and lists the folders.
@@ -206,7 +210,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
                 _keys(stores, transform.timers) if transform and transform.timers else None,
             )
         )
-    planned = catalog.query.planned
+    planned, begun = catalog.query.planned, catalog.query.repartition
     return Overview(
         catalog.location,
         catalog.last_batch,
@@ -214,6 +218,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         wanted,
         versions,
         tuple(operators),
+        begun.summary if begun else None,
     )
 
 

@@ -40,12 +40,17 @@ def spark_hash(kinds: Sequence[T.DataType], values: Sequence[Any]) -> int | None
     return seed - (1 << 32) if seed >> 31 else seed
 
 
+def utf8(text: str | bytes) -> bytes:
+    """A text as it is stored; one that is not UTF-8 is given as its bytes, or with surrogates."""
+    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+
+
 def _hash(kind: T.DataType, value: Any, seed: int) -> int | None:
     if value is None:
         return seed
     match kind:
         case T.StringType() if kind == T.StringType():
-            return _of_bytes(value.encode("utf-8"), seed)
+            return _of_bytes(utf8(value), seed)
         case T.BinaryType():
             return _of_bytes(value, seed)
         case T.BooleanType():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from bucketstate.checkpoint.damage import damaged, decoding, format_of, json_object
 from bucketstate.checkpoint.names import parse
 from bucketstate.checkpoint.parallel import Once
+from bucketstate.checkpoint.repartition import PARTITIONS_KEY, Repartition, partitions_of
 from bucketstate.checkpoint.schema_files import FamilySchema, evolved, read_schemas
 from bucketstate.checkpoint.storage import Folder
 from bucketstate.checkpoint.variables import (
@@ -18,7 +19,12 @@ from bucketstate.checkpoint.variables import (
     transform_with_state,
 )
 from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
-from bucketstate.errors import NotACheckpointError, OtherProviderError
+from bucketstate.errors import (
+    CheckpointError,
+    NotACheckpointError,
+    OtherProviderError,
+    StorageError,
+)
 
 DEFAULT_STORE = "default"
 _OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT = 2, 3, 2
@@ -118,12 +124,72 @@ class Query:
 
     @cached_property
     def planned(self) -> list[int]:
-        """Batches that were planned, finished or not."""
-        return _numbers(f.name for f in (self.folder / "offsets").files())
+        """Batches that were planned, finished or not; without that of a begun `repartition`."""
+        begun = self.repartition
+        return [n for n in self._offsets if begun is None or n < begun.batch]
 
     @cached_property
     def committed(self) -> list[int]:
         """Batches that finished, as far as Spark still keeps them."""
+        skipped = self._skipped if self.repartition is not None else []
+        return [n for n in self._commits_there if n not in skipped]
+
+    @cached_property
+    def repartition(self) -> Repartition | None:
+        """The offline repartition that Spark began and could not do; None where there is none.
+
+        None, too, where a log that would tell it cannot be read: that is told by who reads it.
+        """
+        offsets, commits = self._offsets, self._commits_there
+        if not offsets or not commits or offsets[-1] <= commits[-1] or len(offsets) < 2:
+            return None
+        before, batch = offsets[-2:]
+        try:
+            wanted, others = (partitions_of(self.settings(n)) for n in (batch, before))
+            # As Spark tells it: no other batch has another number of partitions than before.
+            if before != batch - 1 or wanted is None or others in (None, wanted):
+                return None
+            skipped = [("commits", n) for n in reversed(self._skipped)]
+        except StorageError:
+            raise
+        except CheckpointError:
+            return None
+        files = [file for of in [*skipped, ("offsets", batch)] for file in self._files_of(*of)]
+        return Repartition(batch, wanted, tuple(files))
+
+    def _files_of(self, log: str, batch: int) -> Iterator[str]:
+        """A batch's file, after the checksum that Hadoop's local file system keeps beside it.
+
+        With that alone Spark cannot write the file again.
+        """
+        folder = self.folder / log
+        if folder.exists(f".{batch}.crc"):
+            yield folder.path_of(f".{batch}.crc")
+        yield folder.path_of(str(batch))
+
+    @cached_property
+    def _skipped(self) -> list[int]:
+        """Failed batches that the repartition committed: those after the one whose copy it is."""
+        batch = self._offsets[-1]
+        copied = self._copied(batch)
+        for number in reversed(self._offsets[:-1]):
+            if self._copied(number) == copied:
+                return [n for n in self._commits_there if n > number]
+        return []
+
+    def _copied(self, batch: int) -> tuple[dict[str, Any], list[str]]:
+        """What a repartition's batch has as the one before it: all but the number of partitions."""
+        folder = self.folder / "offsets"
+        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        conf = {k: v for k, v in self.settings(batch).items() if k != PARTITIONS_KEY}
+        return self._recorded_of(batch) | {"conf": conf}, lines[1:]
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return _numbers(f.name for f in (self.folder / "offsets").files())
+
+    @cached_property
+    def _commits_there(self) -> list[int]:
         return _numbers(f.name for f in (self.folder / "commits").files())
 
     @cached_property

@@ -13,7 +13,8 @@ class Finding:
     """One thing found. Immutable."""
 
     severity: Severity
-    """An `error` keeps a version that Spark could ask for from being read. A `warning` is damage
+    """An `error` keeps a version that Spark could ask for from being read, or the query from being
+    started. A `warning` is damage
     that nothing needs, or that another file makes up for. A `note` is neither."""
 
     path: str
@@ -91,7 +92,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every version that Spark could ask for can be read."""
+        """Whether every version that Spark could ask for can be read, and the query be started."""
         return not any(f.severity == "error" for f in self.findings)
 
     def to_dict(self) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bucketstate.checkpoint.key_columns import KeyColumns
+from bucketstate.checkpoint.python_values import as_frame
 from bucketstate.checkpoint.query import DEFAULT_STORE
 from bucketstate.checkpoint.reading import Reading
 from bucketstate.checkpoint.shapes import TimersShape
@@ -142,7 +143,9 @@ class StateColumns(KeyColumns):
     ) -> pd.DataFrame:
         """The same as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`.
 
-        Arguments and errors are as for `to_arrow_batch_reader`; all rows are in memory.
+        A column with a value that pandas has not, such as a year beyond 9999, is one of objects, in
+        which that is a text. Arguments and errors are as for `to_arrow_batch_reader`; all rows are
+        in memory.
         """
         table = self.to_arrow(
             operator,
@@ -157,8 +160,7 @@ class StateColumns(KeyColumns):
             key=key,
             user_key=user_key,
         )
-        frame: pd.DataFrame = table.flatten().to_pandas()
-        return frame
+        return as_frame(table.flatten())
 
     def timers_batch_reader(
         self,

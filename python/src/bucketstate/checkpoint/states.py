@@ -22,6 +22,7 @@ from bucketstate.checkpoint.filtering import (
     path_of,
     rows_where,
 )
+from bucketstate.checkpoint.python_values import as_frame, python_values
 from bucketstate.checkpoint.state_columns import StateColumns
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.stateful.processor import STATE
@@ -170,8 +171,7 @@ class States:
 
         Arguments and errors are as for `to_arrow_batch_reader`.
         """
-        frame: pd.DataFrame = self.to_arrow(columns, filters).flatten().to_pandas()
-        return frame
+        return as_frame(self.to_arrow(columns, filters).flatten())
 
     def _decoded(
         self, names: list[str], filters: Sequence[Filter], key: Any
@@ -189,7 +189,7 @@ class States:
             kept = list(kept_of(rows.column("value")))
             values: list[Any] = [None] * len(kept)
             if names:
-                for n, (one, of) in enumerate(zip(kept, keys.to_pylist(), strict=True)):
+                for n, (one, of) in enumerate(zip(kept, python_values(keys), strict=True)):
                     values[n] = self._documents.value(one, of)
             timers = pa.array([timers_of(one) for one in kept], TIMERS)
             states = self._documents.column(values, names)

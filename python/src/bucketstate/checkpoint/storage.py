@@ -11,7 +11,7 @@ from typing import Any
 
 from pyarrow import ArrowInvalid, fs
 
-from bucketstate.checkpoint.filesystems import first_line, hint, opened
+from bucketstate.checkpoint.filesystems import first_line, hint, in_utf8, opened
 from bucketstate.errors import MissingFileError, StorageError
 
 Failures = Callable[[], AbstractContextManager[None]]
@@ -78,7 +78,8 @@ class Folder:
     def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Folder:
         """A path as Spark takes it, or with `filesystem` one of its own: see `opened`."""
         found, inside, scheme = opened(path, filesystem)
-        return cls(found, inside, os.fspath(path), hint(scheme))
+        shown = os.fspath(path)
+        return cls(found, inside, in_utf8(shown) if scheme == "file" else shown, hint(scheme))
 
     def __truediv__(self, name: str) -> Folder:
         return Folder(self._fs, f"{self._path}/{name}", f"{self.location}/{name}", self._remedy)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.python_values import python_values
 from bucketstate.checkpoint.query import OperatorInfo, StoreInfo
 from bucketstate.checkpoint.report import Findings
 from bucketstate.checkpoint.variables import (
@@ -212,6 +213,7 @@ def _texts(leaf: pa.Array) -> pa.Array:
         return leaf.cast(pa.large_binary())
     if pa.types.is_nested(leaf.type) or pa.types.is_interval(leaf.type):
         return pa.array(
-            [None if v is None else repr(v).encode() for v in leaf.to_pylist()], pa.large_binary()
+            [None if v is None else repr(v).encode() for v in python_values(leaf)],
+            pa.large_binary(),
         )
     return leaf.cast(pa.string()).cast(pa.large_binary())

@@ -21,7 +21,7 @@ from bucketstate.cli.buckets import by_bucket, print_buckets
 from bucketstate.cli.decode import state_of
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.expiry import print_expiry
-from bucketstate.cli.export import exported, format_of, streamed
+from bucketstate.cli.export import ExportError, exported, format_of, streamed
 from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.cli.key_counts import keys_of
 from bucketstate.cli.keys import key_arguments
@@ -48,7 +48,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
-    return EXIT_FOUND if broken else EXIT_OK
+    return EXIT_FOUND if broken or found.unfinished else EXIT_OK
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -77,6 +77,8 @@ def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     if arguments.output == STANDARD_OUTPUT:
         format_ = arguments.format or OF_STANDARD_OUTPUT
+        if sys.stdout is None:
+            raise ExportError("Standard output is closed: name a file.")
         streamed(_rows(checkpoint, arguments), sys.stdout.buffer, format_)
         return EXIT_OK
     target = Path(arguments.output)
@@ -271,6 +273,8 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
     terminal.print(f"last committed batch {last}, versions in Spark's log: {versions}")
     if found.planned_batch is not None and found.planned_batch != found.last_batch:
         terminal.print(f"batch {found.planned_batch} was planned and not committed")
+    if found.unfinished:
+        terminal.print(found.unfinished, style="red", markup=False, soft_wrap=True)
     columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
     for operator in found.operators:
         title = f"operator {operator.id} ({operator.name or 'unknown'}) at version {found.version}"

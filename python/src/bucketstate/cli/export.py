@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from bucketstate.checkpoint.python_values import python_values
 from bucketstate.cli.formats import FORMATS
 from bucketstate.cli.rows import as_json, records
 from bucketstate.errors import BucketstateError
@@ -22,10 +24,11 @@ class ExportError(BucketstateError):
     """What is read cannot be written to a file as asked.
 
     Raised on the command line alone (exit code 1): the file is there already, its ending says no
-    format, it cannot be written, or a terminal would get what is no text.
+    format, it cannot be written, its format has no place for a type, or a terminal would get what
+    is no text.
 
-    What to do: name another file or add `--overwrite`, name the format with `--format`, or send the
-    output into a file.
+    What to do: name another file or add `--overwrite`, name another format with `--format`, or send
+    the output into a file.
     """
 
 
@@ -56,22 +59,57 @@ def exported(
 
     Parquet and Arrow keep the structs; in CSV each of their fields is a column, and what is not
     flat then is JSON text. The file is there when it is whole: it is written under another name
-    first.
+    first. A link is followed; a pipe or a device is written to as it is.
 
-    Raises ExportError if the file is there already or cannot be written.
+    Raises ExportError if the file is there already or cannot be written, or its format has no place
+    for a type.
     """
+    if not _replaceable(target):
+        return _into(target, target, reader, format, progress)
     if target.exists() and not overwrite:
         raise ExportError(f"{target} is there already: choose another name, or add --overwrite.")
-    partial = target.with_name(f".{target.name}.partial")
+    real = Path(os.path.realpath(target))
+    partial = real.with_name(f".{real.name}.partial")
     try:
-        with pa.OSFile(str(partial), "wb") as sink:
-            done = _written(_WRITERS[format](sink, reader.schema), reader, progress)
-        partial.replace(target)
-    except OSError as error:
-        raise ExportError(f"{target} cannot be written: {error}.") from error
+        done = _into(partial, target, reader, format, progress)
+        with _told(target, format):
+            partial.replace(real)
     finally:
         partial.unlink(missing_ok=True)
     return done
+
+
+def _replaceable(target: Path) -> bool:
+    """Whether another file may take its place: not that of a pipe, nor of a device's name."""
+    special = not target.is_file() or target.is_relative_to("/dev")
+    return not (target.exists() and special)
+
+
+def _into(
+    path: Path,
+    target: Path,
+    reader: pa.RecordBatchReader,
+    format: str,  # noqa: A002
+    progress: Callable[[int], None],
+) -> int:
+    with _told(target, format), pa.PythonFile(path.open("wb"), "w") as sink:
+        return _written(_WRITERS[format](sink, reader.schema), reader, progress)
+
+
+@contextmanager
+def _told(target: object, format: str) -> Iterator[None]:  # noqa: A002
+    """What fails in writing as ExportError; what fails in reading as it is."""
+    try:
+        yield
+    except (BucketstateError, BrokenPipeError):
+        raise
+    except pa.ArrowNotImplementedError as error:
+        others = ", ".join(name for name in FORMATS if name != format)
+        raise ExportError(
+            f"{target} cannot be written as {format}: {error}. Choose another format ({others})."
+        ) from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ExportError(f"{target} cannot be written: {error}.") from error
 
 
 def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int:  # noqa: A002
@@ -88,7 +126,8 @@ def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int
             f"choose one of {', '.join(_TEXT)} with --format."
         )
     make = _streaming if format == "arrow" else _WRITERS[format]
-    return _written(make(pa.PythonFile(output, "w"), reader.schema), reader, lambda _: None)
+    with _told("standard output", format):
+        return _written(make(pa.PythonFile(output, "w"), reader.schema), reader, lambda _: None)
 
 
 def _written(writer: Any, reader: pa.RecordBatchReader, progress: Callable[[int], None]) -> int:
@@ -146,7 +185,7 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     for column in pa.Table.from_batches([batch]).flatten().itercolumns():
         array = column.combine_chunks()
         if pa.types.is_nested(array.type) or pa.types.is_interval(array.type):
-            texts = [None if v is None else as_json(v) for v in array.to_pylist()]
+            texts = [None if v is None else as_json(v) for v in python_values(array)]
             array = pa.array(texts, pa.string())
         elif pa.types.is_binary(array.type):
             texts = [None if v is None else v.hex() for v in array.to_pylist()]

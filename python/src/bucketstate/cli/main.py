@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,10 +20,15 @@ EXIT_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As standard error does: what its encoding has not is no reason to end.
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
     try:
         code = _run(arguments)
-        sys.stdout.flush()
+        # There is none where the shell closed it.
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (InvalidSettingError, InvalidArgumentError) as error:
         # Settings and arguments come from the command line alone.
         print(f"bucketstate: {error}", file=sys.stderr)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bucketstate.checkpoint.overview import Overview
 from bucketstate.doctor import checkpoint_rules, progress_rules
-from bucketstate.doctor.advice import Diagnosis
+from bucketstate.doctor.advice import Advice, Diagnosis
 from bucketstate.doctor.evidence import Progress, gathered
 
 LEAST_BATCHES = 5
@@ -56,5 +56,8 @@ def of_checkpoint(overview: Overview) -> Diagnosis:
         for rule in checkpoint_rules.RULES
         for one in rule(operator)
     ]
+    if overview.unfinished is not None:
+        files = "Remove the files that it names; `bucketstate verify` names them, too."
+        advice.insert(0, Advice(overview.location, overview.unfinished, (), files))
     notes = () if overview.operators else (f"{overview.location} has no stateful operator.",)
     return Diagnosis(tuple(advice), notes)

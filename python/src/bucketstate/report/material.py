@@ -73,7 +73,8 @@ class Material:
     def sound(self) -> bool:
         """Whether all that was read is: every file, or without the state what a restart opens."""
         opens = not any(s.problem for o in self.overview.operators for s in o.stores)
-        return opens and (self.report is None or self.report.ok)
+        starts = self.overview.unfinished is None
+        return opens and starts and (self.report is None or self.report.ok)
 
 
 def gathered(

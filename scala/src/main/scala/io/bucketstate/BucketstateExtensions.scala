@@ -3,7 +3,7 @@ package io.bucketstate
 import org.apache.spark.sql.SparkSessionExtensions
 
 import io.bucketstate.spark.BuiltForSparkRule
-import io.bucketstate.spark.plan.TransformWithStateRule
+import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
 
 /**
  * The session extension that lets `transformWithState` and its Python forms keep their state in
@@ -11,7 +11,8 @@ import io.bucketstate.spark.plan.TransformWithStateRule
  *
  * Spark's operators accept the class name of one of its own providers and no other. In a streaming plan
  * whose provider is this one, the extension puts subclasses in their place that accept it and change
- * nothing else; every other plan stays as it is. On a Spark of another minor version than the jar's, queries end
+ * nothing else; every other plan stays as it is. Spark's offline repartition, which does not know this
+ * provider, is refused without a trace in the checkpoint. On a Spark of another minor version than the jar's, queries end
  * with an error that says so.
  */
 final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
@@ -19,5 +20,7 @@ final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
     val provider = classOf[BucketedStateStoreProvider].getName
     extensions.injectColumnar(new TransformWithStateRule(_, provider))
     extensions.injectColumnar(_ => new BuiltForSparkRule(provider))
+    // Among the hints, because these are resolved before sources are.
+    extensions.injectHintResolutionRule(new RepartitionRule(_, provider))
   }
 }

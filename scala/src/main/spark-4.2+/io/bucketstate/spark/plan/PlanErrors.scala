@@ -4,7 +4,7 @@ import org.apache.spark.SPARK_VERSION
 
 import io.bucketstate.error.InvalidException
 
-/** Why a plan with `transformWithState` cannot run on this provider. */
+/** Why a plan cannot run on this provider. */
 private[plan] object PlanErrors {
 
   /** The extension's class, which stands behind this room. */
@@ -36,4 +36,20 @@ private[plan] object PlanErrors {
     "Use the jar that was built for this minor version of Spark.",
     cause
   )
+
+  def repartitionRefused(checkpoint: String, left: Seq[String]): InvalidException =
+    new InvalidException(
+      s"$checkpoint cannot be repartitioned: Spark does that for state in its own RocksDB provider alone. What it " +
+        s"had written for it was removed (${left.mkString(", ")}), and all else is as it was",
+      "Start the query as before. Another number of partitions takes a new checkpoint."
+    )
+
+  def repartitionLeft(checkpoint: String, left: Seq[String], cause: Throwable): InvalidException =
+    new InvalidException(
+      s"$checkpoint cannot be repartitioned: Spark does that for state in its own RocksDB provider alone. What it " +
+        s"had written for it could not be removed (${cause.getMessage}), and until then the query does not start",
+      s"Remove ${left.reverse.mkString(", ")} in that folder, in this order, and start the query as before. Another " +
+        "number of partitions takes a new checkpoint.",
+      cause
+    )
 }
