@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark import TaskContext
@@ -112,7 +112,7 @@ def totalling(key: Any, rows: list[dict[str, Any]], state: State[Totalled]) -> d
 
 
 def at(minute: int) -> datetime:
-    return datetime(2024, 3, 1, 12) + timedelta(minutes=minute)
+    return datetime(2024, 3, 1, 12, tzinfo=UTC) + timedelta(minutes=minute)
 
 
 @dataclass

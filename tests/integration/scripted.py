@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bucketstate.stateful import ListState, MapState, State, Timer, list_state, map_state
 
@@ -79,7 +79,7 @@ class Scripted:
             case "forget":
                 state.value.marks.removeKey(f"m{step.value % 3}")
             case "timeout" if self.by_event:
-                start = max(state.watermark, datetime(1970, 1, 2))
+                start = max(state.watermark, datetime(1970, 1, 2, tzinfo=UTC))
                 state.timeout_at(start + timedelta(minutes=step.value))
             case "timeout":
                 # Either over by the next batch, or never while a test runs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -31,8 +31,8 @@ class Everything:
     some_bytes: bytes = b"\x00\xff"
     a_decimal: Decimal = Decimal("12345678901234567890.000000000000000001")
     a_date: date = date(1, 1, 1)
-    a_datetime: datetime = datetime(2024, 3, 1, 12, 30, 15, 123456)
-    long_ago: datetime = datetime(1600, 1, 1)
+    a_datetime: datetime = datetime(2024, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
+    long_ago: datetime = datetime(1600, 1, 1, tzinfo=UTC)
     a_timedelta: timedelta = timedelta(days=-1, microseconds=5)
     nothing: int | None = None
     something: float | None = 2.5

@@ -138,9 +138,11 @@ def start(
 
 
 def plain(value: Any) -> Any:
-    """Spark's rows and byte arrays as the plain values they hold."""
+    """Spark's rows and byte arrays as the plain values they hold, and times in UTC as Spark has."""
     if isinstance(value, tuple):
         return tuple(plain(v) for v in value)
     if isinstance(value, list):
         return [plain(v) for v in value]
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
     return bytes(value) if isinstance(value, bytearray) else value

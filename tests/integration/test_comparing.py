@@ -92,12 +92,17 @@ def test_a_time_zone_that_spark_s_workers_do_not_know_is_for_queries_without_tim
     batches = [[{"key": "a"}], [{"key": "a"}]]
     found = compare(spark, stateful.define(in_days, output="key string"), batches, by="key")
     assert found == [[{"key": "a"}]] * 2
-    for given, column in (
-        (batches, "the field 'at' of the output"),
-        ([[{"key": "a", "at": [at(0)]}]], "the column 'at' of the rows"),
+    # Times in rows go as numbers.
+    timed = [[{"key": "a", "at": at(0), "more": [at(1)]}]]
+    assert (
+        compare(spark, stateful.define(in_days, output="key string"), timed, by="key") == found[1:]
+    )
+    for given, event_time, column in (
+        (defined, None, "the field 'at' of the output"),
+        (stateful.define(in_days, output="key string"), "at", "the column 'at' of the rows"),
     ):
         with pytest.raises(InvalidSettingError) as refusal:
-            compare(spark, defined, given, by="key")
+            compare(spark, given, timed, by="key", event_time=event_time)
         offset = {"Z": "+00:00", "GMT+2": "+02:00", "UTC+01:00": "+01:00"}[in_zone]
         assert f"timeZone is '{in_zone}'" in str(refusal.value)
         assert f"and {column} holds timestamps: set it to '{offset}'" in str(refusal.value)

@@ -89,7 +89,7 @@ def test_the_state_is_read_as_columns_with_the_schema_of_its_class(
     default = fns.Everything()
     assert found.an_int == default.an_int
     assert found.a_decimal == default.a_decimal
-    assert found.a_datetime == default.a_datetime
+    assert found.a_datetime == default.a_datetime.replace(tzinfo=None)
     assert found.a_timedelta == default.a_timedelta
     assert bytes(found.some_bytes) == default.some_bytes
     assert found.nested == default.nested

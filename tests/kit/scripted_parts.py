@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from bucketstate.stateful import AwareDatetime, ListState, MapState, State, Timer, ValueState
+from bucketstate.stateful import ListState, MapState, State, Timer, ValueState
 from bucketstate.stateful import list_state as list_with
 from bucketstate.stateful import map_state as map_with
 from bucketstate.stateful import value_state as value_with
@@ -84,7 +84,7 @@ class Report:
     many: tuple[int, ...] = ()
     price: Annotated[Decimal, (10, 2)] = NO_PRICE
     user: UserId | None = None
-    at: AwareDatetime | None = None
+    at: datetime | None = None
 
 
 OPERATIONS = (
@@ -174,7 +174,7 @@ class Scripted:
     def later(self, value: int, state: State[Any]) -> datetime:
         """By event time some minutes on; by the clock over by the next batch, or never."""
         if self.by_event:
-            return max(state.watermark, datetime(1970, 1, 2)) + timedelta(minutes=value)
+            return max(state.watermark, datetime(1970, 1, 2, tzinfo=UTC)) + timedelta(minutes=value)
         return state.now + (SHORT * (1 + value % 3) if value % 2 else LONG + value * SHORT)
 
     def add(self, value: int, _step: Step, state: State[Any]) -> None:

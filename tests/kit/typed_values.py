@@ -12,8 +12,6 @@ from uuid import UUID
 from hypothesis import strategies as st
 from pyspark.sql.types import DecimalType
 
-from bucketstate.stateful import AwareDatetime
-
 
 class Colour(Enum):
     RED = "red"
@@ -46,7 +44,7 @@ class Typed:
     by_colour: dict[Colour, int] = field(default_factory=dict)
     by_user: dict[UserId, str] = field(default_factory=dict)
     note: Literal["x"] | None = None
-    at: AwareDatetime = datetime(2024, 3, 1, tzinfo=UTC)
+    at: datetime = datetime(2024, 3, 1, tzinfo=UTC)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bucketstate.testing import Harness
@@ -16,7 +16,7 @@ from flights.rotations import (
     Rotations,
 )
 
-MORNING = datetime(2013, 1, 1, 8)
+MORNING = datetime(2013, 1, 1, 8, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 

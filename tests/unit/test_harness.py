@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pandas as pd
@@ -23,7 +23,7 @@ from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 
-START = datetime(2024, 3, 1)
+START = datetime(2024, 3, 1, tzinfo=UTC)
 
 
 def count(key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:

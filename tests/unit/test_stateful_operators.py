@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import sys
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
-START = datetime(2024, 3, 1)
+START = datetime(2024, 3, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("timeout", ["event", "processing"])

@@ -73,7 +73,7 @@ def harness(step: Any, state: Any = Total, **options: Any) -> Harness:
     return Harness(stateful.define(fn, state=state), by="key", **options)
 
 
-moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30))
+moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 decimals = st.decimals(-(10**19), 10**19, places=9, allow_nan=False)
 points = st.builds(Point, st.integers(-9, 9), st.none() | texts)
@@ -113,51 +113,47 @@ def test_what_is_stored_comes_back(value: Wide) -> None:
 @dataclass
 class At:
     at: datetime | None = None
-    aware: stateful.AwareDatetime | None = None
 
 
-NOON = datetime(2024, 7, 1, 12)
+NOON = datetime(2024, 7, 1, 12, tzinfo=BERLIN)
 
 
 @pytest.mark.parametrize(
-    ("change", "held"),
+    "given",
     [
-        ({"at": NOON}, At(at=NOON)),
-        ({"at": pd.Timestamp("2024-07-01 12:00")}, At(at=NOON)),
-        ({"at": np.datetime64("2024-07-01T12:00")}, At(at=NOON)),
-        ({"aware": datetime(2024, 7, 1, 10, tzinfo=UTC)}, At(aware=NOON.replace(tzinfo=BERLIN))),
-        (
-            {"aware": datetime(2024, 7, 1, 5, tzinfo=timezone(timedelta(hours=-5)))},
-            At(aware=NOON.replace(tzinfo=BERLIN)),
-        ),
+        NOON,
+        NOON.astimezone(UTC),
+        NOON.astimezone(timezone(timedelta(hours=-5))),
+        pd.Timestamp("2024-07-01 10:00", tz="UTC"),
     ],
 )
-def test_datetimes_come_back_with_or_without_a_zone_as_they_are_declared(
-    change: Any, held: At
-) -> None:
-    running = harness(lambda s: s.update(change), At, time_zone="Europe/Berlin")
+def test_a_datetime_comes_back_with_the_offset_of_the_session(given: Any) -> None:
+    running = harness(lambda s: s.update({"at": given}), At, time_zone="Europe/Berlin")
     running.run(ROW)
     found = running.state("a")
-    assert found == held
-    assert found.aware is None or found.aware.tzinfo == BERLIN
+    assert found == At(NOON)
+    assert found.at.tzinfo == timezone(timedelta(hours=2))
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("given", "told"),
     [
         (
-            {"at": datetime(2024, 7, 1, 10, tzinfo=UTC)},
-            "expected a datetime without a time zone. Store it as value.astimezone(zone)",
+            datetime(2024, 7, 1, 10),
+            "expected a datetime with a time zone. Take it from the rows or the state's clocks",
         ),
-        ({"at": pd.Timestamp("2024-07-01 12:00", tz="UTC")}, "without a time zone"),
-        ({"aware": NOON}, "expected a datetime with a time zone or None"),
-        ({"at": datetime.min}, "expected a datetime that has a date in UTC"),
-        ({"at": "now"}, "is str 'now', expected a datetime or None"),
+        (pd.Timestamp("2024-07-01 12:00"), "expected a datetime with a time zone"),
+        (np.datetime64("2024-07-01T12:00"), "expected a datetime"),
+        (
+            datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))),
+            "expected a datetime that has a date in UTC",
+        ),
+        ("now", "is str 'now', expected a datetime or None"),
     ],
 )
-def test_a_datetime_that_would_come_back_as_another_is_refused(change: Any, told: str) -> None:
+def test_a_datetime_that_would_come_back_as_another_is_refused(given: Any, told: str) -> None:
     with pytest.raises(WrongTypeError) as refusal:
-        harness(lambda s: s.update(change), At, time_zone="Europe/Berlin").run(ROW)
+        harness(lambda s: s.update({"at": given}), At, time_zone="Europe/Berlin").run(ROW)
     assert told in str(refusal.value)
 
 
@@ -288,7 +284,7 @@ def test_parts_expire_by_the_watermark_counted_from_the_first_one() -> None:
     with pytest.raises(StateUsageError, match=r"has no watermark, but the part log of ByEvent"):
         running.run(ROW)
     running = harness(lambda s: s.value.log.appendValue(len(s.value.log)), ByEvent, event_time="at")
-    start = datetime(2024, 3, 1)
+    start = datetime(2024, 3, 1, tzinfo=UTC)
 
     def batch(minute: int) -> list[int]:
         running.run([{"key": "a", "at": start + timedelta(minutes=minute)}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
-START = datetime(2024, 3, 1)
+START = datetime(2024, 3, 1, tzinfo=UTC)
 ROW = [{"key": "a"}]
 MINUTE = timedelta(minutes=1)
 

@@ -125,4 +125,4 @@ def test_the_timeout_in_force_is_shown() -> None:
     seen: list[Any] = []
     after((1, SOON, TEXT), lambda s: seen.append(s.timeout))
     after((1, -1, TEXT), lambda s: seen.append(s.timeout))
-    assert seen == [datetime.fromtimestamp(SOON / 1000, UTC).replace(tzinfo=None), None]
+    assert seen == [datetime.fromtimestamp(SOON / 1000, UTC), None]

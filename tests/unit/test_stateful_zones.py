@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from bucketstate.testing import Harness
 from tests.kit.scripted_parts import SCHEMA, Report
 from tests.kit.scripted_parts import Scripted as Parts
 
-AT = datetime(2024, 7, 1, 12)
+AT = datetime(2024, 7, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

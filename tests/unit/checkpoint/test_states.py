@@ -57,7 +57,7 @@ def visits(number: int) -> Visits:
         day=date(2024, 1, 1 + number),
         span=timedelta(seconds=-number, microseconds=5),
         raw=bytes([number, 255]),
-        last=Seen(datetime(2024, 1, 1, number)) if number % 2 else None,
+        last=Seen(datetime(2024, 1, 1, number, tzinfo=UTC)) if number % 2 else None,
         by_hour={number: number / 2},
         names={"a": ["x", "y"]},
     )

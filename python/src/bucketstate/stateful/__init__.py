@@ -6,6 +6,7 @@ They run on Spark's `applyInPandasWithState` and on its `transformWithState`.
 from bucketstate.stateful.definition import Definition, define
 from bucketstate.stateful.errors import (
     DefinitionError,
+    FirstWatermarkWarning,
     MigrationError,
     RenamedFieldWarning,
     StatefulError,
@@ -25,12 +26,11 @@ from bucketstate.stateful.parts import (
 )
 from bucketstate.stateful.schema import output_schema, state_schema
 from bucketstate.stateful.streaming import apply
-from bucketstate.stateful.times import AwareDatetime
 
 __all__ = [
-    "AwareDatetime",
     "Definition",
     "DefinitionError",
+    "FirstWatermarkWarning",
     "ListState",
     "MapState",
     "MigrationError",

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from bucketstate.stateful.calls import Calls
     from bucketstate.stateful.keys import KeyCodec
     from bucketstate.stateful.output import Block
+    from bucketstate.stateful.wire import Wire
 
 
 class Adapter:
     """One function on one query: picklable, made on the driver, called by Spark's workers."""
 
-    def __init__(self, calls: Calls, key: KeyCodec) -> None:
+    def __init__(self, calls: Calls, key: KeyCodec, wire: Wire) -> None:
         self._calls = calls
         self._key = key
+        self._wire = wire
 
     def __call__(
         self, cells: tuple[Any, ...], chunks: Iterable[pd.DataFrame], group: GroupState
@@ -38,7 +40,8 @@ class Adapter:
         key = self._key(cells)
         slot = GroupSlot(group)
         if not group.hasTimedOut:
-            yield from map(self._frame, calls.rows(key, columns_of(chunks), slot))
+            columns = map(self._wire.received, columns_of(chunks))
+            yield from map(self._frame, calls.rows(key, columns, slot))
         while (due := calls.due(slot)) is not None:
             yield from map(self._frame, calls.timer(key, due, slot))
         slot.flush(by_event=calls.timeout == "event")

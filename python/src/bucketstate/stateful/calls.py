@@ -27,17 +27,30 @@ class Calls:
     """One function on one query: picklable, made on the driver, used by Spark's workers.
 
     The state of a call is complete when all of its blocks were taken.
+
+    Args:
+        definition: the function.
+        schema: of the rows as the function gets them.
+        timeout: the query's clock.
+        zone: the session's.
+        extension: as of `Frames`.
     """
 
     def __init__(
-        self, definition: Definition, schema: StructType, timeout: Timeout | None, zone: tzinfo
+        self,
+        definition: Definition,
+        schema: StructType,
+        timeout: Timeout | None,
+        zone: tzinfo,
+        *,
+        extension: bool = False,
     ) -> None:
         self.definition = definition
         self.state = definition.state_codec(zone)
         self.output = Output(definition, zone)
         self.timeout = timeout
         self.zone = zone
-        self._inputs = Inputs(definition, schema, zone)
+        self._inputs = Inputs(definition, schema, zone, extension=extension)
         self._inputs.check()
         self._initial = definition.initial_codec(zone)
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from inspect import signature
 from itertools import islice
 from types import GeneratorType
@@ -14,15 +15,17 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime, tzinfo
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql.types import StructType
 
     Columns = Mapping[str, pd.Series[Any] | list[Any]]
 
-_ROWS_PER_CHUNK = 10_000
+ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+"""The setting that says how many rows a chunk has at most."""
+
 # Spark 4.1 takes UTC without being told, and does not know how to be.
 _IN_UTC: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
@@ -40,9 +43,7 @@ def columns_of(chunks: Iterable[pd.DataFrame]) -> Iterator[Columns]:
     return ({str(n): chunk[n] for n in chunk.columns} for chunk in chunks)
 
 
-def columns_of_rows(
-    rows: Iterable[Any], names: list[str], size: int = _ROWS_PER_CHUNK
-) -> Iterator[Columns]:
+def columns_of_rows(rows: Iterable[Any], names: list[str], size: int) -> Iterator[Columns]:
     """The rows of a group, `size` at a time, as lists of Python values by column."""
     left = iter(rows)
     while chunk := list(islice(left, size)):
@@ -51,25 +52,17 @@ def columns_of_rows(
         yield {name: [row[places[name]] for row in chunk] for name in names}
 
 
-def frame(columns: Columns, types: Mapping[str, pa.DataType], zone: tzinfo) -> pd.DataFrame:
-    """A DataFrame whose columns are as `applyInPandasWithState` makes them."""
-    made = {
-        name: pandas_column(pa.array(values, types[name]), zone)
-        if isinstance(values, list)
-        else values
-        for name, values in columns.items()
-    }
-    return pd.DataFrame(made, copy=False)
+def chunk_size(most: int) -> int:
+    """How many rows a chunk has at most, as `ROWS_PER_BATCH` says it."""
+    return most if most > 0 else sys.maxsize
 
 
-def pandas_column(values: pa.Array | pa.ChunkedArray, zone: tzinfo) -> pd.Series[Any]:
-    """As Spark's worker makes it: nanoseconds without a zone, nulls as NaN, maps as dicts."""
-    column: pd.Series[Any] = values.to_pandas(date_as_object=True)
-    if pa.types.is_timestamp(values.type):
-        if values.type.tz is not None:
-            column = column.dt.tz_convert(zone).dt.tz_localize(None)
-        column = column.astype("datetime64[ns]")
-    elif pa.types.is_duration(values.type):
+def pandas_column(values: pa.Array | pa.ChunkedArray) -> pd.Series[Any]:
+    """As Spark's worker makes it: nulls as NaN, but nested ones as None; maps as dicts."""
+    column: pd.Series[Any] = values.to_pandas(
+        date_as_object=True, integer_object_nulls=pa.types.is_nested(values.type)
+    )
+    if pa.types.is_duration(values.type):
         column = column.astype("timedelta64[ns]")
     elif pa.types.is_map(values.type):
         column = column.map(lambda v: v if v is None else dict(v))
@@ -83,40 +76,6 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 def arrow_types(schema: StructType) -> dict[str, pa.DataType]:
     return {field.name: field.type for field in arrow_schema(schema)}
-
-
-def plain_values(schema: StructType, zone: tzinfo) -> dict[str, Callable[[Any], Any]]:
-    """By column, what makes of an Arrow value what a row in a dict holds.
-
-    That is naive datetimes in the session's time zone, and maps as dicts.
-    """
-    return {f.name: _Plain(f.dataType, zone) for f in schema.fields}
-
-
-class _Plain:
-    def __init__(self, spark: DataType, zone: tzinfo) -> None:
-        self._spark = spark
-        self._zone = zone
-
-    def __call__(self, value: Any) -> Any:
-        return self._plain(value, self._spark)
-
-    def _plain(self, value: Any, spark: DataType) -> Any:
-        if value is None:
-            return None
-        match spark:
-            case TimestampType():
-                at: datetime = value
-                return at.astimezone(self._zone).replace(tzinfo=None)
-            case ArrayType():
-                return [self._plain(v, spark.elementType) for v in value]
-            case MapType():
-                return {
-                    self._plain(k, spark.keyType): self._plain(v, spark.valueType) for k, v in value
-                }
-            case StructType():
-                return {f.name: self._plain(value[f.name], f.dataType) for f in spark.fields}
-        return value
 
 
 def _before_concat(chunks: Iterable[pd.DataFrame]) -> Iterator[list[pd.Series[Any]]] | None:

@@ -69,6 +69,16 @@ class RenamedFieldWarning(UserWarning):
     """
 
 
+class FirstWatermarkWarning(UserWarning):
+    """A timeout or a timer that is reckoned from a watermark which the query has not yet.
+
+    Warned of in a query's first batch, where `state.watermark` is 1970-01-01: what is set a while
+    after that is reached in the next batch.
+
+    What to do: reckon from the times of the rows, such as the latest of them.
+    """
+
+
 class UnreadableError(Exception):
     """Why stored state has no way into today's class; the caller names the key."""
 

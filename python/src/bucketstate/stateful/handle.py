@@ -17,6 +17,7 @@ from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
 from bucketstate.stateful.parts import holds
 from bucketstate.stateful.times import DatetimeCodec
+from bucketstate.stateful.usage import check_clock, check_kind, warn_of_first_watermark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,8 +36,8 @@ class State(Generic[T]):
     """The state of one key, for one call of the function. Not thread-safe; do not keep it.
 
     What the call leaves behind is written once, after it; a state that was not changed is not
-    written. All datetimes are naive, in the session's time zone, as in the rows. Whoever runs the
-    function makes it.
+    written. All datetimes are points in time, as in the rows: they bear the offset that the
+    session's time zone has then. Whoever runs the function makes it.
 
     Args:
         codec: how its value is stored.
@@ -61,6 +62,7 @@ class State(Generic[T]):
         "_timeout_kind",
         "_timers",
         "_value",
+        "_watermark_read",
         "_zone",
     )
 
@@ -87,6 +89,7 @@ class State(Generic[T]):
         self._given = False
         self._new_timeout = NO_TIMEOUT
         self._timers = self._kept.timers
+        self._watermark_read = False
 
     @property
     def exists(self) -> bool:
@@ -157,11 +160,14 @@ class State(Generic[T]):
 
     @property
     def watermark(self) -> datetime:
-        """The watermark that the batches before this one made; 1970-01-01 before the first.
+        """The watermark that the batches before this one made.
+
+        In the first batch there is none yet, and it is 1970-01-01 in UTC.
 
         Raises:
             StateUsageError: the query has none.
         """
+        self._watermark_read = True
         return local(self._watermark("state.watermark was read"), self._zone)
 
     def timeout_after(self, duration: timedelta) -> None:
@@ -176,7 +182,7 @@ class State(Generic[T]):
             StateUsageError: the query does not run with timeout="processing", or the duration is no
                 timedelta or too short.
         """
-        self._needs("processing", "timeout_after", "timeout_at(datetime)")
+        check_kind(self._timeout_kind, "processing", "timeout_after", "timeout_at(datetime)")
         if not isinstance(duration, timedelta) or duration < MILLISECOND:
             raise StateUsageError(
                 f"timeout_after({duration!r}) for {self._key!r}: give a timedelta of 1 ms or more."
@@ -196,7 +202,7 @@ class State(Generic[T]):
             StateUsageError: the query does not run with timeout="event", or `when` is no datetime
                 or before the watermark.
         """
-        self._needs("event", "timeout_at", "timeout_after(timedelta)")
+        check_kind(self._timeout_kind, "event", "timeout_at", "timeout_after(timedelta)")
         self._new_timeout = self._future(when, "timeout_at")
 
     def registerTimer(self, when: datetime, name: str | None = None) -> None:
@@ -214,7 +220,7 @@ class State(Generic[T]):
             StateUsageError: the query has no timeout, the clock has passed the time, or what is
                 given is no datetime or no name.
         """
-        self._needs_clock("registerTimer")
+        check_clock(self._timeout_kind, "registerTimer")
         at = self._future(when, "registerTimer")
         if name is not None and not (isinstance(name, str) and name):
             raise StateUsageError(
@@ -229,7 +235,7 @@ class State(Generic[T]):
         Raises:
             StateUsageError: the query has no timeout, or what is given is no datetime and no name.
         """
-        self._needs_clock("deleteTimer")
+        check_clock(self._timeout_kind, "deleteTimer")
         if isinstance(which, str):
             self._timers = tuple(t for t in self._timers if t[1] != which)
         else:
@@ -311,36 +317,20 @@ class State(Generic[T]):
     def _future(self, when: Any, method: str) -> int:
         at = self._millis(when, method)
         if self._timeout_kind == "event":
-            if at < max(self._watermark(f"{method} was called"), 1):
+            watermark = self._watermark(f"{method} was called")
+            if at < max(watermark, 1):
                 raise StateUsageError(
                     f"{method}({when!s}) for {self._key!r} is before the watermark "
-                    f"{self.watermark!s}. Give a later time, or act on the key now."
+                    f"{local(watermark, self._zone)!s}. Give a later time, or act on the key now."
                 )
+            if watermark == 0 and self._watermark_read:
+                warn_of_first_watermark(at, method)
         elif at <= self._slot.now:
             raise StateUsageError(
                 f"{method}({when!s}) for {self._key!r} is not after the batch's processing time "
                 f"{self.now!s}. Give a later time, or act on the key now."
             )
         return at
-
-    def _needs_clock(self, method: str) -> None:
-        if self._timeout_kind is None:
-            raise StateUsageError(
-                f"{method} needs a query with a clock for timers, and this one has none: give "
-                "timeout='processing' or timeout='event' where the function is applied."
-            )
-
-    def _needs(self, kind: Timeout, method: str, other: str) -> None:
-        if self._timeout_kind == kind:
-            return
-        raise StateUsageError(
-            f"{method} needs a query with timeout={kind!r}, and this one has "
-            + (
-                f"timeout={self._timeout_kind!r}: call state.{other} instead."
-                if self._timeout_kind
-                else f"none: give timeout={kind!r} where the function is applied."
-            )
-        )
 
     def _load(self) -> tuple[Any, str]:
         version, text = self._kept.version, self._kept.text

@@ -35,8 +35,6 @@ from bucketstate.stateful.containers import (
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.structs import Field, StructCodec
 from bucketstate.stateful.times import (
-    AWARE,
-    AwareDatetimeCodec,
     DateCodec,
     DatetimeCodec,
     TimedeltaCodec,
@@ -91,12 +89,7 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
 def _annotated(
     inner: Any, notes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]
 ) -> Codec:
-    """What stands beside the type says the digits of a Decimal, and that a datetime is aware.
-
-    What is there for others is not looked at.
-    """
-    if inner is datetime and AWARE in notes:
-        return AwareDatetimeCodec(zone)
+    """What stands beside a Decimal says its digits; what is there for others is not looked at."""
     if inner is Decimal:
         for note in notes:
             if isinstance(note, DecimalType):

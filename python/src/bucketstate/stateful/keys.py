@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import struct
 from collections import namedtuple
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark.sql.types import DataType, StructType
 
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.ddl import codec_of_type
-from bucketstate.stateful.errors import DefinitionError, MismatchError
+from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.stateful.plain import Plain, needs_plain
+from bucketstate.stateful.wire import wired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import tzinfo
-
-    from pyspark.sql.types import StructType
 
     from bucketstate.stateful.codecs import Codec
 
 
-NAN = math.nan
-"""The one NaN in keys: as the same object it is equal to itself."""
+class KeyFloat(float):
+    """A float that is equal to those of the same bits alone, as Spark keeps keys apart.
+
+    So -0.0 is not 0.0, and a NaN is equal to itself.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and _bits(self) == _bits(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_bits(self)) if _is_nan(self) else super().__hash__()
 
 
 class KeyCodec:
-    """Makes keys of what Spark hands over: numpy values, pandas timestamps, NaN for null.
+    """Makes keys of what Spark hands over: of what travels, see `wire`, in numpy's types.
 
     A name that a field cannot have, such as `from` or `event type`, is `_0` for the first column.
+
+    Args:
+        schema: of the grouping columns, with the types that they have in the rows.
+        zone: the session's.
     """
 
     def __init__(self, schema: StructType, zone: tzinfo) -> None:
         self.names = tuple(schema.names)
-        self._codecs: list[Codec | None] = []
-        self._cells: list[Callable[[Any], Any]] = []
-        for field in schema.fields:
-            try:
-                codec = OptionalCodec(codec_of_type(field.dataType, field.name, zone))
-            except DefinitionError:
-                self._codecs.append(None)
-                self._cells.append(_plain)
-            else:
-                self._codecs.append(codec)
-                self._cells.append(codec.cell)
+        self._columns = [_Column(f.name, f.dataType, zone) for f in schema.fields]
 
     @cached_property
     def type(self) -> Any:
@@ -53,34 +64,94 @@ class KeyCodec:
     def __call__(self, cells: tuple[Any, ...]) -> Any:
         make = self.type._make
         return make(
-            [c if type(c) is str else f(c) for f, c in zip(self._cells, cells, strict=True)]
+            [c if type(c) is str else f(c) for f, c in zip(self._columns, cells, strict=True)]
         )
 
     def identity(self, cells: tuple[Any, ...]) -> Any:
-        """The key by which Spark tells groups apart.
+        """The key by which Spark keeps states apart.
 
         A NaN is not a null, though both are None to the function.
         """
-        made = self(cells)
-        nans = {
-            name: NAN
-            for name, cell, value in zip(made._fields, cells, made, strict=True)
-            if value is None and isinstance(cell, float | np.floating) and cell != cell
-        }
-        return made._replace(**nans) if nans else made
+        made = [_frozen(_float_or(c, v)) for c, v in zip(cells, self(cells), strict=True)]
+        return self.type._make(made)
 
-    def check(self, values: tuple[Any, ...]) -> None:
-        """MismatchError, with the column's name, for a key that the columns cannot have."""
-        for name, codec, value in zip(self.names, self._codecs, values, strict=True):
-            if codec is not None:
-                try:
-                    codec.check(value)
-                except MismatchError as e:
-                    raise e.under(name) from None
+    def given(self, values: tuple[Any, ...]) -> Any:
+        """A key that somebody names, as `identity` has it.
+
+        Raises MismatchError, with the column's name, for one that the columns cannot have.
+        """
+        made = []
+        for column, value in zip(self._columns, values, strict=True):
+            try:
+                made.append(_frozen(column.given(value)))
+            except MismatchError as e:
+                raise e.under(column.name) from None
+        return self.type._make(made)
+
+    def cells(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What Spark hands over for a key of `given`."""
+        return tuple(c.cell(v) for c, v in zip(self._columns, given, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "type"}
 
 
-def _plain(cell: Any) -> Any:
-    return cell.item() if isinstance(cell, np.generic) else cell
+class _Column:
+    """One grouping column."""
+
+    def __init__(self, name: str, spark: DataType, zone: tzinfo) -> None:
+        self.name = name
+        self._spark = spark
+        self._plain = Plain(spark, zone) if needs_plain(spark) else None
+        self._codec: Codec | None = None
+        with suppress(DefinitionError):
+            self._codec = OptionalCodec(codec_of_type(spark, name, zone))
+
+    def __call__(self, cell: Any) -> Any:
+        try:
+            if self._plain is not None:
+                cell = self._plain(cell)
+            if self._codec is None:
+                return cell.item() if isinstance(cell, np.generic) else cell
+            return self._codec.cell(cell)
+        except MismatchError as e:
+            raise WrongTypeError(
+                f"The grouping column {self.name} has {e.found_text}, expected {e.expected}. Group "
+                "by a column that Python can hold, such as a text."
+            ) from None
+
+    def given(self, value: Any) -> Any:
+        if self._codec is None or (isinstance(value, float) and _is_nan(value)):
+            return value
+        return self._codec.cell(self._codec.check(value))
+
+    def cell(self, value: Any) -> Any:
+        if isinstance(self._spark, StructType) and isinstance(value, tuple):
+            value = dict(zip(self._spark.names, value, strict=True))
+        return wired(value, self._spark)
+
+
+def _is_nan(value: float) -> bool:
+    return math.isnan(value)
+
+
+def _bits(value: float) -> bytes:
+    return struct.pack(">d", value)
+
+
+def _float_or(cell: Any, value: Any) -> Any:
+    """A NaN is the one that came."""
+    if value is None and isinstance(cell, float | np.floating) and cell != cell:
+        return float(cell)
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    """As a dict's key takes it."""
+    if isinstance(value, float):
+        return KeyFloat(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(_frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return value

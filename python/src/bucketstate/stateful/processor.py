@@ -6,7 +6,6 @@ numbers beside a null), a null key is one key, and for small groups it costs les
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,16 @@ class OutputRow(dict[str, Any]):
 
 
 class Processor(StatefulProcessor):
-    """One function on one query. Picklable until `init`; then of one task."""
+    """One function on one query. Picklable until `init`; then of one task.
+
+    Args:
+        calls: of the function.
+        key: of the groups.
+        schema: of the rows.
+        initial: of the rows of the initial state.
+        watermarked: whether the query has a watermark.
+        chunk: how many rows a chunk has at most.
+    """
 
     def __init__(
         self,
@@ -54,12 +62,14 @@ class Processor(StatefulProcessor):
         initial: StructType | None,
         *,
         watermarked: bool,
+        chunk: int,
     ) -> None:
         self._calls = calls
         self._key = key
         self._names = list(schema.names)
         self._initial = initial
         self._watermarked = watermarked
+        self._chunk = chunk
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
@@ -70,7 +80,7 @@ class Processor(StatefulProcessor):
         self, key: Any, rows: Iterable[Any], timerValues: TimerValues
     ) -> Iterator[Any]:
         slot = self._slot(timerValues)
-        columns = columns_of_rows(rows, self._names)
+        columns = columns_of_rows(rows, self._names, self._chunk)
         return self._rows(self._calls.rows(self._key(key), columns, slot))
 
     def handleExpiredTimer(
@@ -78,14 +88,14 @@ class Processor(StatefulProcessor):
     ) -> Iterator[Any]:
         slot = self._slot(timerValues)
         slot.fired = at = expiredTimerInfo.getExpiryTimeInMs() - AFTER
-        named = self._key(tuple(map(_instant, key)))
+        named = self._key(key)
         # Several timers may be of one moment, and an earlier call may have ended this one.
         while (due := slot.kept.due_at(at)) is not None:
             yield from self._rows(self._calls.timer(named, due, slot))
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: TimerValues) -> None:
         assert self._initial is not None
-        columns = next(columns_of_rows([initialState], list(self._initial.names)))
+        columns = next(columns_of_rows([initialState], list(self._initial.names), 1))
         slot = self._slot(timerValues)
         self._calls.initial(self._key(key), columns, self._initial_inputs, slot)
 
@@ -101,7 +111,8 @@ class Processor(StatefulProcessor):
     @cached_property
     def _initial_inputs(self) -> Inputs:
         assert self._initial is not None
-        return Inputs(self._calls.definition, self._initial, self._calls.zone)
+        calls = self._calls
+        return Inputs(calls.definition, self._initial, calls.zone, extension=False)
 
 
 AFTER = 1
@@ -164,8 +175,3 @@ class ProcessorSlot:
             return now, self._clocks.getCurrentWatermarkInMs()
         # A query without timers is told neither, but the operator knows both.
         return self._handle._statefulProcessorApiClient.get_timestamps("processingtime")
-
-
-def _instant(cell: Any) -> Any:
-    """Spark gives the key of a timer's timestamps in the time zone of the worker's machine."""
-    return cell.astimezone() if isinstance(cell, datetime) else cell

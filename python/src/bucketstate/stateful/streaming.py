@@ -9,11 +9,14 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 from bucketstate.stateful import operators
 from bucketstate.stateful.adapter import Adapter
 from bucketstate.stateful.calls import Calls
+from bucketstate.stateful.chunks import ROWS_PER_BATCH, chunk_size
 from bucketstate.stateful.definition import define
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.frames import EXTENSION
 from bucketstate.stateful.kept import SCHEMA
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.processor import Processor
+from bucketstate.stateful.wire import Wire
 from bucketstate.stateful.zones import check_workers, zone_of
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ _TIMEOUTS = {
 }
 _TIME_MODES = {None: "None", "processing": "ProcessingTime", "event": "EventTime"}
 _ZONE = "spark.sql.session.timeZone"
-_WATERMARK = "spark.watermarkDelayMs"
 
 
 def apply(
@@ -86,29 +88,42 @@ def apply(
         operators.check_session(setting)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     zone = zone_of(setting(_ZONE), _ZONE)
-    columns = [(f"the column {f.name!r} of the rows", f.dataType) for f in df.schema.fields]
+    keys = df.select(*names).schema
+    schema = df.schema
+    wire = Wire(schema, names, masked=operator == "applyInPandasWithState")
+    columns = []
+    if wire.event_time is not None:
+        marked = wire.event_time
+        columns.append((f"the column {marked.name!r} of the rows", marked.dataType))
     if (made := definition.output_codec(zone)) is not None:
         columns += [(f"the field {f.name!r} of the output", f.dataType) for f in made.schema.fields]
     check_workers(str(setting(_ZONE)), _ZONE, columns)
-    keys = df.select(*names).schema
-    calls = Calls(definition, df.schema, timeout, zone)
+    extension = str(setting(EXTENSION, "false")).lower() == "true"
+    calls = Calls(definition, schema, timeout, zone, extension=extension)
+    sent = wire.project(df)
     # A function without output still needs a schema: that of its key.
-    schema = keys if calls.output.codec is None else calls.output.codec.schema
+    output_schema = keys if calls.output.codec is None else calls.output.codec.schema
     key = KeyCodec(keys, zone)
     if operator == "applyInPandasWithState":
-        run = _function(Adapter(calls, key), definition.name)
-        grouped = df.groupBy(*names)
-        return grouped.applyInPandasWithState(run, schema, SCHEMA, mode, _TIMEOUTS[timeout])
+        run = _function(Adapter(calls, key, wire), definition.name)
+        grouped = sent.groupBy(*names)
+        return grouped.applyInPandasWithState(run, output_schema, SCHEMA, mode, _TIMEOUTS[timeout])
     operators.check_keys(keys)
     initial, initial_schema = None, None
     if initial_state is not None:
         initial, initial_schema = _initial(initial_state, keys), initial_state.schema
-    watermarked = any(_WATERMARK in f.metadata for f in df.schema.fields)
-    processor = Processor(calls, key, df.schema, initial_schema, watermarked=watermarked)
+    processor = Processor(
+        calls,
+        key,
+        schema,
+        initial_schema,
+        watermarked=wire.event_time is not None,
+        chunk=chunk_size(int(setting(ROWS_PER_BATCH, "10000"))),
+    )
     # Spark takes a time to live only where the query has a clock.
     clocked = timeout or ("processing" if any(p.ttl for p in calls.state.parts.values()) else None)
-    return df.groupBy(*names).transformWithState(
-        processor, schema, mode, _TIME_MODES[clocked], initial
+    return sent.groupBy(*names).transformWithState(
+        processor, output_schema, mode, _TIME_MODES[clocked], initial
     )
 
 
@@ -134,7 +149,7 @@ def _initial(rows: DataFrame, keys: StructType) -> Any:
                 f"initial_state.{field.name} is {found.simpleString()}, and the rows are grouped "
                 f"by a {field.dataType.simpleString()}: cast it."
             )
-    return rows.groupBy(*keys.names)
+    return Wire(rows.schema, keys.names, masked=False).project(rows).groupBy(*keys.names)
 
 
 def _with_keys(df: DataFrame, by: list[Any]) -> tuple[DataFrame, list[str]]:

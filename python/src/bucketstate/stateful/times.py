@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,19 +12,10 @@ from pyspark.sql.types import DateType, DayTimeIntervalType, TimestampNTZType, T
 
 from bucketstate.stateful.codecs import Codec
 from bucketstate.stateful.errors import MismatchError
+from bucketstate.stateful.instants import fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class _Aware:
-    def __repr__(self) -> str:
-        return "aware"
-
-
-AWARE = _Aware()
-AwareDatetime = Annotated[datetime, AWARE]
-"""The hint of a datetime that has a time zone, and comes back with the session's."""
 
 
 class DateCodec(Codec):
@@ -46,8 +37,8 @@ class DateCodec(Codec):
 class DatetimeCodec(Codec):
     """An instant.
 
-    A naive datetime is one in the session's time zone, as in Spark's pandas functions; what comes
-    back is always naive.
+    What comes back bears the offset of the session's time zone. In output rows, and where a time is
+    set, a naive datetime is one in the session's time zone, as in Spark's pandas functions.
     """
 
     spark = TimestampType()
@@ -61,8 +52,6 @@ class DatetimeCodec(Codec):
         given = value
         if isinstance(value, pd.Timestamp):
             value = value.to_pydatetime(warn=False)
-        elif isinstance(value, np.datetime64):
-            value = pd.Timestamp(value).to_pydatetime(warn=False)
         if not isinstance(value, datetime) or value is pd.NaT:
             raise self.mismatch(value)
         try:
@@ -71,50 +60,36 @@ class DatetimeCodec(Codec):
             raise MismatchError("a datetime that has a date in UTC", given) from None
 
     def dump(self, value: Any) -> str:
-        # It would come back without its time zone, one call later than where that matters.
-        if getattr(value, "tzinfo", None) is not None:
+        # It would come back with a time zone, one call later than where that matters.
+        if isinstance(value, datetime) and value is not pd.NaT and value.tzinfo is None:
             raise MismatchError(
-                "a datetime without a time zone",
+                "a datetime with a time zone",
                 value,
-                advice="Store it as value.astimezone(zone).replace(tzinfo=None) in the session's "
-                "time zone, or annotate the field as stateful.AwareDatetime.",
+                advice="Take it from the rows or the state's clocks, which have one, or give it "
+                "one with value.replace(tzinfo=zone).",
             )
         return self.check(value).isoformat()
 
     def load(self, stored: Any) -> datetime:
-        return self._local(_parse(datetime.fromisoformat, stored, self))
+        parsed = _parse(datetime.fromisoformat, stored, self)
+        return self._shown(parsed if parsed.tzinfo else parsed.replace(tzinfo=self._zone))
 
     def cell(self, value: Any) -> datetime:
-        return self._local(DatetimeCodec.check(self, value))
+        """With the session's offset. One without a time zone is a reading of TIMESTAMP_NTZ."""
+        if isinstance(value, pd.Timestamp):
+            value = value.to_pydatetime(warn=False)
+        if not isinstance(value, datetime) or value is pd.NaT:
+            raise self.mismatch(value)
+        return value if value.tzinfo is None else self._shown(value)
 
     def cells(self, column: pd.Series[Any]) -> list[Any]:
         return [self.cell(v) for v in column.tolist()]
 
-    def _local(self, value: datetime) -> datetime:
-        return self._zoned(value).replace(tzinfo=None)
-
-    def _zoned(self, value: datetime) -> datetime:
+    def _shown(self, value: datetime) -> datetime:
         try:
-            return value.astimezone(self._zone)
+            return fixed(value, self._zone)
         except OverflowError:
-            raise MismatchError(f"a datetime that has a date in {self._zone}", value) from None
-
-
-class AwareDatetimeCodec(DatetimeCodec):
-    """An instant whose values have a time zone; what comes back is in the session's."""
-
-    expected = "a datetime with a time zone"
-
-    def check(self, value: Any) -> datetime:
-        if isinstance(value, datetime) and value is not pd.NaT and value.tzinfo is None:
-            raise self.mismatch(value)
-        return super().check(value)
-
-    def dump(self, value: Any) -> str:
-        return self.check(value).isoformat()
-
-    def _local(self, value: datetime) -> datetime:
-        return self._zoned(value)
+            return value
 
 
 class LocalDatetimeCodec(Codec):

@@ -103,16 +103,26 @@ class Batches:
                 ) from None
         return pa.Table.from_pylist(made, schema=arrow_schema(codec.schema))
 
-    def groups(self, table: pa.Table, key: KeyCodec, rows_per_chunk: int | None) -> Iterator[Group]:
-        """The rows by key, in the order of each one's first row."""
+    def groups(
+        self, table: pa.Table, key: KeyCodec, rows_per_chunk: int | None, *, by_rows: bool
+    ) -> Iterator[Group]:
+        """The rows by key, in the order of each one's first row.
+
+        Within a batch Spark brings together what its order of values has as equal: -0.0 and 0.0,
+        and every NaN. The group's key is that of its first row. `by_rows`: as its worker does that
+        compares the keys of rows once more, to which a NaN is equal to no other.
+        """
         keys = zip(*(table.column(n).to_pylist() for n in key.names), strict=True)
-        of_key: dict[Any, list[int]] = {}
+        found: dict[Any, tuple[Any, list[int]]] = {}
         for row, cells in enumerate(keys):
-            of_key.setdefault(key.identity(cells), []).append(row)
-        for made, rows in of_key.items():
+            alike = _alike(cells)
+            if by_rows and _NAN in _flat(alike):
+                alike = (row,)
+            found.setdefault(alike, (cells, []))[1].append(row)
+        for cells, rows in found.values():
             size = rows_per_chunk or len(rows)
             chunks = [table.take(rows[at : at + size]) for at in range(0, len(rows), size)]
-            yield Group(made, chunks)
+            yield Group(key.identity(cells), chunks)
 
     def micros(self, table: pa.Table, column: str) -> list[int | None]:
         """An event-time column in microseconds since the epoch."""
@@ -132,6 +142,25 @@ class Batches:
             values = pa.array(at, INSTANT)
         made: list[int | None] = values.cast(INSTANT).cast(pa.int64()).to_pylist()
         return made
+
+
+_NAN = "NaN", object()
+
+
+def _alike(cell: Any) -> Any:
+    """What is equal for cells that Spark's order has as equal."""
+    if isinstance(cell, float) and cell != cell:
+        return _NAN
+    if isinstance(cell, dict):
+        return tuple(map(_alike, cell.values()))
+    return tuple(map(_alike, cell)) if isinstance(cell, list | tuple) else cell
+
+
+def _flat(alike: Any) -> Iterator[Any]:
+    yield alike
+    if isinstance(alike, tuple) and alike is not _NAN:
+        for inner in alike:
+            yield from _flat(inner)
 
 
 def _cells(row: dict[str, Any], codec: StructCodec) -> dict[str, Any]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
-from bucketstate.stateful.chunks import arrow_schema
+from bucketstate.stateful.chunks import ROWS_PER_BATCH, arrow_schema, chunk_size
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.frames import EXTENSION
 from bucketstate.stateful.keys import KeyCodec
 from bucketstate.stateful.zones import zone_of
 from bucketstate.testing.batches import Batches
@@ -107,7 +108,9 @@ def compare(
         event_time=event_time,
         delay=delay,
         time_zone=zone_name,
+        rows_per_chunk=chunk_size(int(str(spark.conf.get(ROWS_PER_BATCH)))),
     )
+    harness._query.extension = str(spark.conf.get(EXTENSION, "false")).lower() == "true"
     # Both read them.
     given = [list(rows) if isinstance(rows, Iterator) else rows for rows in batches]
     parts = _parts(definition, restart_after, len(given))
@@ -140,7 +143,7 @@ def compare(
             if batch.number in restarts:
                 definition = restarts[batch.number]
                 harness = harness.restarted(definition)
-            _check_watermark(batch, harness, zone)
+            _check_watermark(batch, harness)
             harness.clock = batch.at
             told = harness.run(given[batch.number] if batch.number < len(given) else ())
             found = _typed(streamed.get(batch.number), definition, zone)
@@ -235,12 +238,11 @@ def _told(kept: Mapping[Any, Kept]) -> list[dict[str, Any]]:
     ]
 
 
-def _check_watermark(batch: Planned, harness: Harness, zone: tzinfo) -> None:
-    at = batch.watermark.astimezone(zone).replace(tzinfo=None)
-    if harness.watermark not in (None, at):
+def _check_watermark(batch: Planned, harness: Harness) -> None:
+    if harness.watermark not in (None, batch.watermark):
         raise DifferenceError(
-            f"Batch {batch.number}: the watermark is {harness.watermark} in the harness, {at} in "
-            "Spark. Give event_time= and delay= as the query has them."
+            f"Batch {batch.number}: the watermark is {harness.watermark} in the harness, "
+            f"{batch.watermark} in Spark. Give event_time= and delay= as the query has them."
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
@@ -12,19 +12,21 @@ from bucketstate.stateful.adapter import Adapter
 from bucketstate.stateful.chunks import pandas_column
 from bucketstate.stateful.containers import OptionalCodec
 from bucketstate.stateful.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
+from bucketstate.stateful.wire import holds_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql.types import Row
 
     from bucketstate.stateful.calls import Calls
+    from bucketstate.stateful.codecs import Codec
     from bucketstate.stateful.document import Clock, StateCodec
     from bucketstate.stateful.keys import KeyCodec
     from bucketstate.stateful.slots import Slot
     from bucketstate.stateful.variables import PartErrors
+    from bucketstate.stateful.wire import Wire
     from bucketstate.testing.runs import Clocks, Group
 
 _TIMEOUTS = {
@@ -32,6 +34,16 @@ _TIMEOUTS = {
     "processing": GroupStateTimeout.ProcessingTimeTimeout,
     "event": GroupStateTimeout.EventTimeTimeout,
 }
+
+
+def shown(codec: Codec, column: pd.Series[Any]) -> list[Any]:
+    """A column of the output as the values that a query's reader sees."""
+    reader = OptionalCodec(codec)
+    cells = reader.cells(column)
+    if not holds_times(codec.spark):
+        return cells
+    # A time without a zone is one of the session's there.
+    return [reader.cell(reader.check(value)) for value in cells]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,7 @@ class StoredRows(dict[Any, StoredRow]):
     def call(
         self,
         key: Any,
-        _zone: tzinfo,
+        cells: tuple[Any, ...],
         _codec: StateCodec,
         clocks: Clocks,
         step: Callable[[Slot], None],
@@ -71,7 +83,11 @@ class StoredRows(dict[Any, StoredRow]):
         if slot.kept.empty:
             self.pop(key, None)
         else:
-            self[key] = StoredRow(tuple(key), slot.kept.row, min(moments, default=NO_TIMEOUT))
+            self[key] = StoredRow(cells, slot.kept.row, min(moments, default=NO_TIMEOUT))
+
+    def renamed(self, before: Any, key: Any, cells: tuple[Any, ...]) -> None:
+        if before in self:
+            self[key] = replace(self.pop(before), cells=cells)
 
 
 class _RowSlot:
@@ -90,9 +106,11 @@ class _RowSlot:
 
 
 class GroupRun:
-    def __init__(self, calls: Calls, key: KeyCodec, stored: StoredRows, clocks: Clocks) -> None:
+    def __init__(
+        self, calls: Calls, key: KeyCodec, wire: Wire, stored: StoredRows, clocks: Clocks
+    ) -> None:
         self._calls = calls
-        self._adapter = Adapter(calls, key)
+        self._adapter = Adapter(calls, key, wire)
         self._names = key.names
         self._stored = stored
         self._clocks = clocks
@@ -101,7 +119,10 @@ class GroupRun:
         raise AssertionError("the operator has no initial state")
 
     def rows(self, group: Group) -> list[dict[str, Any]]:
-        frames = [self._frame(chunk) for chunk in group.chunks]
+        frames = [
+            pd.DataFrame({n: pandas_column(chunk.column(n)) for n in chunk.column_names})
+            for chunk in group.chunks
+        ]
         cells = tuple(frames[0][n][0] for n in self._names)
         return self._call(group.key, cells, frames, timed_out=False)
 
@@ -145,12 +166,8 @@ class GroupRun:
     def _rows_of(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
         output = self._calls.output.codec
         assert output is not None
-        columns = [OptionalCodec(f.codec).cells(frame[f.name]) for f in output.fields]
+        columns = [shown(f.codec, frame[f.name]) for f in output.fields]
         return [dict(zip(output.names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-    def _frame(self, table: pa.Table) -> pd.DataFrame:
-        zone = self._calls.zone
-        return pd.DataFrame({n: pandas_column(table.column(n), zone) for n in table.column_names})
 
 
 def _stored_after(

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections import namedtuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.stateful import operators
-from bucketstate.stateful.calls import Calls
 from bucketstate.stateful.definition import define
 from bucketstate.stateful.document import Clock
 from bucketstate.stateful.errors import (
     DefinitionError,
     MismatchError,
     StateUsageError,
-    WrongTypeError,
 )
 from bucketstate.stateful.handle import State, Timeout
 from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.kept import NO_TIMEOUT
-from bucketstate.stateful.keys import NAN, KeyCodec
 from bucketstate.stateful.times import DatetimeCodec
 from bucketstate.stateful.zones import zone_of
 from bucketstate.testing.batches import Batches
-from bucketstate.testing.group_run import GroupRun, StoredRows
-from bucketstate.testing.processor_run import ProcessorRun, StoredVariables
+from bucketstate.testing.group_run import StoredRows
+from bucketstate.testing.processor_run import StoredVariables
+from bucketstate.testing.query import Query
 from bucketstate.testing.runs import Clocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from pyspark.sql.types import StructType
 
     from bucketstate.stateful.operators import Operator
     from bucketstate.stateful.slots import Slot
@@ -59,7 +54,7 @@ class Harness:
         timeout: as for `stateful.apply`.
         event_time: the watermark's column, as in `withWatermark`; without, set `watermark`.
         delay: the watermark's delay, as in `withWatermark`, 0 or more.
-        clock: the processing time of the first batch; naive datetimes are in `time_zone`.
+        clock: the processing time of the first batch; a naive datetime is in `time_zone`.
         time_zone: the session's: a region such as "Europe/Berlin", or an offset such as "+02:00".
         initial_state: the rows that `handleInitialState` gets before the first batch with rows, in
             the forms that `run` takes.
@@ -101,18 +96,22 @@ class Harness:
             self._definition, operator, timeout, initial_state=initial_state is not None
         )
         _check_arguments(by, delay, rows_per_chunk)
-        self._operator: Operator = operator
-        self._by = [by] if isinstance(by, str) else list(by)
         self._schema = schema
         self._timeout: Timeout | None = timeout
         self._event_time = event_time
         self._delay = delay
         self._time_zone = time_zone
         self._zone = zone_of(time_zone, "time_zone")
+        self._query = Query(
+            self._definition,
+            [by] if isinstance(by, str) else list(by),
+            operator,
+            timeout,
+            self._zone,
+        )
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
         self._batches = Batches(schema, self._zone)
-        self._calls: tuple[StructType, Calls, KeyCodec] | None = None
         self._given_keys: set[Any] = set()
         self._initial_batches = None if initial_state is None else Batches(None, self._zone)
         self._initial = self._initial_batches and self._initial_batches.table(initial_state)
@@ -125,7 +124,7 @@ class Harness:
 
     @property
     def clock(self) -> datetime:
-        """The processing time of the next batch, naive in `time_zone`. It can be set."""
+        """The processing time of the next batch. It can be set, also naive, in `time_zone`."""
         return local(self._clock, self._zone)
 
     @clock.setter
@@ -179,6 +178,7 @@ class Harness:
             StateUsageError: the function makes a call on its state that the query does not allow.
         """
         table = self._batches.table(rows)
+        self._settle_given_keys()
         stored = self._stored.copy()
         output: list[dict[str, Any]] = []
         event_times: list[int | None] = []
@@ -189,11 +189,12 @@ class Harness:
                 table = self._in_time(table, event_times)
             run = self._started(stored)
             if initial is not None:
-                for group in self._groups(initial):
+                assert self._initial_batches is not None
+                for group in self._groups(self._initial_batches, initial):
                     for row in range(group.chunks[0].num_rows):
                         run.initial(group.key, group.chunks[0].slice(row, 1))
                 initial = None
-            for group in self._groups(table, self._rows_per_chunk):
+            for group in self._groups(self._batches, table, self._rows_per_chunk):
                 output += run.rows(group)
         if self._timeout is not None and self._batches.known:
             reached = self._clock if self._timeout == "processing" else self._watermark or 0
@@ -232,7 +233,7 @@ class Harness:
             WrongTypeError: the value does not fit the state class.
             StateUsageError: there are more or fewer values of the key.
         """
-        of = self._key(key)
+        of, cells = self._query.key(key, self._batches)
         codec = self._definition.state_codec(self._zone)
         clocks = Clocks(self._clock, self._watermark)
 
@@ -242,9 +243,10 @@ class Harness:
             state.finish()
 
         stored = self._stored.copy()
-        stored.call(of, self._zone, codec, clocks, step)
+        stored.call(of, tuple(of) if cells is None else cells, codec, clocks, step)
         self._stored = stored
-        self._given_keys.add(of)
+        if cells is None:
+            self._given_keys.add(of)
 
     def states(self) -> dict[Any, Any]:
         """All states by key, copies; without values of parts that the next batch finds expired."""
@@ -257,7 +259,7 @@ class Harness:
         }
 
     def timeout(self, *key: Any) -> datetime | None:
-        """When a key's timeout is reached, naive in `time_zone`; None where none is set.
+        """When a key's timeout is reached; None where none is set.
 
         Args:
             key: the values of the columns in `by`.
@@ -307,8 +309,8 @@ class Harness:
             state=state,
             output=output,
             chunked=chunked,
-            by=self._by,
-            operator=self._operator,
+            by=self._query.by,
+            operator=self._query.operator,
             schema=self._schema,
             timeout=self._timeout,
             event_time=self._event_time,
@@ -323,48 +325,30 @@ class Harness:
         made._watermark, made._last_watermark = self._watermark, self._last_watermark
         made._order.setstate(self._order.getstate())
         made._given_keys = set(self._given_keys)
+        made._query.extension = self._query.extension
         return made
 
-    def _prepared(self) -> tuple[Calls, KeyCodec]:
-        """The function as Spark would call it, once the rows' types are known."""
-        schema = self._batches.schema
-        if self._calls is None or self._calls[0] != schema:
-            key = KeyCodec(self._batches.key_schema(self._by), self._zone)
-            self._check_given_keys(key)
-            self._calls = schema, Calls(self._definition, schema, self._timeout, self._zone), key
-        return self._calls[1:]
-
-    def _check_given_keys(self, key: KeyCodec) -> None:
+    def _settle_given_keys(self) -> None:
+        keys = self._query.keys(self._batches)
+        if keys is None or not self._given_keys:
+            return
+        stored = self._stored.copy()
         for given in self._given_keys:
-            try:
-                key.check(given)
-            except MismatchError as e:
-                raise WrongTypeError(
-                    f"A state was set for the key {given!r}, but {e.path} of the rows' keys is "
-                    f"{e.expected}, not {e.found_text}. Set it for a key that the rows can have."
-                ) from None
+            self._query.settle(given, keys, stored)
+        self._stored = stored
+        self._given_keys.clear()
 
     def _key(self, key: tuple[Any, ...]) -> Any:
-        if len(key) != len(self._by):
-            raise StateUsageError(
-                f"The key is {key!r}, but the rows are grouped by {', '.join(self._by)}: give "
-                f"{len(self._by)} value{'s' if len(self._by) > 1 else ''}, in this order."
-            )
-        named = namedtuple("Key", self._by, rename=True)  # type: ignore[misc]
-        return named._make(NAN if isinstance(k, float) and k != k else k for k in key)
+        return self._query.key(key, self._batches)[0]
 
     def _started(self, stored: Any) -> Run:
-        """One batch, on what is stored."""
-        calls, key = self._prepared()
         clocks = Clocks(self._clock, self._watermark)
-        if self._operator == "applyInPandasWithState":
-            return GroupRun(calls, key, stored, clocks)
-        initial = None if self._initial_batches is None else self._initial_batches.schema
-        return ProcessorRun(calls, key, self._batches.schema, initial, stored, clocks)
+        return self._query.started(
+            self._batches, self._initial_batches, stored, clocks, self._rows_per_chunk
+        )
 
-    def _groups(self, table: Any, rows_per_chunk: int | None = None) -> list[Group]:
-        _, key = self._prepared()
-        return self._shuffled(self._batches.groups(table, key, rows_per_chunk))
+    def _groups(self, of: Batches, table: Any, rows_per_chunk: int | None = None) -> list[Group]:
+        return self._shuffled(self._query.groups(self._batches, of, table, rows_per_chunk))
 
     def _shuffled(self, items: Iterable[Any]) -> list[Any]:
         made = list(items)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -17,7 +16,6 @@ from bucketstate.testing.memory import Memory, MemoryHandle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from datetime import tzinfo
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -53,17 +51,23 @@ class StoredVariables:
     def call(
         self,
         key: Any,
-        zone: tzinfo,
+        cells: tuple[Any, ...],
         codec: StateCodec,
         clocks: Clocks,
         step: Callable[[Slot], None],
     ) -> None:
         handle = MemoryHandle(self.memory, clocks.now)
         handle.key = key
-        self.memory.cells.setdefault(key, tuple(_aware(cell, zone) for cell in key))
+        self.memory.cells.setdefault(key, cells)
         state = handle.getValueState(STATE, SCHEMA)
         variables = Variables(handle, codec)
         step(ProcessorSlot(handle, state, variables, _times(clocks), watermarked=_marked(clocks)))
+
+    def renamed(self, before: Any, key: Any, cells: tuple[Any, ...]) -> None:
+        for found in (*self.memory.variables.values(), self.memory.timers, self.memory.cells):
+            if before in found:
+                found[key] = found.pop(before)
+        self.memory.cells[key] = cells
 
 
 class ProcessorRun:
@@ -75,13 +79,17 @@ class ProcessorRun:
         initial: StructType | None,
         stored: StoredVariables,
         clocks: Clocks,
+        *,
+        chunk: int,
     ) -> None:
         self._names = key.names
         self._memory = stored.memory
         self._output = calls.output.codec
         self._handle = MemoryHandle(stored.memory, clocks.now)
         self._times = _times(clocks)
-        self._processor = Processor(calls, key, schema, initial, watermarked=_marked(clocks))
+        self._processor = Processor(
+            calls, key, schema, initial, watermarked=_marked(clocks), chunk=chunk
+        )
         self._processor.init(self._handle)
 
     def initial(self, key: Any, row: pa.Table) -> None:
@@ -142,11 +150,6 @@ def _times(clocks: Clocks) -> TimerValues:
 
 def _marked(clocks: Clocks) -> bool:
     return clocks.watermark is not None
-
-
-def _aware(cell: Any, zone: tzinfo) -> Any:
-    """Spark hands over instants."""
-    return cell.replace(tzinfo=zone) if isinstance(cell, datetime) else cell
 
 
 def _items(stored: Any) -> Iterator[dict[str, Any]]:

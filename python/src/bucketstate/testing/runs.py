@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import tzinfo
 
     import pyarrow as pa
 
@@ -46,12 +45,18 @@ class Stored(Protocol):
     def call(
         self,
         key: Any,
-        zone: tzinfo,
+        cells: tuple[Any, ...],
         codec: StateCodec,
         clocks: Clocks,
         step: Callable[[Slot], None],
     ) -> None:
-        """Does `step` with the place of a key that no batch need have had, outside of a batch."""
+        """Does `step` with the place of a key that no batch need have had, outside of a batch.
+
+        `cells` are the key as Spark hands it over.
+        """
+
+    def renamed(self, before: Any, key: Any, cells: tuple[Any, ...], /) -> None:
+        """Has under `key` what was there under `before`."""
 
 
 class Run(Protocol):
