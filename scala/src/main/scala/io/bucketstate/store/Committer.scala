@@ -210,8 +210,7 @@ private object Committer {
   private final class Unchanged(family: FamilyChanges) extends FamilyChanges {
     override def descriptor: FamilyDescriptor = family.descriptor
     override def numBuckets: Int = family.numBuckets
-    override def keyCount: Long = family.keyCount
-    override def isEstimated: Boolean = family.isEstimated
+    override def keyCount: Option[Long] = family.keyCount
     override def times: Option[TimeBuckets] = family.times
     override def foreach(sink: ChangeSink): Unit = ()
   }
