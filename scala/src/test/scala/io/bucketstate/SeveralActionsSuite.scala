@@ -23,10 +23,10 @@ class SeveralActionsSuite extends AnyFunSuite with Queries with Eventually {
 
   /** What a query has told and put out, over its restart. */
   private final class Run {
-    val progress = ArrayBuffer.empty[StreamingQueryProgress]
-    val counted = ArrayBuffer.empty[Map[String, Long]]
-    var fewest = Set.empty[String] // files in the middle of it
-    var files = Set.empty[String]
+    val progress: ArrayBuffer[StreamingQueryProgress] = ArrayBuffer.empty[StreamingQueryProgress]
+    val counted: ArrayBuffer[Map[String, Long]] = ArrayBuffer.empty[Map[String, Long]]
+    var fewest: Set[String] = Set.empty[String] // files in the middle of it
+    var files: Set[String] = Set.empty[String]
 
     def sum(metric: String): Long = progress.iterator
       .filter(_.numInputRows > 0)
