@@ -68,6 +68,7 @@ class Catalog:
 
         Raises:
             InvalidArgumentError: both are given, or what is no whole number.
+            NoSuchStateError: the batch is negative.
         """
         if version is not None and batch is not None:
             raise InvalidArgumentError(
@@ -75,7 +76,10 @@ class Catalog:
                 "makes version n + 1."
             )
         if batch is not None:
-            return whole_number("batch", batch) + 1
+            batch = whole_number("batch", batch)
+            if batch < 0:
+                raise NoSuchStateError(f"There is no batch {batch}: batches start at 0.")
+            return batch + 1
         return self.restart_version if version is None else whole_number("version", version)
 
     def operator(self, number: int = 0) -> OperatorInfo:

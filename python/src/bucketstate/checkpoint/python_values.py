@@ -41,7 +41,7 @@ def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The values of an array, as `to_pylist` has them but for those that it has no way for."""
     if isinstance(array, pa.ChunkedArray):
         return [value for chunk in array.chunks for value in python_values(chunk)]
-    found: list[Any] = array.to_pylist() if _holds(array) else list(_values(array))
+    found: list[Any] = array.to_pylist() if held_by_python(array) else list(_values(array))
     return found
 
 
@@ -49,7 +49,9 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     """The table as a DataFrame; a column with values beyond Python's is one of objects."""
     import pandas as pd
 
-    beyond = [n for n, column in enumerate(table.columns) if not all(map(_holds, column.chunks))]
+    beyond = [
+        n for n, column in enumerate(table.columns) if not all(map(held_by_python, column.chunks))
+    ]
     if not beyond:
         plain: pd.DataFrame = table.to_pandas()
         return plain
@@ -96,7 +98,7 @@ def _parsed(text: str) -> tuple[int, str | None]:
     return (at - _EPOCH).days + cycles * _CYCLE_DAYS, found[4]
 
 
-def _holds(array: pa.Array) -> bool:
+def held_by_python(array: pa.Array) -> bool:
     """Whether Python, and pandas, have a value for each of these."""
     kind = array.type
     if pa.types.is_string(kind):
@@ -113,7 +115,7 @@ def _holds(array: pa.Array) -> bool:
     if pa.types.is_duration(kind):
         # The least one is what pandas has for none.
         return _within(array, -(2**63) + 1, 2**63 - 1)
-    return all(map(_holds, _children(array)))
+    return all(map(held_by_python, _children(array)))
 
 
 def _within(array: pa.Array, first: int, last: int) -> bool:

@@ -216,4 +216,7 @@ def _texts(leaf: pa.Array) -> pa.Array:
             [None if v is None else repr(v).encode() for v in python_values(leaf)],
             pa.large_binary(),
         )
+    if pa.types.is_temporal(leaf.type):
+        # Arrow's own text of a year beyond 32,767 is that of another one.
+        leaf = leaf.view(pa.int32() if pa.types.is_date32(leaf.type) else pa.int64())
     return leaf.cast(pa.string()).cast(pa.large_binary())

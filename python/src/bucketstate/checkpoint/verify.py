@@ -34,7 +34,12 @@ from bucketstate.checkpoint.schema_files import FamilySchema
 from bucketstate.checkpoint.state import MEMORY, read_state
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variable_checks import Indexes, check_schemas
-from bucketstate.errors import CheckpointError, NewerFormatError, NoSuchStateError
+from bucketstate.errors import (
+    CheckpointError,
+    NewerFormatError,
+    NoSuchStateError,
+    StorageError,
+)
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
@@ -135,6 +140,8 @@ class _Verifier:
                 self._found.bytes += size
                 try:
                     self._file(name, named, runs)
+                except StorageError:
+                    raise
                 except CheckpointError as error:
                     self._bad[name] = error
                 self._count.next()
@@ -161,6 +168,8 @@ class _Verifier:
         for name in self._store.manifests:
             try:
                 manifest = self._store.manifest(name)
+            except StorageError:
+                raise
             except CheckpointError:
                 continue
             for file in manifest.files:
@@ -177,6 +186,8 @@ class _Verifier:
         for version in self._required():
             try:
                 plan = self._plan(version)
+            except StorageError:
+                raise
             except CheckpointError as error:
                 restart = version == self._catalog.restart_version
                 if restart or not self._retired(version):
@@ -227,6 +238,8 @@ class _Verifier:
             base = plan.base.version if plan.base else None
             changelogs, size = len(plan.changelogs), plan.size
             keys = sum(self._keys(plan))
+        except StorageError:
+            raise
         except CheckpointError as error:
             failure = str(error)
             self._lost_by(error).restart = True
@@ -351,6 +364,8 @@ class _Verifier:
         for version in self._catalog.versions:
             try:
                 winners[version] = self._catalog.attempt(self._store, version)
+            except StorageError:
+                raise
             except CheckpointError:
                 continue
         return winners

@@ -28,9 +28,11 @@ def state_of(text: str) -> Any:
         state: Any = importlib.import_module(found[1])
         for name in found[2].split("."):
             state = getattr(state, name)
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        # Whatever the module's own code raises.
+        what = str(error) or type(error).__name__
         raise InvalidArgumentError(
-            f"--decode {text} cannot be imported ({error}): give MODULE:CLASS as seen from "
+            f"--decode {text} cannot be imported ({what}): give MODULE:CLASS as seen from "
             f"{here} and PYTHONPATH, or a DDL text such as 'total long, last timestamp'."
         ) from error
     return state

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from bucketstate.checkpoint.python_values import python_values
+from bucketstate.checkpoint.python_values import held_by_python, python_values
 from bucketstate.cli.formats import FORMATS
 from bucketstate.cli.rows import as_json, records
 from bucketstate.errors import BucketstateError
@@ -192,9 +193,25 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
             array = pa.array(texts, pa.string())
         elif pa.types.is_duration(array.type):
             array = array.cast(pa.int64())
+        elif pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
+            array = _dated(array)
         columns.append(array)
     names = pa.Table.from_batches([batch]).flatten().column_names
     return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _dated(array: pa.Array) -> pa.Array:
+    """With years beyond Python's as texts: of those that are further yet Arrow writes others."""
+    if held_by_python(array):
+        return array
+    # In the form in which Arrow writes the others.
+    texts = [
+        value.replace("T", " ").replace("+00:00", "Z") if isinstance(value, str) else None
+        for value in python_values(array)
+    ]
+    far = pa.array(texts, pa.string())
+    near = pc.if_else(far.is_valid(), None, array).cast(pa.string())
+    return pc.coalesce(far, near)
 
 
 def _streaming(sink: pa.NativeFile, schema: pa.Schema) -> Any:
