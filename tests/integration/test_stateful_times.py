@@ -6,17 +6,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import stateful
 from bucketstate.stateful.chunks import ROWS_PER_BATCH
 from bucketstate.stateful.frames import EXTENSION
 from bucketstate.stateful.operators import Operator
 from bucketstate.testing import Harness, compare
+from bucketstate.testing.rows import INSTANT
+from tests.integration.streams import Streamed, start, write_batches
 from tests.kit.exact import (
     ROWS,
     SCHEMA,
@@ -27,6 +31,7 @@ from tests.kit.exact import (
     ends_of_frames,
     ends_of_records,
     in_chunks,
+    in_windows,
     of_dicts,
     of_frames,
     of_records,
@@ -135,6 +140,34 @@ def test_a_group_is_cut_into_chunks_alike(spark: SparkSession, operator: Operato
     finally:
         spark.conf.set(ROWS_PER_BATCH, str(before))
     assert found == [[{"key": "a", "sizes": [2, 2, 2, 1]}]]
+
+
+@operators
+@pytest.mark.parametrize("zone", ["Europe/Berlin"], indirect=True)
+def test_groups_by_windows_of_the_event_time(
+    spark: SparkSession, operator: Operator, zone: str, tmp_path: Path
+) -> None:
+    """Of the two hours that the clock shows as the same one."""
+    assert zone
+    change = CHANGES["Europe/Berlin"][0]
+    given = [[{"key": "a", "at": change + minute * MINUTE}] for minute in (-50, 20, 200, 400)]
+    write_batches(tmp_path / "input", pa.schema([("key", pa.string()), ("at", INSTANT)]), given)
+    source = spark.readStream.schema("key string, at timestamp").option("maxFilesPerTrigger", 1)
+    rows = source.parquet(str(tmp_path / "input")).withWatermark("at", "0 seconds")
+    applied = stateful.apply(
+        rows,
+        by=[F.window("at", "1 hour").alias("hour"), "key"],
+        fn=in_windows,
+        operator=operator,
+        output_mode="update",
+        timeout="event",
+        output="start timestamp, n long, over boolean",
+    )
+    streamed = Streamed()
+    query = start(applied, tmp_path / "checkpoint", streamed, "update")
+    assert query.awaitTermination(150)
+    over = [began.replace(tzinfo=UTC) for began, _, ended in streamed.rows() if ended]
+    assert over == [change + minute * MINUTE for minute in (-60, 0, 180)]
 
 
 @pytest.mark.timeout(600)

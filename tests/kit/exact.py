@@ -84,6 +84,14 @@ def in_chunks(
     return {"key": key.key, "sizes": [len(chunk) for chunk in rows]}
 
 
+def in_windows(key: Any, rows: list[dict[str, Any]], state: State[Total]) -> dict[str, Any]:
+    """Tells of a window when it is over."""
+    state.value.n += len(rows)
+    if rows:
+        state.timeout_at(key.hour.end)
+    return {"start": key.hour.start, "n": state.value.n, "over": not rows}
+
+
 @dataclass
 class End:
     key: str

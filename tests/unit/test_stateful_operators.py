@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from bucketstate.stateful.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
+pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.FirstWatermarkWarning")
+
 START = datetime(2024, 3, 1, tzinfo=UTC)
 
 

@@ -244,3 +244,34 @@ def test_a_state_may_be_set_for_a_key_with_a_time_before_the_rows_are_known(
     assert found == [{"at": noon.replace(tzinfo=BERLIN), "n": 41}]
     assert running.state(noon).n == 41
     assert len(running.states()) == 1
+
+
+class Carrying:
+    """Goes on from the rows of an initial state."""
+
+    def handleInputRows(
+        self, key: Any, rows: list[dict[str, Any]], state: State[Any]
+    ) -> dict[str, Any]:
+        return {"at": key.at, "n": state.value.n + len(rows)}
+
+    def handleInitialState(self, key: Any, initial: dict[str, Any], state: State[Any]) -> None:
+        state.update({"n": initial["n"] if initial["since"] == key.at else 0})
+
+
+def test_an_initial_state_is_by_points_in_time_as_well() -> None:
+    first, second = (datetime(2025, 10, 26, hour, 30, tzinfo=UTC) for hour in (0, 1))
+    running = Harness(
+        stateful.define(Carrying(), state="n long", output="at timestamp, n long"),
+        by="at",
+        operator="transformWithState",
+        initial_state=[
+            {"at": first, "n": 2**53, "since": first},
+            {"at": second, "n": None, "since": first},
+        ],
+        time_zone="Europe/Berlin",
+    )
+    found = running.run([{"at": second}, {"at": first}])
+    assert sorted(found, key=lambda row: row["at"]) == [
+        {"at": first, "n": 2**53 + 1},
+        {"at": second, "n": 1},
+    ]

@@ -14,6 +14,8 @@ from bucketstate.testing import Harness
 from tests.kit.scripted_parts import SCHEMA, Report
 from tests.kit.scripted_parts import Scripted as Parts
 
+pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.FirstWatermarkWarning")
+
 AT = datetime(2024, 7, 1, 12, tzinfo=UTC)
 
 
