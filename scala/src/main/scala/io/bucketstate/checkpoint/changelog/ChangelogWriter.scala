@@ -122,7 +122,7 @@ final class ChangelogWriter(
 
   private def append(op: Byte, record: Array[Byte]): Unit = {
     val length = record.length
-    if (length > MaxRecordLength) throw tooLong(length)
+    if (length > Record.MaxLength) throw tooLong(length)
     if (used > bucketFrom && used - bucketFrom > splitBytes - length) {
       cutAlone()
       split = true
@@ -203,7 +203,7 @@ final class ChangelogWriter(
   }
 
   private def tooLong(length: Int): InvalidException = new InvalidException(
-    s"A key and its value take $length bytes, at most $MaxRecordLength can be written",
+    s"A key and its value take $length bytes, at most ${Record.MaxLength} can be written",
     "Split the value, for example over several keys or a list state."
   )
 }
