@@ -6,7 +6,7 @@ import pyspark
 
 MINOR = ".".join(pyspark.__version__.split(".")[:2])
 
-# Format 1 is only for queries that began with it; `make conformance` has Spark's own tests of it.
+# No Spark 4 begins a join in format 1; `make conformance` has Spark's own tests of it.
 # Spark 4.3 begins joins of all providers but RocksDB's in format 2, whatever the setting says.
 JOIN_FORMATS = {"4.1": (2, 3), "4.2": (2, 3, 4), "4.3": (2,)}[MINOR]
 """The state formats with which a join can begin on this provider."""

@@ -293,6 +293,37 @@ def test_what_holds_no_progress(name: str, text: str, said: str, tmp_path: Path)
         read_progress(tmp_path / name)
 
 
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+
+
+@pytest.mark.parametrize("has_progress", [False, True])
+@pytest.mark.parametrize(
+    ("version", "provider", "refused"),
+    [
+        ("4.3.0", "io.bucketstate.BucketedStateStoreProvider", True),
+        ("4.2.1", "io.bucketstate.BucketedStateStoreProvider", False),
+        ("4.3.0", "another.Provider", False),
+    ],
+)
+def test_an_event_log_of_an_application_in_which_no_real_time_query_starts(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    version: str,
+    provider: str,
+    refused: bool,
+    has_progress: bool,
+) -> None:
+    lines = [
+        {"Event": "SparkListenerLogStart", "Spark Version": version},
+        {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {PROVIDER: provider}},
+    ]
+    progress = map(event, constant(bucketedChangedKeys=1)) if has_progress else []
+    file = tmp_path / "local-1"
+    file.write_text("\n".join([*map(json.dumps, lines), *progress]))
+    assert main(["doctor", str(file)]) == (0 if has_progress or refused else 1)
+    assert ("starts no query in real-time mode" in capsys.readouterr().out) == refused
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path) -> None:
     file = plain(tmp_path, constant(bucketedMemoryFlushes=1))
     places = [str(built.root), str(file)]

@@ -13,9 +13,10 @@ from bucketstate.checkpoint.slices import Slices, gather
 def buckets_of(keys: Slices, encoding: str, num_buckets: int) -> npt.NDArray[np.int64]:
     """The bucket of each key: the upper half of XXH64 of the part that decides, modulo."""
     if encoding.startswith(PREFIX_SCAN):
-        # All keys of a prefix share a bucket.
+        # All keys of a prefix share a bucket. Of a key that is not laid out so, all of it decides.
         lengths = gather(keys.buffer, keys.starts, "<i4").astype(np.int64) + 4
-        keys = Slices(keys.buffer, keys.starts, np.minimum(lengths, keys.lengths))
+        isnt = (keys.lengths < 4) | (lengths < 4) | (lengths > keys.lengths)
+        keys = Slices(keys.buffer, keys.starts, np.where(isnt, keys.lengths, lengths))
     elif encoding == TIMESTAMP_POSTFIX:
         # All timestamps of a key share a bucket.
         keys = Slices(keys.buffer, keys.starts, np.maximum(0, keys.lengths - 8))

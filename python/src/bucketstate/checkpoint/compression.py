@@ -7,6 +7,8 @@ import pyarrow as pa
 
 CODECS = {0: "none", 1: "lz4", 2: "zstd", 3: "snappy", 4: "lzf"}
 _ARROW = {1: "lz4_raw", 2: "zstd", 3: "snappy"}
+_MOST = {0: 1, 1: 255, 2: 32 * 1024, 3: 22, 4: 88}
+"""Raw bytes per stored byte that each format can come to."""
 
 
 def crc32c(data: bytes | memoryview) -> int:
@@ -21,6 +23,9 @@ def crc32c_extend(crc: int, data: bytes) -> int:
 
 def decompress(codec: int, stored: bytes, raw_length: int) -> bytes:
     """A block's raw bytes; ValueError (or pyarrow's OSError) if they are not `raw_length` long."""
+    if raw_length > len(stored) * _MOST.get(codec, 0):
+        # Not a length to allocate.
+        raise ValueError(f"{len(stored)} bytes of codec {codec} cannot hold {raw_length}")
     if codec == 0:
         raw = stored
     elif codec in _ARROW:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
-from bucketstate.doctor import Advice, Diagnosis, of_checkpoint, of_progress, read_progress
-from bucketstate.doctor.sources import is_progress
+from bucketstate.doctor import (
+    Advice,
+    Diagnosis,
+    ProgressFileError,
+    of_checkpoint,
+    of_progress,
+    read_progress,
+)
+from bucketstate.doctor.sources import is_progress, refusals
 
 
 def doctor(arguments: argparse.Namespace) -> int:
@@ -26,8 +33,20 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 def _diagnosis(place: str) -> Diagnosis:
     if is_progress(Path(place)):
-        return of_progress(read_progress(Path(place)))
+        return _of_progress(Path(place))
     return of_checkpoint(Checkpoint(place).overview())
+
+
+def _of_progress(path: Path) -> Diagnosis:
+    refused = refusals(path)
+    try:
+        found = of_progress(read_progress(path))
+    except ProgressFileError as error:
+        # What was refused reports nothing.
+        if not refused:
+            raise
+        found = Diagnosis((), (str(error),))
+    return replace(found, notes=(*found.notes, *refused))
 
 
 def _lines(place: str, found: Diagnosis) -> Iterator[str]:

@@ -15,9 +15,15 @@ from bucketstate.errors import BucketstateError
 from bucketstate.progress import Recorder
 
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
+_STARTED = "SparkListenerLogStart"
+_ENVIRONMENT = "SparkListenerEnvironmentUpdate"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_OURS = "io.bucketstate.BucketedStateStoreProvider"
 _ROLLED = re.compile(r"events_([0-9]+)_.*")
 _ZSTD = (".zst", ".zstd")
 _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+_HEAD = 50
+"""The lines of an event log among which its settings are."""
 
 
 class ProgressFileError(BucketstateError):
@@ -58,6 +64,39 @@ def read_progress(path: Path) -> list[Progress]:
     return found
 
 
+def refusals(path: Path) -> list[str]:
+    """What Spark refuses to start in the application of an event log, because of its settings."""
+    if path.suffix == ".parquet" or path.suffix in _OTHER_CODECS:
+        return []
+    version, provider = "", ""
+    for line in _text(_rolled(path)[0] if path.is_dir() else path).splitlines()[:_HEAD]:
+        event = _event(line)
+        if event.get("Event") == _STARTED:
+            version = str(event.get("Spark Version", ""))
+        elif event.get("Event") == _ENVIRONMENT:
+            provider = dict(event.get("Spark Properties", {})).get(_PROVIDER, "")
+    if provider != _OURS or not _has_real_time_mode(version):
+        return []
+    return [
+        f"Spark {version} starts no query in real-time mode in a session with {_PROVIDER}="
+        f"{_OURS}, also none without state: start one in a session of its own "
+        "(spark.newSession()) with that set to Spark's RocksDBStateStoreProvider."
+    ]
+
+
+def _event(line: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _has_real_time_mode(version: str) -> bool:
+    numbers = re.match(r"([0-9]+)\.([0-9]+)", version)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (4, 3)
+
+
 def _rolled(folder: Path) -> list[Path]:
     """The files of an event log in their order; none if it is no such folder."""
     if not folder.is_dir():
@@ -72,13 +111,7 @@ def _lines(file: Path) -> Iterator[Progress]:
             f"{file} is compressed as only Spark's JVM reads it: write event logs with "
             "spark.eventLog.compress=false or spark.eventLog.compression.codec=zstd."
         )
-    codec = "zstd" if file.suffix in _ZSTD else None
-    try:
-        with pa.input_stream(str(file), compression=codec) as stream:
-            # A log that is being written ends anywhere.
-            lines = stream.read().decode("utf-8", "replace").splitlines()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise ProgressFileError(f"{file} cannot be read: {error}.") from error
+    lines = _text(file).splitlines()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -93,6 +126,16 @@ def _lines(file: Path) -> Iterator[Progress]:
             ) from error
         if found is not None:
             yield found
+
+
+def _text(file: Path) -> str:
+    codec = "zstd" if file.suffix in _ZSTD else None
+    try:
+        with pa.input_stream(str(file), compression=codec) as stream:
+            # A log that is being written ends anywhere.
+            return str(stream.read().decode("utf-8", "replace"))
+    except (OSError, pa.ArrowInvalid) as error:
+        raise ProgressFileError(f"{file} cannot be read: {error}.") from error
 
 
 def _progress(line: Any) -> Progress | None:

@@ -33,11 +33,17 @@ object BucketKey {
 
   /**
    * A prefix with its length in front (native-endian int), as Spark's `PrefixKeyScanStateEncoder`
-   * lays it out: all keys of a prefix share a bucket.
+   * lays it out: all keys of a prefix share a bucket. Of a key that is not laid out so, all of it decides.
    */
   case object LengthPrefixed extends BucketKey("prefix") {
-    override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int =
-      keyStart + 4 + Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + keyStart)
+    override def end(bytes: Array[Byte], keyStart: Int, keyEnd: Int): Int = {
+      val most = keyEnd - keyStart - 4
+      // Read without bounds: a length in a file may be any number.
+      val length =
+        if (most < 0) -1
+        else Platform.getInt(bytes, Platform.BYTE_ARRAY_OFFSET.toLong + keyStart)
+      if (length < 0 || length > most) keyEnd else keyStart + 4 + length
+    }
   }
 
   /**

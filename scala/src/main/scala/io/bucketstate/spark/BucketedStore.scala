@@ -114,11 +114,12 @@ private[bucketstate] final class BucketedStore(
       throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily("readChangeFeed", family)
     }
     val decoder = new ChangeDecoder(schema)
-    val changes = store.changes(from, Attempt(to, checkpointId), family).flatMap(decoder.decode)
-    new ChangeRecords(() =>
-      try changes.nextOption()
+    val changes = store.changes(from, Attempt(to, checkpointId), family)
+    val rows = changes.flatMap(decoder.decode)
+    def telling[A](read: => A): A =
+      try read
       catch { case failure: Throwable => throw SparkErrors.cannotLoad(id, failure) }
-    )
+    new ChangeRecords(() => telling(rows.nextOption()), () => telling(changes.close()))
   }
 
   def maintain(): Unit = store.maintain()

@@ -6,7 +6,7 @@ import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
 import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.checkpoint.changelog.{Change, ChangeFeed}
+import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, ForeignFiles}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
@@ -211,11 +211,11 @@ private[bucketstate] final class OpenStore(
 
   /**
    * The changes that versions made to a column family, from the oldest version on. What goes wrong while
-   * they are taken is thrown in the project's own words.
+   * they are taken is thrown in the project's own words. To be closed unless they are taken to the end.
    *
    * @param to its changelog, and those of the versions it was built on
    */
-  def changes(from: Long, to: Attempt, family: String): Iterator[Change] = {
+  def changes(from: Long, to: Attempt, family: String): Changes = {
     lock.failIfClosed(StoreCall.Load)
     loading(new ChangeFeed(files, families).read(from, to.version, to.checkpointId, family))
   }

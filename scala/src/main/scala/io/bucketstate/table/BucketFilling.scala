@@ -5,6 +5,7 @@ import java.util.Arrays
 import scala.collection.mutable
 
 import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.error.CorruptException
 
 /**
  * A bucket while it is being loaded, seen by nobody else: first what the cold part has, in a whole bucket, then
@@ -55,8 +56,10 @@ private[table] final class BucketFilling(
   override def apply(record: Array[Byte], op: Byte): Unit = {
     key.keyOf(record, 0, spec.bucketKey)
     if (key.bucket != number) {
-      throw new IllegalArgumentException(
-        s"a record of bucket ${key.bucket} was handed out as one of $number"
+      throw new CorruptException(
+        "A data file of the state",
+        s"expected a key of bucket $number of column family '${spec.name}', found one of ${key.bucket}",
+        "Restore the checkpoint from a backup, or start from a new checkpoint location."
       )
     }
     val i = bucket.indexOf(key)
@@ -83,7 +86,14 @@ private[table] final class BucketFilling(
   }
 
   private def merge(i: Int, record: Array[Byte]): Unit = {
-    val merged = MergeChain.onto(bucket.at(i), record, key.hash, number, Loaded)
+    val before = bucket.at(i)
+    val length = record.length.toLong + (before match {
+      case entry: Entry => MergeChain.length(entry)
+      case whole        => Slots.recordOf(whole).length.toLong
+    })
+    if (length > Record.MaxLength)
+      throw Record.tooLong(s"column family '${spec.name}'", length, Record.MaxLength)
+    val merged = MergeChain.onto(before, record, key.hash, number, Loaded)
     MergeChain.markSettled(merged)
     replace(i, merged)
   }

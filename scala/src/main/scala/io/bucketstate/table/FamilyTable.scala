@@ -7,6 +7,7 @@ import io.bucketstate.bucket.BucketAssigner
  *
  * @param countsExactly whether a key that memory does not know is looked up when it is written, for the number of keys;
  *                      in a family whose records expire, or that is scanned by a part of its keys, it is in any case
+ * @param mostBytes     that a key and the values that were appended to it may take
  */
 private[table] final class FamilyTable(
     val spec: FamilySpec,
@@ -16,7 +17,8 @@ private[table] final class FamilyTable(
     evicting: EvictionBacklog,
     loading: TableLoading,
     floor: Floor,
-    countsExactly: Boolean
+    countsExactly: Boolean,
+    mostBytes: Int
 ) extends FamilyState
     with Settler {
   import FamilyTable._
@@ -391,8 +393,16 @@ private[table] final class FamilyTable(
     changes.group(spec.descriptor, keyCount, Option(times).map(_.current))
   }
 
-  /** One entry for each key that was written, also if it was appended to again and again. */
-  private def joined(entry: Entry): Entry =
+  /**
+   * One entry for each key that was written, also if it was appended to again and again. Throws if its values are more
+   * than can be kept: nobody could read them.
+   */
+  private def joined(entry: Entry): Entry = {
+    if (entry.isMerge) {
+      val length = MergeChain.length(entry)
+      if (length > mostBytes)
+        throw Record.tooLong(s"column family '${spec.name}'", length, mostBytes)
+    }
     if (!MergeChain.isSplit(entry)) entry
     else {
       val joined = MergeChain.joined(entry)
@@ -401,6 +411,7 @@ private[table] final class FamilyTable(
       bucket.charge(heap(joined) - MergeChain.heap(entry, joined.older))
       joined
     }
+  }
 
   override def settle(entries: Array[Entry], from: Int, until: Int): Unit = {
     var sum = cached

@@ -25,6 +25,15 @@ private[table] object MergeChain {
   /** Whether a version wrote what an entry says as more than this one. */
   def isSplit(entry: Entry): Boolean = entry.isMerge && isOf(entry.older, entry.version)
 
+  /** Bytes of the key and all values that a merge leads to, which may be more than an array can hold. */
+  def length(entry: Entry): Long = {
+    val from = Record.keyEnd(entry.bytes)
+    var bytes = from.toLong
+    val parts = new Parts(entry)
+    while (parts.hasNext) bytes += parts.next().length - from
+    bytes
+  }
+
   /** One entry in place of all those of its version: its values, and whether it stands on older ones. */
   def joined(entry: Entry): Entry = {
     val parts = new ArrayDeque[Array[Byte]]()

@@ -3,6 +3,8 @@ package io.bucketstate.table
 import java.lang.Iterable
 import java.util.Arrays
 
+import io.bucketstate.error.InvalidException
+
 /**
  * Layout of a record, the one byte array that holds a key and its value:
  *
@@ -14,6 +16,18 @@ import java.util.Arrays
  */
 object Record {
   private final val LongBytes = 8
+
+  /**
+   * A key and its value take less, also a value that was made by appending: so every length of what files are made of
+   * fits an Int.
+   */
+  final val MaxLength: Int = 1 << 30
+
+  /** @param family that the key is of, in the words of who has it */
+  def tooLong(family: String, length: Long, most: Int): InvalidException = new InvalidException(
+    s"A key of $family and its values take $length bytes, at most $most can be kept",
+    "Split them, for example over several keys or a map state, or let them expire or be removed in time."
+  )
 
   /** Bytes that `varint(n)` takes, 1 to 5. */
   def varintSize(n: Int): Int =
@@ -108,6 +122,16 @@ object Record {
     joined
   }
 
+  /** Bytes of a key with all these values: more than an array can hold, it may be. */
+  def joinedLength(records: Iterable[Array[Byte]]): Long = {
+    val all = records.iterator()
+    val first = all.next()
+    val from = keyEnd(first)
+    var length = first.length.toLong
+    while (all.hasNext) length += all.next().length - from
+    length
+  }
+
   /** The key that all have, with all their values one behind the other. */
   def join(records: Iterable[Array[Byte]]): Array[Byte] = {
     val all = records.iterator()
@@ -115,9 +139,9 @@ object Record {
     if (!all.hasNext) first
     else {
       val from = keyEnd(first)
-      var length = from
-      records.forEach(record => length = Math.addExact(length, record.length - from))
-      val joined = Arrays.copyOf(first, length)
+      val length = joinedLength(records)
+      if (length > MaxLength) throw tooLong("a column family", length, MaxLength)
+      val joined = Arrays.copyOf(first, length.toInt)
       var at = first.length
       while (all.hasNext) {
         val record = all.next()

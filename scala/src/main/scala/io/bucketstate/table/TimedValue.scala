@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.error.CorruptException
+
 /**
  * The value of a record that knows its time: a mark, the start of its time bucket, and what Spark gave.
  *
@@ -25,11 +27,18 @@ object TimedValue {
   /** Start of the time bucket of a record that is no removal, [[Never]], or [[Untimed]]. */
   def startOf(record: Array[Byte]): Long = {
     val at = Record.keyEnd(record)
+    if (at >= record.length || (record(at) == Mark && at + Length > record.length)) throw tooShort()
     if (record(at) != Mark) Untimed
     else
       (record(at + 1) & 0xffL) | (record(at + 2) & 0xffL) << 8 |
         (record(at + 3) & 0xffL) << 16 | (record(at + 4) & 0xffL) << 24
   }
+
+  private def tooShort() = new CorruptException(
+    "A value of the state",
+    "it ends before its time does",
+    "Restore the checkpoint from a backup, or start from a new checkpoint location."
+  )
 
   /** Gives another time to a record that has one. */
   def setStart(record: Array[Byte], start: Long): Unit = {

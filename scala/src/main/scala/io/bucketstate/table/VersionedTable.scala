@@ -16,13 +16,15 @@ import io.bucketstate.bucket.BucketAssigner
  * @param base   version the table is loaded with; entries count versions from here
  * @param loader hands out the state at that version
  * @param countsExactly whether keys that are written are looked up for their number
+ * @param mostBytes that a key and the values that were appended to it may take
  */
 private[table] final class VersionedTable(
     assigner: BucketAssigner,
     base: Long,
     loader: BucketLoader = BucketLoader.Empty,
     host: LoadHost = LoadHost.Plain,
-    countsExactly: Boolean = true
+    countsExactly: Boolean = true,
+    mostBytes: Int = Record.MaxLength
 ) extends StateTable {
   import VersionedTable._
 
@@ -58,7 +60,8 @@ private[table] final class VersionedTable(
         evicting,
         loading,
         floor,
-        countsExactly
+        countsExactly,
+        mostBytes
       )
       lists = lists.changed(versions.changing, lists.newest + table)
       table

@@ -2,6 +2,8 @@ package io.bucketstate.store
 
 import java.util.UUID
 
+import scala.util.Random
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
@@ -17,6 +19,7 @@ import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   Fault,
   FaultyFileStore,
+  MemoryFileStore,
   Refusal,
   StoreHarness,
   TempFolder,
@@ -352,6 +355,32 @@ class OpenStoreSuite extends AnyFunSuite {
         assert(figures(MetricKey.RetentionFailures) == 2)
         harness.close()
       }
+    }
+  }
+
+  test("a change feed lets go of its file at the end, on damage, and when it is closed before") {
+    TempFolder.use { folder =>
+      val memory = new MemoryFileStore
+      val files = new WatchedFileStore(memory)
+      val harness = new StoreHarness(files, folder)
+      val store = harness.open(withIds = false)
+      val random = new Random(1)
+      // Longer than what is read at once.
+      def long = (1 to 2000).map(n => s"key-$n" -> Option(random.nextString(40)))
+      (0L to 2L).foreach(batch(store, _)(long: _*))
+      def feed = store.changes(1, Attempt(3), "default")
+      val taken = feed
+      assert(taken.hasNext && files.openFiles == 1)
+      taken.close()
+      assert(files.openFiles == 0 && !taken.hasNext)
+      assert(feed.size == 6000 && files.openFiles == 0)
+      val bytes = memory.read("2.changelog", None)
+      bytes(bytes.length / 2) = (bytes(bytes.length / 2) + 1).toByte
+      memory.put("2.changelog", bytes)
+      val damaged = feed
+      assertThrows[CorruptException](damaged.size)
+      assert(files.openFiles == 0 && !damaged.hasNext)
+      store.close()
     }
   }
 

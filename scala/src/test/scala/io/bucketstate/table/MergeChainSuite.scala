@@ -5,15 +5,16 @@ import java.util.concurrent.atomic.AtomicReference
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.error.InvalidException
 import io.bucketstate.testkit.Changes
 
 /** Keys with several values, read while what lies below the reader's version settles. */
 class MergeChainSuite extends AnyFunSuite {
 
-  private final class Table {
+  private final class Table(mostBytes: Int = Record.MaxLength) {
     private val assigner = new BucketAssigner(1)
     private val buffer = new RecordBuffer(assigner)
-    private val versioned = new VersionedTable(assigner, base = 0)
+    private val versioned = new VersionedTable(assigner, base = 0, mostBytes = mostBytes)
     private val family = versioned.family(
       FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing, multiValued = true)
     )
@@ -26,6 +27,15 @@ class MergeChainSuite extends AnyFunSuite {
       write
       versioned.openChanges
       versioned.commit()
+    }
+
+    /** Like an attempt whose commit fails. */
+    def refused(write: => Unit): InvalidException = {
+      versioned.begin(versioned.newest)
+      write
+      val refusal = intercept[InvalidException](versioned.openChanges)
+      versioned.abort()
+      refusal
     }
 
     def put(key: Int, value: Int): Unit = family.put(at(buffer, key, value))
@@ -54,6 +64,37 @@ class MergeChainSuite extends AnyFunSuite {
       buffer.valueDone(buffer.keyEnd + 1)
       buffer
     }
+  }
+
+  test("a list that would become too long is refused before its version is, and stays readable") {
+    // A key takes 2 bytes, each value one.
+    val table = new Table(mostBytes = 12)
+    table.version(keepFrom = 0)((1 to 4).foreach(table.merge(1, _)))
+    for (n <- 5 to 10) {
+      // Settled some of them, some not, appended in one version and in several.
+      table.version(keepFrom = table.newest - n % 3)(table.merge(1, n))
+      table.version(keepFrom = table.newest)(table.merge(2, n))
+    }
+    val failure = table.refused {
+      table.merge(2, 11)
+      table.merge(1, 11)
+    }
+    assert(
+      failure.getMessage.contains(
+        "column family 'default' and its values take 13 bytes, at most 12"
+      )
+    )
+    assert(table.reader()(1) == (1 to 10) && table.reader()(2) == (5 to 10))
+    table.refused((1 to 11).foreach(table.merge(3, _)))
+    table.refused {
+      table.put(3, 0)
+      (1 to 10).foreach(table.merge(3, _))
+    }
+    table.version(keepFrom = table.newest) {
+      table.put(1, 0)
+      (1 to 9).foreach(table.merge(1, _))
+    }
+    assert(table.reader()(1) == (0 to 9))
   }
 
   private def valuesOf(record: Array[Byte]): Seq[Byte] = record.drop(Record.keyEnd(record)).toSeq

@@ -28,7 +28,7 @@ import io.bucketstate.table.Expiry
  */
 final class ProviderHarness(
     val folder: Path,
-    keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
+    val keySpec: KeyStateEncoderSpec = ProviderHarness.plainKeys,
     hadoop: Configuration => Unit = _ => (),
     families: Boolean = false,
     valueSchema: StructType = ProviderHarness.ValueSchema,

@@ -2,16 +2,24 @@ package io.bucketstate.testkit
 
 import java.io.OutputStream
 import java.nio.file.Path
+import java.util.concurrent.ConcurrentHashMap
 
 import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile}
 
-/** A file store that tells of each write, before it begins and after it is there, and of each listing. */
+/**
+ * A file store that tells of each write, before it begins and after it is there, and of each listing, and counts what
+ * is open.
+ */
 final class WatchedFileStore(
     inner: FileStore,
     before: String => Unit = _ => (),
     after: String => Unit = _ => (),
     listing: String => Unit = _ => ()
 ) extends FileStore {
+  private val opened = ConcurrentHashMap.newKeySet[ReadableFile]
+
+  /** Files that were opened and not closed. */
+  def openFiles: Int = opened.size
 
   def location: String = inner.location
 
@@ -25,8 +33,19 @@ final class WatchedFileStore(
 
   def readPrefix(name: String, atMost: Int): Array[Byte] = inner.readPrefix(name, atMost)
 
-  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile =
-    inner.open(name, length, inOrder)
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
+    val file = inner.open(name, length, inOrder)
+    val watched = new ReadableFile {
+      def length: Long = file.length
+      def read(position: Long, count: Int): Array[Byte] = file.read(position, count)
+      def close(): Unit = {
+        opened.remove(this)
+        file.close()
+      }
+    }
+    opened.add(watched)
+    watched
+  }
 
   def exists(name: String): Boolean = inner.exists(name)
 

@@ -1,5 +1,7 @@
 package io.bucketstate.checkpoint.changelog
 
+import java.util.Arrays
+
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
@@ -23,36 +25,89 @@ final class ChangeFeed(store: FileStore, families: KnownFamilies) {
    * @param checkpointId of `to`; the versions before it are those it was built on
    * @param family       by name; versions in which it does not exist have no changes of it
    */
-  def read(
-      from: Long,
-      to: Long,
-      checkpointId: Option[String],
-      family: String
-  ): Iterator[Change] = {
+  def read(from: Long, to: Long, checkpointId: Option[String], family: String): Changes = {
     val lineage = Lineage.of(store, Attempt(to, checkpointId))(_.version < from)
-    lineage.changelogs.reverseIterator.flatMap(changesOf(_, family))
+    new Changes(lineage.changelogs.reverseIterator, new ChangelogOfFamily(_, family))
   }
 
-  private def changesOf(file: Attempt, family: String): Iterator[Change] = {
-    val reader = ChangelogReader.open(store, file)
-    val path = s"${store.location}/${file.changelog}"
-    val specs = reader.families.map(f => families.matching(path, f.descriptor))
-    val id = specs.find(_.name == family).map(_.id)
+  /** One file, opened, as far as it is of one family. Closed by whoever made it. */
+  private final class ChangelogOfFamily(file: Attempt, family: String) extends Changes.Source {
+    private[this] val reader = ChangelogReader.open(store, file)
+    private[this] lazy val blocks = {
+      val path = s"${store.location}/${file.changelog}"
+      val specs = reader.families.map(f => families.matching(path, f.descriptor))
+      val id = specs.find(_.name == family).map(_.id)
+      reader.blocks.iterator.filter(block => id.contains(block.family))
+    }
+
     // Block by block: a changelog inflated as a whole, as objects, could be many times its size.
-    reader.blocks.iterator.filter(block => id.contains(block.family)).flatMap { block =>
+    override def next(): Option[Seq[Change]] = blocks.nextOption().map { block =>
       val changes = new ArrayBuffer[Change](block.records)
       reader.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-        val record = java.util.Arrays.copyOfRange(bytes, offset, offset + length)
-        changes += Change(file.version, op, record)
+        changes += Change(file.version, op, Arrays.copyOfRange(bytes, offset, offset + length))
         ()
       }
-      changes
-    } ++ closing(reader)
+      changes.toSeq
+    }
+
+    override def close(): Unit = reader.close()
+  }
+}
+
+/**
+ * Changes one after the other, oldest first. The file that they are taken from is let go at its end, when it cannot be
+ * read, and by [[close]], which who reads no further calls. For one thread.
+ */
+final class Changes private[changelog] (
+    files: Iterator[Attempt],
+    open: Attempt => Changes.Source
+) extends Iterator[Change]
+    with AutoCloseable {
+  private[this] var source: Changes.Source = _ // null if none is open
+  private[this] var upcoming = Iterator.empty[Change]
+  private[this] var ended = false
+
+  override def hasNext: Boolean = {
+    while (!upcoming.hasNext && openOne()) {
+      val more =
+        try source.next()
+        catch {
+          case failure: Throwable =>
+            close()
+            throw failure
+        }
+      more.fold(letGo())(changes => upcoming = changes.iterator)
+    }
+    upcoming.hasNext
   }
 
-  /** Nothing: reached when all before it was taken. */
-  private def closing(reader: ChangelogReader): Iterator[Change] = Iterator.unfold(()) { _ =>
-    reader.close()
-    None
+  override def next(): Change = if (hasNext) upcoming.next() else Iterator.empty.next()
+
+  /** Again is no error. */
+  override def close(): Unit = {
+    ended = true
+    upcoming = Iterator.empty
+    letGo()
+  }
+
+  private def openOne(): Boolean = {
+    if (source == null && !ended && files.hasNext) source = open(files.next())
+    source != null
+  }
+
+  private def letGo(): Unit = if (source != null) {
+    val open = source
+    source = null
+    open.close()
+  }
+}
+
+private[changelog] object Changes {
+
+  /** Where changes come from, some at a time. */
+  trait Source extends AutoCloseable {
+
+    /** None at the end. */
+    def next(): Option[Seq[Change]]
   }
 }

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import java.nio.charset.StandardCharsets.US_ASCII
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, TimeBuckets}
+import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, Record, TimeBuckets}
 
 /**
  * The layout of a changelog, format versions 1 and 2. All numbers are little-endian and unsigned unless said
@@ -69,11 +69,8 @@ private[checkpoint] object ChangelogFormat {
   /** Of a removal of the empty key: operation, length and the key's length. */
   val MinRecordLength = 3
 
-  /** A key and its value must be smaller, so that every length of a block fits an Int. */
-  val MaxRecordLength: Int = 1 << 30
-
-  /** A bucket is split before a record would take its block past [[SplitBytes]]; one may be that long. */
-  val MaxBlockLength: Int = MaxRecordLength + SplitBytes + 16
+  /** A bucket is split before a record would take its block past [[SplitBytes]]; one may be as long as any. */
+  val MaxBlockLength: Int = Record.MaxLength + SplitBytes + 16
 }
 
 /**
@@ -115,6 +112,6 @@ final case class ChangelogBlock(
   /** Whether a writer can have made it: so nonsense is never a length to allocate. */
   def isPossible: Boolean =
     records > 0 && rawLength >= ChangelogFormat.MinRecordLength * records.toLong &&
-      rawLength <= ChangelogFormat.MaxBlockLength &&
+      rawLength <= ChangelogFormat.MaxBlockLength && rawLength <= codec.mostRaw(storedLength) &&
       (if (codec == BlockCodec.Raw) storedLength == rawLength else storedLength < rawLength)
 }

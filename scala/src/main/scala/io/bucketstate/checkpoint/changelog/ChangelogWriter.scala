@@ -116,7 +116,7 @@ final class ChangelogWriter(
 
   private def append(op: Byte, record: Array[Byte]): Unit = {
     val length = record.length
-    if (length > MaxRecordLength) throw tooLong(length)
+    if (length > Record.MaxLength) throw tooLong(length)
     if (used > bucketFrom && used - bucketFrom > splitBytes - length) {
       cutAlone()
       split = true
@@ -197,7 +197,7 @@ final class ChangelogWriter(
   }
 
   private def tooLong(length: Int): InvalidException = new InvalidException(
-    s"A key and its value take $length bytes, at most $MaxRecordLength can be written",
+    s"A key and its value take $length bytes, at most ${Record.MaxLength} can be written",
     "Split the value, for example over several keys or a list state."
   )
 }

@@ -51,6 +51,12 @@ sealed abstract class BlockCodec(val id: Byte, val name: String) {
       rawLength: Int
   ): Int
 
+  /** What so many bytes can hold at most: a raw length above that is no number to allocate. */
+  private[checkpoint] def mostRaw(length: Int): Long = length * most
+
+  /** Raw bytes per stored byte that the format can come to. */
+  protected def most: Long
+
   override def toString: String = name
 }
 
@@ -60,6 +66,8 @@ object BlockCodec {
 
   /** Stores bytes as they are; what a block gets that does not shrink. No setting names it. */
   case object Raw extends BlockCodec(0, "none") {
+    override protected def most: Long = 1
+
     private[checkpoint] def newCompressor(): BlockCompressor = new BlockCompressor {
       def bound(length: Int): Int = length
       def compress(src: Array[Byte], at: Int, n: Int, dst: Array[Byte], to: Int): Int = {
@@ -82,6 +90,9 @@ object BlockCodec {
 
   /** LZ4's block format (pyarrow: `lz4_raw`). */
   case object Lz4 extends BlockCodec(1, "lz4") {
+    // A byte more of a match's length stands for 255 bytes.
+    override protected def most: Long = 255
+
     private[checkpoint] def newCompressor(): BlockCompressor = new BlockCompressor {
       private val lz4 = LZ4Factory.fastestInstance().fastCompressor()
       def bound(length: Int): Int = lz4.maxCompressedLength(length)
@@ -100,6 +111,9 @@ object BlockCodec {
 
   /** One Zstandard frame, level 1: the state is read back rarely, written all the time. */
   case object ZStd extends BlockCodec(2, "zstd") {
+    // A block of 4 bytes is one byte, repeated up to 128 KiB times.
+    override protected def most: Long = 32 * 1024
+
     private[checkpoint] def newCompressor(): BlockCompressor = new BlockCompressor {
       private val context = new ZstdCompressCtx().setLevel(1)
       def bound(length: Int): Int = math.toIntExact(Zstd.compressBound(length.toLong))
@@ -119,6 +133,9 @@ object BlockCodec {
 
   /** Snappy's raw format. */
   case object SnappyRaw extends BlockCodec(3, "snappy") {
+    // A copy of 3 bytes is one of up to 64; those of 2 bytes are of less.
+    override protected def most: Long = 22
+
     private[checkpoint] def newCompressor(): BlockCompressor = new BlockCompressor {
       def bound(length: Int): Int = Snappy.maxCompressedLength(length)
       def compress(src: Array[Byte], at: Int, n: Int, dst: Array[Byte], to: Int): Int =
@@ -140,6 +157,9 @@ object BlockCodec {
 
   /** A sequence of LZF chunks, each of at most 64 KiB and with its own short header. */
   case object Lzf extends BlockCodec(4, "lzf") {
+    // A reference of 3 bytes is one to up to 264.
+    override protected def most: Long = 88
+
     private[checkpoint] def newCompressor(): BlockCompressor = new BlockCompressor {
       def bound(length: Int): Int = LZFEncoder.estimateMaxWorkspaceSize(length)
       def compress(src: Array[Byte], at: Int, n: Int, dst: Array[Byte], to: Int): Int =

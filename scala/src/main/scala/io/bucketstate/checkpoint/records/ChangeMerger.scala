@@ -88,7 +88,7 @@ final class ChangeMerger(
   }
 
   private def combine(from: Int, until: Int): Unit = {
-    val stack = new MergeStack(recordNow, opNow)
+    val stack = new MergeStack(recordNow, opNow, family)
     var i = from + 1
     while (stack.isOpen && i < until) {
       stack.add(records(order(i)), ops(order(i)))

@@ -25,14 +25,14 @@ object Lookup {
   }
 
   /** What all say together, if there is nothing older. None is asked that makes no difference. */
-  private[checkpoint] def combined(newestFirst: Iterator[Lookup]): Lookup =
+  private[checkpoint] def combined(family: Int, newestFirst: Iterator[Lookup]): Lookup =
     newestFirst.find(_ != Absent) match {
-      case Some(Appended(newest)) => appended(newest, newestFirst)
+      case Some(Appended(newest)) => appended(family, newest, newestFirst)
       case found                  => found.getOrElse(Absent)
     }
 
-  private def appended(newest: Array[Byte], older: Iterator[Lookup]): Lookup = {
-    val stack = new MergeStack(newest, RecordOp.Merge)
+  private def appended(family: Int, newest: Array[Byte], older: Iterator[Lookup]): Lookup = {
+    val stack = new MergeStack(newest, RecordOp.Merge, family)
     while (stack.isOpen && older.hasNext) older.next() match {
       case Absent           => ()
       case Removed          => stack.close()

@@ -119,7 +119,7 @@ final class RunMerge(newestFirst: Seq[RecordCursor], dropRemovals: Boolean) exte
   /** Goes on through the cursors that have the key, and adds up those until what is appended to is found. */
   private def combine(): Unit = {
     val key = recordNow
-    val stack = new MergeStack(key, opNow)
+    val stack = new MergeStack(key, opNow, family)
     pass(0)
     while (
       size > 0 && places(heap(0)) == placeNow && RecordCursor.hasKeyOf(key, records(heap(0)))

@@ -45,6 +45,7 @@ private[checkpoint] final class BucketFiles(
 
   override def find(family: Int, key: RecordBuffer): Array[Byte] =
     Lookup.combined(
+      family,
       changelogs.find(family, key) ++ base.iterator.map(_.lookUp(family, key))
     ) match {
       case Lookup.Found(record) => record

@@ -45,7 +45,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
   def get(files: FilesByBucket, family: Int, bucket: Int, key: Array[Byte]): Lookup = {
     val trace = new LookUpTrace
     val wanted = RunFormat.keyOf(family, bucket, key)
-    val found = Lookup.combined(new Answers(files.of(family, bucket), wanted, trace))
+    val found = Lookup.combined(family, new Answers(files.of(family, bucket), wanted, trace))
     reads.figures.lookedUp(trace)
     found
   }

@@ -76,6 +76,9 @@ private[run] final class SstBlocks(
       part: String,
       room: Array[Byte]
   ): ByteSlice = {
+    // Of several blocks that were read at once, only the first and the last were looked at before.
+    if (at.size < LeastBytes || from < 0 || at.size + TrailerBytes > stored.length - from.toLong)
+      throw outside(at, part)
     val size = at.size.toInt
     verify(stored, from, at, part)
     val block = new ByteSlice(stored, from, size)
@@ -134,8 +137,10 @@ private[run] final class SstBlocks(
       try {
         val bytes = new SstBytes(block)
         expected = bytes.length()
-        if (raw.length < expected) raw = new Array[Byte](expected)
         val from = if (how.hasLength) bytes.rest else block
+        if (expected > how.codec.mostRaw(from.length))
+          throw new IndexOutOfBoundsException(s"$expected bytes in ${from.length}")
+        if (raw.length < expected) raw = new Array[Byte](expected)
         how.codec.decompress(from.array, from.offset, from.length, raw, expected)
       } catch {
         case e: Exception => throw damage(s"the $part at byte $at cannot be decompressed", e)

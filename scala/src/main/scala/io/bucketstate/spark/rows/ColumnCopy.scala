@@ -5,6 +5,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
+import io.bucketstate.error.CorruptException
+
 /**
  * Some columns of a row as a row of their own, byte for byte what Spark's `UnsafeProjection` of them gives,
  * without its generated code: compiling that takes longer than all else where a store is opened for the first
@@ -27,7 +29,7 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
   /** Bytes of the new row without what lies behind its words. */
   val fixedBytes: Int = bitSetBytes + WordBytes * numFields
 
-  /** Bytes of the new row. */
+  /** Bytes of the new row; negative if what is to be copied does not lie within the row that it is taken from. */
   def size(row: UnsafeRow): Int = size(row, row)
 
   def size(first: UnsafeRow, second: UnsafeRow): Int = {
@@ -37,7 +39,12 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
       if (from(i) >= 0 && widths(i) == Variable) {
         val row = if (from(i) < first.numFields) first else second
         val column = if (row eq first) from(i) else from(i) - first.numFields
-        if (!isNull(row, column, i)) bytes += CompactRowCodec.paddedTo8(wordOf(row, column).toInt)
+        if (!isNull(row, column, i)) {
+          val word = wordOf(row, column)
+          val length = word.toInt
+          if (length < 0 || (word >>> 32) > row.getSizeInBytes - length) return -1
+          bytes += CompactRowCodec.paddedTo8(length)
+        }
       }
       i += 1
     }
@@ -113,6 +120,18 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
 }
 
 private[rows] object ColumnCopy {
+
+  /** Whether a row of so many bytes has all its words. */
+  def isWhole(numFields: Int, size: Int): Boolean =
+    size >= UnsafeRow.calculateBitSetWidthInBytes(numFields) + WordBytes * numFields &&
+      size % WordBytes == 0
+
+  def mismatch(schema: StructType): CorruptException = new CorruptException(
+    "A key of the state",
+    s"its bytes do not have the layout of the schema ${schema.catalogString}",
+    "The checkpoint was written with another schema: restart with the query that wrote it, or from " +
+      "a new checkpoint location."
+  )
   private final val WordBytes = 8
   private final val Variable = 0L
 

@@ -54,21 +54,24 @@ private[spark] final class RowListCodec(rows: RowCodec, numFields: Int) {
     start + length
   }
 
-  private def rowAt(record: Array[Byte], at: Int): UnsafeRow =
-    rows.decode(record, Record.keyStart(record, at), endAt(record, at), new UnsafeRow(numFields))
+  private def rowAt(record: Array[Byte], at: Int): UnsafeRow = {
+    val end = endAt(record, at)
+    rows.decode(record, Record.keyStart(record, at), end, new UnsafeRow(numFields))
+  }
 
   /** Where the row ends: a length in front of bytes is what a record's key is, too. */
   private def endAt(record: Array[Byte], at: Int): Int = {
-    val end = Record.keyEnd(record, at)
-    if (end > record.length || end < at) {
+    val length = Record.varint(record, at, record.length)
+    val left = if (length < 0) -1 else record.length - Record.keyStart(record, at)
+    if (length > left || length < 0) {
       throw new CorruptException(
         "A list of values of the state",
-        s"a row of it ends at byte $end of a record of ${record.length}",
+        s"a row of it, at byte $at of a record of ${record.length}, does not end within that",
         "The checkpoint was written with another schema: restart with the query that wrote it, or from " +
           "a new checkpoint location."
       )
     }
-    end
+    record.length - left + length
   }
 }
 

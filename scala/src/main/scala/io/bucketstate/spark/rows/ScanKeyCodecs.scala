@@ -79,15 +79,21 @@ private[rows] abstract class ScanKeyCodec(schema: StructType, bucketKey: BucketK
       space: RowSpace
   ): Array[Byte] = {
     val size = all.size(first, second)
+    if (size < 0) throw ColumnCopy.mismatch(schema)
     val target = space.bytes(size)
     all.write(first, second, target, 0)
     space.row.pointTo(target, size)
     target
   }
 
-  /** Makes a row of the bytes of a part; they stay where they are. */
-  protected def pointTo(row: UnsafeRow, source: Array[Byte], from: Int, end: Int): Unit =
-    row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + from + VersionBytes, end - from - VersionBytes)
+  /** Makes a row of the bytes of a part; they stay where they are. What can be no part is damage. */
+  protected def pointTo(row: UnsafeRow, source: Array[Byte], from: Int, end: Int): Unit = {
+    val size = end - from - VersionBytes
+    // Rows are read without bounds.
+    if (from < 0 || end > source.length || !ColumnCopy.isWhole(row.numFields, size))
+      throw ColumnCopy.mismatch(schema)
+    row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + from + VersionBytes, size)
+  }
 }
 
 private[rows] object ScanKeyCodec {
@@ -135,7 +141,9 @@ private[rows] final class PrefixKeyCodec(
       space: RowSpace
   ): UnsafeRow = {
     val start = from + LengthBytes
+    if (start > end) throw ColumnCopy.mismatch(schema)
     val middle = start + Platform.getInt(source, BYTE_ARRAY_OFFSET.toLong + from)
+    if (middle > end) throw ColumnCopy.mismatch(schema)
     pointTo(prefix, source, start, middle)
     pointTo(rest, source, middle, end)
     restore(all, prefix, rest, space)

@@ -68,7 +68,7 @@ class ChangelogTailSuite extends AnyFunSuite {
   private def found(tail: ChangelogTail, key: Seq[Byte]): Option[Seq[Byte]] = {
     val buffer = new RecordBuffer(assigner)
     buffer.keyOf(key.toArray, 0, io.bucketstate.bucket.BucketKey.Whole)
-    Lookup.combined(tail.find(0, buffer)) match {
+    Lookup.combined(0, tail.find(0, buffer)) match {
       case Lookup.Found(record) => Some(record.drop(Record.keyEnd(record)).toSeq)
       case _                    => None
     }

@@ -10,6 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders, VersionSpan}
+import io.bucketstate.error.InvalidException
 import io.bucketstate.table.{Record, RecordOp}
 import io.bucketstate.testkit._
 
@@ -155,5 +156,18 @@ class MergeRecordsSuite extends AnyFunSuite {
         }
       }
     }
+  }
+
+  test("values that come to more than can be kept are refused by the family and their size") {
+    def of(value: String) = Record.of("k".getBytes, value.getBytes)
+    def stack(newest: String) = {
+      val some = new MergeStack(of(newest), RecordOp.Merge, family = 3, mostBytes = 10)
+      some.add(of("1234"), RecordOp.Merge)
+      some.add(of("12"), RecordOp.Put)
+      some
+    }
+    assert(stack("56").record.length == 10)
+    val failure = intercept[InvalidException](stack("567").record)
+    assert(failure.getMessage.contains("column family number 3 and its values take 11 bytes"))
   }
 }

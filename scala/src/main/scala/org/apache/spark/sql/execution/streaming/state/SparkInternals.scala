@@ -124,9 +124,12 @@ object SparkInternals {
  * What `getStateStoreChangeDataReader` must return: Spark's `NextIterator`, a class private to Spark.
  *
  * @param advance the next change, None at the end
+ * @param end     called once, at the end or by who reads no further
  */
-final class ChangeRecords(advance: () => Option[(RecordType.Value, UnsafeRow, UnsafeRow, Long)])
-    extends NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] {
+final class ChangeRecords(
+    advance: () => Option[(RecordType.Value, UnsafeRow, UnsafeRow, Long)],
+    end: () => Unit
+) extends NextIterator[(RecordType.Value, UnsafeRow, UnsafeRow, Long)] {
 
   override def getNext(): (RecordType.Value, UnsafeRow, UnsafeRow, Long) =
     advance().getOrElse {
@@ -134,5 +137,5 @@ final class ChangeRecords(advance: () => Option[(RecordType.Value, UnsafeRow, Un
       null
     }
 
-  override def close(): Unit = ()
+  override def close(): Unit = end()
 }
