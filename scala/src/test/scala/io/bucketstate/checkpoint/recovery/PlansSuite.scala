@@ -86,8 +86,9 @@ class PlansSuite extends AnyFunSuite {
     assert(planned(files, 200, 100, 50, 90, 102, 150) == upTo90)
     assert(planned(files, 200, 100, 101) == (1 to 101).map(v => s"$v.changelog").toSet)
     assert(planned(files, 200, 100, 102).isEmpty)
-    assert(planned(files, 90, 1, 90) == upTo90)
-    assert(planned(files, 90, 0, 90) == upTo90)
+    // The newest one tells a retry whether memory is still what counts.
+    assert(planned(files, 90, 1, 90) == upTo90 - "90.changelog")
+    assert(planned(files, 90, 0, 90) == upTo90 - "90.changelog")
     assert(planned(files, 5, 100, 5).isEmpty)
   }
 
