@@ -27,8 +27,7 @@ class OwnScansSuite extends AnyFunSuite with FamilyRows {
   private val scans: Seq[Scan] = Seq(
     new Scan(
       "all",
-      (store, f) =>
-        if (f.lists) store.iteratorWithMultiValues(f.name) else store.iterator(f.name),
+      (store, f) => if (f.lists) store.iteratorWithMultiValues(f.name) else store.iterator(f.name),
       _ => true
     ),
     new Scan(

@@ -39,7 +39,8 @@ private[table] final class FamilyScans(
       val arrays = touched.capture()
       if (arrays.isWhole)
         new CellScan(arrays.index, wanted.cells(arrays.index), version, own, gone).begun()
-      else new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, own, gone).begun()
+      else
+        new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, own, gone).begun()
     } else {
       new KeyOrderScan(cursors(wanted, buckets.allTouched), version, own, gone).begun()
     }

@@ -274,7 +274,9 @@ private[table] final class FamilyTable(
   /** What stays below a write that takes the place of one of its version: what older versions or open scans see. */
   private def stillNeeded(before: Entry): AnyRef = {
     var current: AnyRef = before
-    while (isOf(current, before.version) && !openScans.mayBeSeen(current.asInstanceOf[Entry].moment))
+    while (
+      isOf(current, before.version) && !openScans.mayBeSeen(current.asInstanceOf[Entry].moment)
+    )
       current = current.asInstanceOf[Entry].older
     current
   }

@@ -44,7 +44,8 @@ private[table] final class SlotArrays(
 
   /** Heap of a slot, without what it leads to. */
   def slotSize: Long =
-    SlotSize + (if (starts == null) 0 else Integer.BYTES) + (if (stamps == null) 0 else Integer.BYTES)
+    SlotSize + (if (starts == null) 0 else Integer.BYTES) + (if (stamps == null) 0
+                                                             else Integer.BYTES)
 
   /** What a slot leads to, null if it is empty: where there is an index, slots hold cells. */
   def content(slot: AnyRef): AnyRef =

@@ -5,8 +5,8 @@ import java.util.concurrent.CountDownLatch
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.testkit.{Changes, MapCold}
 import io.bucketstate.testkit.TextRecords.{keyOf, valueOf}
+import io.bucketstate.testkit.{Changes, MapCold}
 
 /** What is newer than the cold part, or is not in it, is not taken for what the cold part has. */
 class AboveColdSuite extends AnyFunSuite {
@@ -146,7 +146,9 @@ class AboveColdSuite extends AnyFunSuite {
     batch(table)(keys.foreach(k => family.remove(key(k))))
     batch(table)(())
     table.settle()
-    assert(family.keyCount.contains(0L) && keys.forall(k => family.get(key(k), table.newest) == null))
+    assert(
+      family.keyCount.contains(0L) && keys.forall(k => family.get(key(k), table.newest) == null)
+    )
     family.evict(0)
     assert(keys.forall(k => family.get(key(k), table.newest) == null))
     cold(Nil)

@@ -15,7 +15,7 @@ class BrokenTableSuite extends AnyFunSuite {
 
   private final class Table {
     var failing = false
-    val table = new VersionedTable(assigner, 0L)
+    val table: VersionedTable = new VersionedTable(assigner, 0L)
     val family: FamilyState = table.family(spec)
 
     def put(key: String, value: String): Unit =

@@ -135,8 +135,8 @@ private object ExpiryHistorySuite {
   private final class Mostly(val never: Int, val filling: Int, val jump: Long)
 
   private object Mostly {
-    val Timed = new Mostly(never = 10, filling = 1, jump = 3L)
-    val Untimed = new Mostly(never = 40, filling = 7, jump = 130L)
+    val Timed: Mostly = new Mostly(never = 10, filling = 1, jump = 3L)
+    val Untimed: Mostly = new Mostly(never = 40, filling = 7, jump = 130L)
   }
 
   private def specOf(expiry: Expiry): FamilySpec =
