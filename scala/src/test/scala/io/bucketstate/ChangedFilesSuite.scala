@@ -20,12 +20,12 @@ import io.bucketstate.testkit.ProviderHarness._
 /**
  * Files of a checkpoint with some bytes changed, their checksums as they were or made right again. Who reads them gets the
  * state, or an error that says what is damaged; never an error of the program, and what is read allocates no more than
- * the files can hold. `make test` runs a few changes, `make sweep` many.
+ * the files can hold.
  */
 class ChangedFilesSuite extends AnyFunSuite {
   import ChangedFilesSuite._
 
-  private val perSeed = if (sys.env.contains("BUCKETSTATE_SWEEP")) 400 else 25
+  private val perSeed = 25
 
   for {
     (keys, spec) <- Seq(
