@@ -67,15 +67,22 @@ private[bucketstate] final class Commits(
           keeper.forget()
           throw e
       }
-    keeper.committed(table, commitId, ids.own)
-    database.foreach { db =>
-      val attempt = Attempt(table.newest, ids.own)
-      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
+    try {
+      keeper.committed(table, commitId, ids.own)
+      database.foreach { db =>
+        val attempt = Attempt(table.newest, ids.own)
+        db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
+      }
+      snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
+      warmUp.again(table)
+      memory.committed(table)
+      figures
+    } catch {
+      // The file is there, and who was not told of it does not go on from what it knows.
+      case failure: Throwable =>
+        keeper.forget()
+        throw failure
     }
-    snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
-    warmUp.again(table)
-    memory.committed(table)
-    figures
   }
 
   /** Undoes the table's open version. */

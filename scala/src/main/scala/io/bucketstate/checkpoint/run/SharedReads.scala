@@ -20,26 +20,29 @@ object ReadLimits {
 final class SharedReads {
   private[run] val cache = new RunCache
   private[run] val handles = new FileHandles
-  private[this] val stores = ConcurrentHashMap.newKeySet[StoreReads]()
+  private[this] val members = ConcurrentHashMap.newKeySet[StoreReads]()
 
   /** A store reads with the others from now on. Of their limits the least count. */
   def join(limits: ReadLimits): StoreReads = {
     val store = new StoreReads(this, limits)
-    stores.add(store)
+    members.add(store)
     newLimits()
     store
   }
+
+  /** Stores whose limits hold for all. */
+  def stores: Int = members.size
 
   /** Handles that runs' files of all stores have open. */
   def openFiles: Int = handles.count
 
   private[run] def leave(store: StoreReads): Unit = {
-    stores.remove(store)
+    members.remove(store)
     newLimits()
   }
 
-  private def newLimits(): Unit = stores.synchronized {
-    val all = stores.asScala.map(_.limits)
+  private def newLimits(): Unit = members.synchronized {
+    val all = members.asScala.map(_.limits)
     if (all.nonEmpty) {
       cache.limit(all.map(_.cacheBytes).min)
       handles.limit(all.map(_.maxOpenFiles).min)
