@@ -1,7 +1,5 @@
 package io.bucketstate.rocksdb
 
-import java.lang.ref.WeakReference
-
 import org.rocksdb.{Cache, HyperClockCache, RateLimiter, WriteBufferManager}
 
 /**
@@ -28,9 +26,6 @@ object ExecutorNative {
   private[this] var shared: Objects = _
   private[this] var users = 0
 
-  // Its memory is given back when it is collected: until then a query that is started again takes no other.
-  private[this] var lastRecords = new WeakReference[RecordCache](null)
-
   /** Native memory that all databases take for blocks, records and what they have not written to files, in bytes. */
   def usedBytes: Long = synchronized(
     if (shared == null) 0L else shared.cache.getUsage + shared.records.usedBytes
@@ -50,14 +45,6 @@ object ExecutorNative {
     if (users == 0) {
       shared.close()
       shared = null
-    }
-  }
-
-  private def recordsOf(bytes: Long): RecordCache = synchronized {
-    Option(lastRecords.get).filter(_.bytes == bytes).getOrElse {
-      val records = new RecordCache(bytes)
-      lastRecords = new WeakReference(records)
-      records
     }
   }
 
@@ -83,7 +70,7 @@ object ExecutorNative {
   private[rocksdb] final class Objects(limits: Limits) extends SharedNative with AutoCloseable {
     NativeLibrary.require()
 
-    override val records: RecordCache = recordsOf(limits.bytes / 100 * RecordShare)
+    override val records: RecordCache = new RecordCache(limits.bytes / 100 * RecordShare)
 
     private[this] val forBlocks = limits.bytes - limits.bytes / 100 * RecordShare
 
@@ -98,6 +85,7 @@ object ExecutorNative {
       rateLimiter.close()
       writeBuffers.close()
       cache.close()
+      records.close()
     }
   }
 }
