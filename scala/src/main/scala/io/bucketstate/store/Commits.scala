@@ -67,11 +67,11 @@ private[bucketstate] final class Commits(
           keeper.forget()
           throw e
       }
-    keeper.committed(table, commitId, ids.own)
-    database.foreach { db =>
-      val attempt = Attempt(table.newest, ids.own)
-      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
-    }
+    val attempt = Attempt(changes.version, ids.own)
+    val kept =
+      database.map(_ => new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(figures)))
+    keeper.committed(table, commitId, ids.own, kept)
+    database.foreach(_.wake())
     snapshots.checkpointed(table.newest, figures(MetricKey.ChangelogBytes))
     warmUp.again(table)
     memory.committed(table)

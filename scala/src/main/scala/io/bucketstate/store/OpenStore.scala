@@ -64,25 +64,30 @@ private[bucketstate] final class OpenStore(
     warmUp,
     table => if (config.restoreEagerly) warmUp.now(table)
   )
-  private[this] val keeper = new TableKeeper(
-    load,
-    config.spark.versionsInMemory,
-    () => clock.instant.getEpochSecond
-  )
   // A store that lives for one batch would make a database for nothing.
   private[this] val hasDatabase =
     config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
+  private[this] val history = new StoreHistory(files, isFollowed = hasDatabase)
+  private[this] val keeper = new TableKeeper(
+    load,
+    history,
+    config.spark.versionsInMemory,
+    () => clock.instant.getEpochSecond,
+    reloaded
+  )
   // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
   // A preset by itself is right, and the first get after a restart need not wait for RocksDB's library.
   private[this] lazy val optionsChecked: Unit =
     if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)
   private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
+      history,
       checkpoint,
       new DatabaseSource(
         checkpoint,
         new LocalDatabases(
           () => workFolder,
+          host.foldersLike,
           config.localDir.map(_ => new LocalStates(workFolder.path, config.numBuckets, newId)),
           config.rocksDb,
           StoreMemory.nativeLimits(config, host),
@@ -90,7 +95,7 @@ private[bucketstate] final class OpenStore(
         ),
         recovery.damaged(_, _)
       ),
-      state => keeper.advance(state.written.attempt, state.written.commitId, state),
+      keeper.advance(_, _),
       StoreMemory.mostUnwritten(config, host),
       config.lockAcquireTimeoutMs,
       ticker,
@@ -267,7 +272,7 @@ private[bucketstate] final class OpenStore(
       case _: Opened.Reloaded => Some(ticker.millisSince(start))
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
-    database.foreach(db => loading(db.opened(opened.table, base.version)))
+    database.foreach(db => loading(db.opened()))
     newestBuiltOn = base
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
@@ -287,17 +292,19 @@ private[bucketstate] final class OpenStore(
     recovered
   }
 
-  /** Snapshots go on from what became the table. */
   private def opening(open: => Opened): Opened = {
     val opened = loading(open)
     opened match {
-      case Opened.Reloaded(recovered, true) =>
-        checkpoint.recent.forget()
-        snapshots.restored(recovered)
-        database.foreach(_.restored(recovered))
-      case _ => ()
+      case Opened.Reloaded(_, true) => database.foreach(_.deleteFailed())
+      case _                        => ()
     }
     opened
+  }
+
+  /** Snapshots go on from what becomes the table, whose keeper is locked. */
+  private def reloaded(recovered: Recovered): Unit = {
+    checkpoint.recent.forget()
+    snapshots.restored(recovered)
   }
 
   private def loading[A](open: => A): A =

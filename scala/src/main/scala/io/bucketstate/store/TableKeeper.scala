@@ -30,26 +30,28 @@ private[bucketstate] object Opened {
 }
 
 /**
- * Keeps the one table of a store in memory, decides for each version asked for whether it is there, can
+ * Keeps the one table of a store in memory, and its history together with it; decides for each version asked for whether it is there, can
  * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
  * pulled away.
  *
  * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
  * lock, so two tasks that need the same version load it once.
  *
- * @param now seconds since 1970
+ * @param history  of the table, changed here alone
+ * @param now      seconds since 1970
+ * @param reloaded told of each table that is kept, before anybody else has it; must not wait
  */
-private[bucketstate] final class TableKeeper(
+private[store] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
+    history: StoreHistory,
     versionsInMemory: Int,
-    now: () => Long
+    now: () => Long,
+    reloaded: Recovered => Unit
 ) {
   import TableKeeper._
 
   @volatile private[this] var table: StateTable = _ // changed with the lock held
   private[this] val readers = mutable.HashMap.empty[Long, Int]
-  private[this] val origins =
-    mutable.HashMap.empty[Long, Origin] // also of some older than memory's
   private[this] var floor = -1L // the highest version the table was told of
   private[this] var writtenUpTo = 0L // no later version has a changelog, as far as it is known here
   private[this] var dropped =
@@ -65,12 +67,13 @@ private[bucketstate] final class TableKeeper(
       else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
       else {
         table.rollBackTo(version)
-        origins.filterInPlace((v, _) => v <= version)
+        history.undoAbove(version)
         floor = Math.min(floor, version)
         Opened.Reopened(table, commitOf(version))
       }
     val wanted = version - Math.max(0, versionsInMemory - 2)
     opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min), now())
+    history.settle(opened.table.oldest)
     opened
   }
 
@@ -101,22 +104,31 @@ private[bucketstate] final class TableKeeper(
   }
 
   /** Which commit a version in memory is of; None for the empty store. */
-  def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
+  def commitOf(version: Long): Option[UUID] =
+    history.line.flatMap(_.at(version)).flatMap(_.point.commitId)
 
   /** Whether a version may have a changelog: of an attempt that came to nothing, which the next one replaces. */
   def mayBeWritten(version: Long): Boolean = synchronized(version <= writtenUpTo)
 
-  /** The open version of `in` is durable. */
-  def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
+  /**
+   * The open version of `in` is durable.
+   *
+   * @param changes that led to it, for who follows the history
+   */
+  def committed(
+      in: StateTable,
+      commitId: UUID,
+      checkpointId: Option[String],
+      changes: Option[Unwritten] = None
+  ): Unit =
     synchronized {
       in.commit()
       writtenUpTo = Math.max(writtenUpTo, in.newest)
       if (in eq table) {
-        origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
         // What is counted of a version is told long after it, and of use where the number is an estimate.
-        val from = if (in.families.exists(_.isEstimated)) -1L else floor
-        origins.filterInPlace((v, _) => v >= in.oldest || (v > from && v > in.newest - Remembered))
-        ()
+        val needless = if (in.families.exists(_.isEstimated)) -1L else floor
+        val attempt = Attempt(in.newest, checkpointId)
+        history.committed(attempt, commitId, keysOf(in), changes, in.oldest, needless)
       }
     }
 
@@ -127,30 +139,36 @@ private[bucketstate] final class TableKeeper(
    * @param commitId of the version
    * @return whether the table reads from it, now or later
    */
-  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean = synchronized {
-    val isOurs = table != null && table.isSound && version.version <= table.newest &&
-      originOf(version, commitId).exists { origin =>
-        origin.keys.forall { case (family, keys) =>
-          cold.isEstimated(family) || cold.keyCount(family) == keys
+  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean =
+    advance(version.version, _.isOf(version, commitId), cold)
+
+  /** The same, of what was written down by following the history. */
+  def advance(to: CommitPoint, cold: ColdState): Boolean = advance(to.version, _ == to, cold)
+
+  private def advance(version: Long, isIt: CommitPoint => Boolean, cold: ColdState): Boolean =
+    synchronized {
+      val isOurs = table != null && table.isSound && cold.version == version &&
+        version <= table.newest && stepAt(version, isIt).exists { step =>
+          step.keys.forall { case (family, keys) =>
+            cold.isEstimated(family) || cold.keyCount(family) == keys
+          }
         }
-      }
-    val isTaken = isOurs && table.advance(cold)
-    if (isTaken) floor = version.version
-    isTaken
-  }
+      val isTaken = isOurs && table.advance(cold)
+      if (isTaken) floor = version
+      isTaken
+    }
 
   /** The keys of families at a version were counted. Nothing comes of it if the table was not made of that commit. */
   def counted(version: Attempt, commitId: Option[UUID], keys: Map[Int, Long]): Unit =
     synchronized {
       if (table != null && version.version <= table.newest) {
-        originOf(version, commitId).foreach(_ => table.counted(version.version, keys))
+        stepAt(version.version, _.isOf(version, commitId))
+          .foreach(_ => table.counted(version.version, keys))
       }
     }
 
-  private def originOf(version: Attempt, commitId: Option[UUID]): Option[Origin] =
-    origins
-      .get(version.version)
-      .filter(o => o.checkpointId == version.checkpointId && o.commitId == commitId)
+  private def stepAt(version: Long, isIt: CommitPoint => Boolean): Option[LineStep] =
+    history.line.flatMap(_.at(version)).filter(step => isIt(step.point))
 
   /** What a table that is written or read may read from beside memory. */
   def coldParts: Seq[ColdState] = synchronized {
@@ -201,7 +219,7 @@ private[bucketstate] final class TableKeeper(
     table = null
     floor = -1L
     readers.clear()
-    origins.clear()
+    history.forget()
   }
 
   /**
@@ -210,14 +228,15 @@ private[bucketstate] final class TableKeeper(
    */
   private def holds(version: Long, checkpointId: Option[String]): Boolean =
     table != null && table.isSound && table.oldest <= version && version <= table.newest &&
-      origins.get(version).flatMap(_.checkpointId) == checkpointId
+      history.line.flatMap(_.at(version)).exists(_.point.attempt.checkpointId == checkpointId)
 
   private def reload(version: Long, checkpointId: Option[String]): Opened = {
     forget()
     val recovered = load(version, checkpointId)
+    reloaded(recovered)
     table = recovered.table
     writtenUpTo = recovered.writtenUpTo
-    origins(version) = Origin(recovered.commitId, checkpointId, keysOf(table))
+    history.begin(recovered, checkpointId, keysOf(table))
     Opened.Reloaded(recovered, isKept = true)
   }
 
@@ -233,20 +252,6 @@ private[bucketstate] final class TableKeeper(
 }
 
 private object TableKeeper {
-
-  /** Versions older than memory's whose origins are known: a snapshot may take so long. */
-  private final val Remembered = 1000
-
-  /**
-   * Where a version in memory came from.
-   *
-   * @param keys of each family in which they are counted exactly
-   */
-  private final case class Origin(
-      commitId: Option[UUID],
-      checkpointId: Option[String],
-      keys: Map[Int, Long]
-  )
 
   private def keysOf(table: StateTable): Map[Int, Long] =
     table.families.iterator.filterNot(_.isEstimated).map(f => f.spec.id -> f.keyCount).toMap

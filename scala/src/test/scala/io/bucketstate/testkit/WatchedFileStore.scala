@@ -5,11 +5,12 @@ import java.nio.file.Path
 
 import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile}
 
-/** A file store that tells of each write, before it begins and after it is there. */
+/** A file store that tells of each write, before it begins and after it is there, and of each file that is to be opened. */
 final class WatchedFileStore(
     inner: FileStore,
     before: String => Unit = _ => (),
-    after: String => Unit = _ => ()
+    after: String => Unit = _ => (),
+    opening: String => Unit = _ => ()
 ) extends FileStore {
 
   def location: String = inner.location
@@ -24,8 +25,10 @@ final class WatchedFileStore(
 
   def readPrefix(name: String, atMost: Int): Array[Byte] = inner.readPrefix(name, atMost)
 
-  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile =
+  def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
+    opening(name)
     inner.open(name, length, inOrder)
+  }
 
   def exists(name: String): Boolean = inner.exists(name)
 
