@@ -107,6 +107,22 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
     }
   }
 
+  test("what a store has for each batch is not remembered when it was unloaded") {
+    withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "often", folder)
+      addAndWait(input, query, 0 until 10)
+      val before = (LeftOvers.ofProcess, LeftOvers.rememberedPaths)
+      for (batch <- 1 to 50) addAndWait(input, query, batch * 10 until batch * 10 + 10)
+      assert(hasSnapshots(folder), "no working folder was needed")
+      assert((LeftOvers.ofProcess, LeftOvers.rememberedPaths) == before)
+      assert(found(spark, "often") == expected(510))
+      query.stop()
+      assert(LeftOvers.workFolders == Nil)
+    }
+  }
+
   test("attempts that fail in the middle leave nothing in the state") {
     withSession() { (spark, folder) =>
       import spark.implicits._

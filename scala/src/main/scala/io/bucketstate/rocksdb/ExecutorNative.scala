@@ -4,6 +4,8 @@ import java.lang.ref.WeakReference
 
 import org.rocksdb.{Cache, HyperClockCache, RateLimiter, WriteBufferManager}
 
+import io.bucketstate.checkpoint.io.Closing
+
 /**
  * What all databases of this process share: made for the first store that needs it, and closed with the last. So one
  * budget holds for all, however many stores there are: the idea of Flink's managed memory, and of Spark's bounded memory
@@ -41,15 +43,17 @@ object ExecutorNative {
   /** For one store, which gives it back when its databases are closed. */
   def join(limits: Limits): Lease = synchronized {
     if (shared == null) shared = new Objects(limits)
+    val lease = new Lease(shared)
     users += 1
-    new Lease(shared)
+    lease
   }
 
   private def leave(): Unit = synchronized {
     users -= 1
     if (users == 0) {
-      shared.close()
+      val last = shared
       shared = null
+      last.close()
     }
   }
 
@@ -94,10 +98,6 @@ object ExecutorNative {
     override val writeBuffers: WriteBufferManager = new WriteBufferManager(forBlocks / 2, cache)
     override val rateLimiter: RateLimiter = new RateLimiter(limits.bytesPerSecond)
 
-    override def close(): Unit = {
-      rateLimiter.close()
-      writeBuffers.close()
-      cache.close()
-    }
+    override def close(): Unit = Closing.all(Seq(rateLimiter, writeBuffers, cache))
   }
 }

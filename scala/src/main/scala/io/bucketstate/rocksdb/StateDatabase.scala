@@ -28,6 +28,7 @@ import org.rocksdb.{
   WriteOptions
 }
 
+import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.error.CorruptException
 import io.bucketstate.table.{FamilyDescriptor, RecordBuffer, RecordOp}
@@ -295,16 +296,15 @@ final class StateDatabase private (
     try
       if (isOpen) {
         isOpen = false
-        states.synchronized {
-          states.keysIterator.foreach(dispose)
+        val held = states.synchronized {
+          val all = states.keysIterator.toSeq
           states.clear()
+          all
         }
-        (families.values ++ dropped).foreach(_.close())
-        main.close()
-        unlogged.close()
-        db.close()
-        options.close()
-        statistics.close()
+        Closing.all(
+          held.map[AutoCloseable](one => () => dispose(one)) ++ families.values ++ dropped ++
+            Seq[AutoCloseable](main, unlogged, db, options, statistics)
+        )
       }
     finally gate.unlockWrite(stamp)
   }

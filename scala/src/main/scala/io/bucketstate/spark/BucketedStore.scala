@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import io.bucketstate.checkpoint.io.{Attempt, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.config.StoreConfig
-import io.bucketstate.store.{ClocksAndIds, OpenStore, WriteSession}
+import io.bucketstate.store.{ClocksAndIds, OpenStore, ReadSession, WriteSession}
 import io.bucketstate.table.StateTable
 
 /**
@@ -32,7 +32,7 @@ private[bucketstate] final class BucketedStore(
     new FamilyRegistry(definition.default, definition.useColumnFamilies, ageing)
   private[this] val validator =
     new RowValidator(id, definition.keySchema, definition.valueSchema, conf)
-  private[this] val store = new OpenStore(
+  private[this] val store = OpenStore(
     FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf, config.objectStores),
     new KnownFamilies(
       registry.default.descriptor(0),
@@ -45,7 +45,12 @@ private[bucketstate] final class BucketedStore(
     new SparkHost(id, conf, hadoopConf, registry, validator, origins.clock)
   )
 
-  SessionEnd.tell(this)
+  try SessionEnd.tell(this)
+  catch {
+    case failure: Throwable =>
+      store.closeForGood()
+      throw failure
+  }
 
   override def name: String = id.toString
 
@@ -80,10 +85,11 @@ private[bucketstate] final class BucketedStore(
    */
   def openForRead(version: Long, checkpointId: Option[String]): ReadStateStore = {
     requireVersion(version)
-    val session = store.openForRead(Attempt(version, checkpointId))
-    val read = new BucketedReadStore(id, viewsOf(session.table, version), validator, session)
-    onTaskEnd(() => read.endIfOpen(), () => ())
-    read
+    endingIfFailed(store.openForRead(Attempt(version, checkpointId))) { session =>
+      val read = new BucketedReadStore(id, viewsOf(session.table, version), validator, session)
+      onTaskEnd(() => read.endIfOpen(), () => ())
+      read
+    }
   }
 
   /**
@@ -97,8 +103,9 @@ private[bucketstate] final class BucketedStore(
       toId: Option[String]
   ): ReplayedState = {
     requireReplay(from, to)
-    val table = store.replay(Attempt(from, fromId), Attempt(to, toId))
-    new ReplayedState(id, table, viewsOf(table, _), validator)
+    endingIfFailed(store.replay(Attempt(from, fromId), Attempt(to, toId))) { session =>
+      new ReplayedState(id, session, viewsOf(session.table, _), validator)
+    }
   }
 
   /** The changes of the versions `from` to `to`, as Spark's change feed wants them. */
@@ -124,11 +131,19 @@ private[bucketstate] final class BucketedStore(
 
   def maintain(): Unit = store.maintain()
 
-  /** Waits for a task that still writes, within the lock's time limit. */
-  def close(): Unit = if (store.close()) SessionEnd.forget(this)
+  /** Waits for a task that still writes, within the lock's time limit; what comes after that is the store's own matter. */
+  def close(): Unit =
+    try {
+      store.close()
+      ()
+    } finally SessionEnd.forget(this)
 
   /** Closes the store; the next session's maintenance may still find it, and is not in the wrong. */
-  override def sessionEnded(): Unit = if (store.closeForGood()) SessionEnd.forget(this)
+  override def sessionEnded(): Unit =
+    try {
+      store.closeForGood()
+      ()
+    } finally SessionEnd.forget(this)
 
   private def writeStore(version: Long, session: WriteSession): StateStore = {
     val views = viewsOf(session.table, version + 1)
@@ -136,6 +151,15 @@ private[bucketstate] final class BucketedStore(
     onTaskEnd(() => write.abortIfOpen(), () => session.end())
     write
   }
+
+  /** Nobody else would end a session that is not handed out. */
+  private def endingIfFailed[A](session: ReadSession)(take: ReadSession => A): A =
+    try take(session)
+    catch {
+      case failure: Throwable =>
+        session.end()
+        throw failure
+    }
 
   private def viewsOf(table: StateTable, version: Long): FamilyViews =
     new FamilyViews(registry, table, version, store.assigner)

@@ -12,14 +12,14 @@ import io.bucketstate.table.StateTable
  */
 private[bucketstate] final class ReplayedState(
     id: StateStoreId,
-    replayed: StateTable,
+    read: ReadSession,
     viewsAt: Long => FamilyViews,
     validator: RowValidator
 ) {
-  def forRead: ReadStateStore = {
-    val session = new ReadSession(replayed, replayed.newest, None, () => ())
-    new BucketedReadStore(id, viewsAt(replayed.newest), validator, session)
-  }
+  private[this] val replayed = read.table
+
+  def forRead: ReadStateStore =
+    new BucketedReadStore(id, viewsAt(replayed.newest), validator, read)
 
   def forWrite: StateStore = {
     val version = replayed.newest
@@ -46,6 +46,6 @@ private[bucketstate] final class ReplayedState(
 
     override def isCurrent: Boolean = true
 
-    override def end(): Unit = ()
+    override def end(): Unit = read.end()
   }
 }

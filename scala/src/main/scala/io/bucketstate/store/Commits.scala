@@ -75,15 +75,22 @@ private[bucketstate] final class Commits(
           throw e
       }
     val (commitId, own) = (committed.commitId, committed.ids.own)
-    keeper.committed(table, commitId, own)
-    database.foreach { db =>
-      val attempt = Attempt(table.newest, own)
-      db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(committed)))
+    try {
+      keeper.committed(table, commitId, own)
+      database.foreach { db =>
+        val attempt = Attempt(table.newest, own)
+        db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(committed)))
+      }
+      snapshots.checkpointed(table.newest, committed.bytes)
+      warmUp.again(table)
+      memory.committed(table)
+      committed
+    } catch {
+      // The file is there, and who was not told of it does not go on from what it knows.
+      case failure: Throwable =>
+        keeper.forget()
+        throw failure
     }
-    snapshots.checkpointed(table.newest, committed.bytes)
-    warmUp.again(table)
-    memory.committed(table)
-    committed
   }
 
   /** Undoes the table's open version. */

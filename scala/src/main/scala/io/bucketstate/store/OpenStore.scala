@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, ForeignFiles}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Closing, FileStore, ForeignFiles}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
@@ -26,10 +26,13 @@ import io.bucketstate.table.StateTable
  * Memory is a cache of the checkpoint: whatever goes wrong here, the table is dropped and the next task
  * loads it. Thread-safe. What cannot be loaded is told in the host's words, all else in the project's own.
  *
- * @param files    the checkpoint's folder, made if it is not there; closed with the store
+ * Whatever it has of the process (a count in its memory, limits, threads, folders) it gets when it first needs it, and
+ * gives back when it is closed: to make one takes nothing.
+ *
+ * @param files    the checkpoint's folder; closed with the store
  * @param families the column families that the query may have
  */
-private[bucketstate] final class OpenStore(
+private[bucketstate] final class OpenStore private (
     files: FileStore,
     families: KnownFamilies,
     config: StoreConfig,
@@ -67,7 +70,9 @@ private[bucketstate] final class OpenStore(
   private[this] val keeper = new TableKeeper(
     load,
     config.spark.versionsInMemory,
-    () => clock.instant.getEpochSecond
+    () => clock.instant.getEpochSecond,
+    Patience(config.lockAcquireTimeoutMs, ticker, () => host.requireAlive()),
+    reloaded
   )
   // A store that lives for one batch would make a database for nothing.
   private[this] val hasDatabase =
@@ -122,7 +127,7 @@ private[bucketstate] final class OpenStore(
   private[this] val memory: StoreMemory =
     new StoreMemory(keeper, runs, () => snapshots.flush(), config, host, ticker)
   private[this] val lock =
-    new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess)
+    new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess, () => end())
   private[this] val committer = new Committer(files, checkpoint.recent, assigner, codec, ticker)
   private[this] val commits =
     new Commits(
@@ -153,8 +158,6 @@ private[bucketstate] final class OpenStore(
   /** There will be no later batch, and nothing to maintain any more. */
   @volatile private[this] var isLast = false
 
-  files.createFolder()
-
   /**
    * Opens a version for the one writer. Waits for a writer that is still there, for the lock's time limit.
    *
@@ -176,8 +179,8 @@ private[bucketstate] final class OpenStore(
     try take(writer(known(base), reader, forceSnapshot, stamp))
     catch {
       case failure: Throwable =>
-        keeper.forget()
-        lock.release(stamp)
+        try keeper.forget()
+        finally lock.release(stamp)
         throw failure
     }
   }
@@ -190,24 +193,30 @@ private[bucketstate] final class OpenStore(
    */
   def openForRead(version: Attempt): ReadSession = {
     lock.failIfClosed(StoreCall.Load)
+    memory.opening()
     val start = ticker.nanos
-    val opened = opening(keeper.openForRead(version.version, version.checkpointId))
+    val opened = loading(keeper.openForRead(version.version, version.checkpointId))
     opened match {
       case _: Opened.Reloaded => loadedByReader.set(ticker.millisSince(start))
       case _                  => ()
     }
-    val (table, number) = (opened.table, version.version)
-    new ReadSession(table, number, opened.commitId, () => keeper.endRead(table, number))
+    reading(opened.table, version.version, opened.commitId)
   }
 
   /**
    * The state at `target` by way of the state at `snapshot` as the checkpoint gives it, in a table that
    * nothing else uses.
    */
-  def replay(snapshot: Attempt, target: Attempt): StateTable = {
+  def replay(snapshot: Attempt, target: Attempt): ReadSession = {
     lock.failIfClosed(StoreCall.Load)
-    telling(loading(recovery.loadFrom(snapshot, target))).table
+    memory.opening()
+    val recovered = telling(loading(recovery.loadFrom(snapshot, target)))
+    keeper.reading(recovered.table)
+    reading(recovered.table, target.version, recovered.commitId)
   }
+
+  private def reading(table: StateTable, version: Long, commitId: Option[UUID]): ReadSession =
+    new ReadSession(table, version, commitId, () => keeper.endRead(table, version))
 
   /**
    * The changes that versions made to a column family, from the oldest version on. What goes wrong while
@@ -225,27 +234,37 @@ private[bucketstate] final class OpenStore(
     lock.failIfClosed(StoreCall.Maintenance)
     // While a part of the table lies in files only, they are needed, whatever the plan says; unless Spark
     // unloads the store right after this.
-    if (config.spark.unloadOnCommit || !keeper.isLoading) maintenance.run(newestBuiltOn)
+    try if (config.spark.unloadOnCommit || !keeper.isLoading) maintenance.run(newestBuiltOn)
+    catch {
+      // Spark has let go of the store before this, and does not come to close it.
+      case failure: Throwable if config.spark.unloadOnCommit =>
+        try close()
+        catch { case second: Throwable => failure.addSuppressed(second) }
+        throw failure
+    }
   }
 
   /**
-   * Waits for a task that still writes, within the lock's time limit, and closes the store for ever.
+   * Waits for a task that still writes, within the lock's time limit, and closes the store for ever. When it throws
+   * because that took too long, the store is closed as soon as the task has ended. Readers are not waited for: what they
+   * have in memory they keep.
    *
    * @return false when it was closed already
    */
-  def close(): Boolean = {
-    val isFirst = lock.close()
-    if (isFirst) {
-      warmUp.stop()
-      snapshots.close(finish = config.spark.unloadOnCommit && !isLast)
-      keeper.forget()
-      database.foreach(_.close())
-      memory.close()
-      committer.close()
-      files.close()
-    }
-    isFirst
-  }
+  def close(): Boolean = lock.close()
+
+  /** All of it, whatever goes wrong; throws the first of that. */
+  private def end(): Unit = Closing.all(
+    Seq[AutoCloseable](
+      () => warmUp.stop(),
+      () => snapshots.close(finish = config.spark.unloadOnCommit && !isLast),
+      () => keeper.forget(),
+      () => database.foreach(_.close()),
+      () => memory.close(),
+      () => committer.close(),
+      () => files.close()
+    )
+  )
 
   /** Closes a store that is of no use any more: what is due is not finished, and `maintain` is no error. */
   def closeForGood(): Boolean = {
@@ -261,7 +280,7 @@ private[bucketstate] final class OpenStore(
   ): WriteSession = {
     memory.writing()
     val start = ticker.nanos
-    val opened = opening(keeper.openForWrite(base.version, base.checkpointId))
+    val opened = loading(keeper.openForWrite(base.version, base.checkpointId))
     reader.foreach(requireSameCommit(_, opened))
     val readerMs = loadedByReader.getAndSet(-1L)
     val loadMs = opened match {
@@ -280,25 +299,22 @@ private[bucketstate] final class OpenStore(
   private def known(base: Attempt): Attempt =
     if (config.spark.checkpointIds) base else Attempt(base.version)
 
-  private def load(version: Long, checkpointId: Option[String]): Recovered =
+  private def load(version: Long, checkpointId: Option[String]): Recovered = {
+    // Nothing that is loaded from here on would be dropped.
+    lock.failIfClosed(StoreCall.Load)
     telling(recovery.load(version, checkpointId))
+  }
 
   private def telling(recovered: Recovered): Recovered = {
     if (recovered.table.newest > 0) host.restored()
     recovered
   }
 
-  /** Snapshots go on from what became the table. */
-  private def opening(open: => Opened): Opened = {
-    val opened = loading(open)
-    opened match {
-      case Opened.Reloaded(recovered, true) =>
-        checkpoint.recent.forget()
-        snapshots.restored(recovered)
-        database.foreach(_.restored(recovered))
-      case _ => ()
-    }
-    opened
+  /** Snapshots and the database go on from what becomes the table. */
+  private def reloaded(recovered: Recovered): Unit = {
+    checkpoint.recent.forget()
+    snapshots.restored(recovered)
+    database.foreach(_.restored(recovered))
   }
 
   private def loading[A](open: => A): A =
@@ -343,5 +359,27 @@ private[bucketstate] final class OpenStore(
           s"is now of commit ${opened.commitId.mkString}",
         "Another attempt of the task won meanwhile. This attempt fails; its retry reads the winner's rows."
       )
+    }
+}
+
+private[bucketstate] object OpenStore {
+
+  /** Makes the checkpoint's folder if it is not there. When this throws, `files` is closed. */
+  def apply(
+      files: FileStore,
+      families: KnownFamilies,
+      config: StoreConfig,
+      origins: ClocksAndIds,
+      host: StoreHost
+  ): OpenStore =
+    try {
+      val store = new OpenStore(files, families, config, origins, host)
+      files.createFolder()
+      store
+    } catch {
+      case failure: Throwable =>
+        try files.close()
+        catch { case second: Throwable => failure.addSuppressed(second) }
+        throw failure
     }
 }

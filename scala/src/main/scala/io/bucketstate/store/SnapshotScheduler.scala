@@ -120,11 +120,15 @@ private[bucketstate] final class SnapshotScheduler(
     synchronized { queued = snapshot }
     try background.threads.submit(() => lag)(() => runPaced(snapshot))
     catch {
-      // "Unable to create native thread" is an OutOfMemoryError, and passes.
-      case failure @ (_: Exception | _: OutOfMemoryError) =>
+      case failure: Throwable =>
         if (snapshot.claim()) {
           failed("The snapshot of the newest version", failure)
           end()
+        }
+        failure match {
+          // "Unable to create native thread" is an OutOfMemoryError, and passes.
+          case _: Exception | _: OutOfMemoryError => ()
+          case error                              => throw error
         }
     }
   }
@@ -148,9 +152,11 @@ private[bucketstate] final class SnapshotScheduler(
 
   private def run(snapshot: DueSnapshot, gate: SnapshotGate, compactsBeside: Boolean): Unit =
     if (snapshot.claim()) {
-      val start = ticker.nanos
+      var what = "The snapshot of the newest version"
       try {
+        val start = ticker.nanos
         val target = snapshot.capture()
+        what = s"The snapshot of version ${target.file.version}"
         try
           // All batches may have been taken back since it was due.
           if (target.file.version > 0) {
@@ -158,11 +164,13 @@ private[bucketstate] final class SnapshotScheduler(
             succeeded(report, ticker.millisSince(start))
             report.compaction.foreach(submit)
           }
-        catch {
-          case _: CancellationException                   => ()
-          case failure @ (_: Exception | _: LinkageError) =>
-            failed(s"The snapshot of version ${target.file.version}", failure)
-        } finally target.release()
+        finally target.release()
+      } catch {
+        case _: CancellationException => ()
+        case e: InterruptedException  =>
+          Thread.currentThread().interrupt()
+          failed(what, e)
+        case failure @ (_: Exception | _: LinkageError) => failed(what, failure)
       } finally end()
     }
 
@@ -241,21 +249,23 @@ private[bucketstate] final class SnapshotScheduler(
   def close(): Unit = {
     snapshotter.cancel()
     closing(giveUp)
-    synchronized {
-      val start = ticker.nanos
-      while (isAtWork && ticker.millisSince(start) < CloseMs) wait(100L)
-      if (isAtWork)
-        log.warn(s"A snapshot in $location still runs, ${CloseMs / 1000} s after it was cancelled")
-    }
-    if (!isAtWork) snapshotter.discard()
+    // What still reads the files must not lose them, whoever is in a hurry.
+    val isOver = synchronized(Uninterrupted.await(this, CloseMs, ticker)(!isAtWork))
+    if (isOver) snapshotter.discard()
+    else log.warn(s"A snapshot in $location still runs, ${CloseMs / 1000} s after it was cancelled")
   }
 
   private def isAtWork: Boolean = synchronized(running || compactions > 0)
 
-  /** Finishes what is queued or under way: for a store that is closed after each batch. */
+  /**
+   * Finishes what is queued or under way: for a store that is closed after each batch. Who is interrupted waits no longer
+   * for another thread: its task was killed, and what is due then is due again with the next one.
+   */
   def finish(): Unit = {
     closing(run)
-    synchronized(while (running) wait(100L))
+    val start = ticker.nanos
+    try synchronized(while (running && ticker.millisSince(start) < FinishMs) wait(100L))
+    catch { case _: InterruptedException => Thread.currentThread().interrupt() }
   }
 
   /** @param end what becomes of a snapshot that nobody has begun to take */
@@ -324,6 +334,9 @@ private object SnapshotScheduler {
 
   /** Longer than any single file call should take. */
   private final val CloseMs = 30000L
+
+  /** Longer than a snapshot should take that a batch waits for. */
+  private final val FinishMs = 600000L
 
   /** The weight of the latest interval between versions: the last three or four decide. */
   private final val Recent = 0.3

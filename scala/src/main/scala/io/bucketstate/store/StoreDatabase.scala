@@ -160,8 +160,7 @@ private[bucketstate] final class StoreDatabase(
     val left = synchronized {
       closed = true
       Option(database).foreach(_.endWrites())
-      val start = ticker.nanos
-      while (atWork && ticker.millisSince(start) < CloseMs) wait(100L)
+      Uninterrupted.await(this, CloseMs, ticker)(!atWork)
       unwritten.restart(Nil)
       val all = retired ++ Option(database)
       retired = Nil

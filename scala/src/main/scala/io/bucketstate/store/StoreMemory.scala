@@ -10,7 +10,8 @@ import io.bucketstate.rocksdb.ExecutorNative
 import io.bucketstate.table.{BucketResidence, StateTable}
 
 /**
- * What one store has in memory, and how it comes to have less. Thread-safe.
+ * What one store has in memory, and how it comes to have less. Counts among the stores of the process from its first
+ * version until it is closed: one that could not be made counts nowhere. Thread-safe.
  *
  * @param runs  of which heap is held beside its table
  * @param flush asks for a snapshot at once: what it holds can leave memory then
@@ -29,13 +30,8 @@ private[bucketstate] final class StoreMemory(
   // A database has what is not in memory at hand: memory is for what was used last.
   private[this] val isBeforeDatabase = config.engine == Engine.RocksDb
   private[this] val tracker = if (isBeforeDatabase) HotTracker else Tracker
-  private[this] val account =
-    if (!isBeforeDatabase) tracker.register(this, limit, setting)
-    else {
-      val hot = math.min(config.rocksDbMemory.heapBytes, limit)
-      val of = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
-      tracker.register(this, hot, of, changes = Some(limit -> setting))
-    }
+  @volatile private[this] var account: tracker.Account = _ // null while it does not count
+  private[this] var closed = false
   private[this] val commits = new ArrayDeque[(Long, Long)]() // versions in use of late, and when
   private[this] val evictions = new LongAdder
   private[this] val evictedBytes = new LongAdder
@@ -44,27 +40,47 @@ private[bucketstate] final class StoreMemory(
 
   override def bytes: Long = keeper.memoryBytes + runs.heapBytes
 
+  /** A version is about to be opened. */
+  def opening(): Unit = if (account == null) synchronized {
+    if (account == null && !closed) account = register()
+  }
+
   /** A version is opened for writing: the limits count that the store was opened with. */
   def writing(): Unit = {
-    account.writing()
-    runs.writing()
+    opening()
+    val own = account
+    if (own != null) {
+      own.writing()
+      runs.writing()
+    }
   }
 
   /** Whether so many bytes may be loaded that need not be there. */
-  def hasRoom(bytes: Long): Boolean = !isBeforeDatabase && account.hasRoom(bytes)
+  def hasRoom(bytes: Long): Boolean = {
+    val own = account
+    !isBeforeDatabase && own != null && own.hasRoom(bytes)
+  }
 
   /** Whether a batch may keep so many bytes of what it looked up, which are in [[bytes]]. */
   def mayKeep(found: Long): Boolean =
-    if (isBeforeDatabase) found <= tracker.limit / FoundShare else account.hasRoom(0L)
+    if (isBeforeDatabase) found <= tracker.limit / FoundShare
+    else {
+      val own = account
+      own != null && own.hasRoom(0L)
+    }
 
-  def requireRoom(changes: Long): Unit = account.requireRoom(changes)
+  def requireRoom(changes: Long): Unit = {
+    val own = account
+    if (own != null) own.requireRoom(changes)
+  }
 
   /** A version of the table was committed: where there is too much in memory, some of it leaves. */
   def committed(table: StateTable): Unit = {
+    val own = account
     remember(table.newest)
-    account.committed()
+    if (own != null) own.committed()
     if (isBeforeDatabase) makeRoomLater(table)
-    if (!isBeforeDatabase && account.isShort && needsFlush(table)) {
+    if (!isBeforeDatabase && own != null && own.isShort && needsFlush(table)) {
       flushes.increment()
       flush()
     }
@@ -119,7 +135,20 @@ private[bucketstate] final class StoreMemory(
     )
   }
 
-  def close(): Unit = account.close()
+  def close(): Unit = synchronized {
+    closed = true
+    val last = account
+    account = null
+    if (last != null) last.close()
+  }
+
+  private def register(): tracker.Account =
+    if (!isBeforeDatabase) tracker.register(this, limit, setting)
+    else {
+      val hot = math.min(config.rocksDbMemory.heapBytes, limit)
+      val of = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
+      tracker.register(this, hot, of, changes = Some(limit -> setting))
+    }
 
   /** Where what cannot leave is a good part of the limit, a snapshot makes it so that it can. */
   private def needsFlush(table: StateTable): Boolean = {

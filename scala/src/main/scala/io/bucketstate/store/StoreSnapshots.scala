@@ -6,7 +6,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
@@ -132,12 +132,17 @@ private[bucketstate] final class StoreSnapshots(
    *
    * @param finish whether a snapshot that is due is finished, because there is no later batch to try it again
    */
-  def close(finish: Boolean): Unit = {
-    if (finish) scheduler.finish()
-    scheduler.close()
+  def close(finish: Boolean): Unit = Closing.all(
+    Seq[AutoCloseable](
+      () => if (finish) scheduler.finish(),
+      () => scheduler.close(),
+      () => closeRuns()
+    )
+  )
+
+  private def closeRuns(): Unit =
     try runs.close()
     catch { case NonFatal(e) => log.warn(s"Working files of $store may be left", e) }
-  }
 
   private def published(manifest: Manifest): Unit = {
     latest = Some(manifest)

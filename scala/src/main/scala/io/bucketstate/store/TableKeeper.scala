@@ -1,9 +1,9 @@
 package io.bucketstate.store
 
-import java.lang.ref.WeakReference
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicBoolean
 
+import scala.annotation.tailrec
 import scala.collection.mutable
 
 import io.bucketstate.checkpoint.io.Attempt
@@ -34,70 +34,156 @@ private[bucketstate] object Opened {
  * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
  * pulled away.
  *
- * Memory is a cache of the checkpoint: `forget` is always safe. Thread-safe; loading the table holds the
- * lock, so two tasks that need the same version load it once.
+ * Memory is a cache of the checkpoint: `forget` is always safe, and whatever goes wrong with the table ends in it.
+ * Thread-safe. Two tasks that need the same version load it once, without the lock: the second waits for the first
+ * until it is killed or has waited too long, and loads it itself then.
  *
- * @param now seconds since 1970
+ * @param now      seconds since 1970
+ * @param patience of who waits for another task's load
+ * @param reloaded told of what becomes the table, before anybody can open a version of it
  */
 private[bucketstate] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
     versionsInMemory: Int,
-    now: () => Long
+    now: () => Long,
+    patience: Patience,
+    reloaded: Recovered => Unit
 ) {
   import TableKeeper._
 
   @volatile private[this] var table: StateTable = _ // changed with the lock held
+  private[this] var loading: Load = _ // what becomes the table; there is none meanwhile
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] val origins =
     mutable.HashMap.empty[Long, Origin] // also of some older than memory's
   private[this] var floor = -1L // the highest version the table was told of
   private[this] var writtenUpTo = 0L // no later version has a changelog, as far as it is known here
-  private[this] var dropped =
-    List.empty[WeakReference[StateTable]] // that somebody may still read
+  private[this] val dropped = new DroppedTables
 
   /** Opens `version` for writing the next one; the caller holds the writer's lock. */
-  def openForWrite(version: Long, checkpointId: Option[String]): Opened = synchronized {
+  @tailrec
+  def openForWrite(version: Long, checkpointId: Option[String]): Opened = {
+    val wanted = new Load(version, checkpointId, isForWriting = true)
+    val opened = opening(wanted)(inMemoryToWrite(wanted))(begin(_, version))
+    // What was loaded was forgotten meanwhile: it may be of files that are others now.
+    if (isKept(opened)) opened else openForWrite(version, checkpointId)
+  }
+
+  private def inMemoryToWrite(wanted: Load): Option[Opened] = {
+    import wanted.version
     // A task that ended without its abort having run must not leave its changes to the next one.
     if (table != null) table.abort()
-    val opened =
-      if (!holds(version, checkpointId)) reload(version, checkpointId)
-      else if (table.newest == version) Opened.Hit(table, commitOf(version))
-      else if (readers.keysIterator.exists(_ > version)) reload(version, checkpointId)
-      else {
-        table.rollBackTo(version)
-        origins.filterInPlace((v, _) => v <= version)
-        floor = Math.min(floor, version)
-        Opened.Reopened(table, commitOf(version))
-      }
+    if (!holds(version, wanted.checkpointId)) None
+    else if (table.newest == version) Some(Opened.Hit(table, commitOf(version)))
+    else if (readers.keysIterator.exists(_ > version)) None
+    else {
+      table.rollBackTo(version)
+      origins.filterInPlace((v, _) => v <= version)
+      floor = Math.min(floor, version)
+      Some(Opened.Reopened(table, commitOf(version)))
+    }
+  }
+
+  private def begin(opened: Opened, version: Long): Unit = if (isKept(opened)) {
     val wanted = version - Math.max(0, versionsInMemory - 2)
     opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min), now())
-    opened
+  }
+
+  private def isKept(opened: Opened): Boolean = opened match {
+    case Opened.Reloaded(_, isKept) => isKept
+    case _                          => true
   }
 
   /**
    * Opens `version` for reading until [[endRead]]. A version newer than memory, or another attempt's
    * of memory's newest, becomes the table, since the same task writes it next, unless somebody is
    * writing the one that is there. Any other version that is not in memory is loaded for this reader
-   * alone, without holding the lock.
+   * alone.
    */
-  def openForRead(version: Long, checkpointId: Option[String]): Opened =
-    synchronized {
-      if (holds(version, checkpointId))
-        Some(register(Opened.Hit(table, commitOf(version)), version))
-      else if (table == null || !table.isSound || (version >= table.newest && !table.isOpen)) {
-        Some(register(reload(version, checkpointId), version))
-      } else None
-    }.getOrElse {
-      val recovered = load(version, checkpointId)
-      synchronized(dropped ::= new WeakReference(recovered.table))
-      Opened.Reloaded(recovered, isKept = false)
+  def openForRead(version: Long, checkpointId: Option[String]): Opened = {
+    val wanted = new Load(version, checkpointId, isForWriting = false)
+    opening(wanted) {
+      Option.when(holds(version, checkpointId))(Opened.Hit(table, commitOf(version)))
+    } { opened =>
+      if (isKept(opened)) register(version) else dropped.add(opened.table, readers = 1)
     }
+  }
+
+  /** A table that is read until [[endRead]], and that no version is opened from. */
+  def reading(alone: StateTable): Unit = synchronized(dropped.add(alone, readers = 1))
 
   def endRead(from: StateTable, version: Long): Unit = synchronized {
     if (from eq table) {
       readers.updateWith(version)(_.map(_ - 1).filter(_ > 0))
       ()
+    } else dropped.endRead(from)
+  }
+
+  /**
+   * @param inMemory what memory has of what is wanted; asked with the lock held
+   * @param use      called with what is opened, with the lock held
+   */
+  private def opening(
+      wanted: Load
+  )(inMemory: => Option[Opened])(use: Opened => Unit): Opened = {
+    val there = synchronized {
+      val found = awaited(wanted)(inMemory)
+      found.foreach(use)
+      if (found.isEmpty && becomesTable(wanted)) {
+        forget()
+        loading = wanted
+      }
+      found
     }
+    there.getOrElse(loaded(wanted)(use))
+  }
+
+  /** Waits for another task's load of the very same. */
+  private def awaited(wanted: Load)(inMemory: => Option[Opened]): Option[Opened] = {
+    val start = patience.ticker.nanos
+    def isWorthIt = loading != null && loading.isOf(wanted) &&
+      patience.ticker.millisSince(start) < patience.limitMs
+    var found = inMemory
+    while (found.isEmpty && isWorthIt) {
+      wait(PollMs)
+      patience.requireAlive()
+      found = inMemory
+    }
+    found
+  }
+
+  private def becomesTable(wanted: Load): Boolean =
+    wanted.isForWriting || (
+      if (loading != null) !loading.isForWriting && wanted.version >= loading.version
+      else
+        table == null || !table.isSound || (wanted.version >= table.newest && !table.isOpen)
+    )
+
+  private def loaded(wanted: Load)(use: Opened => Unit): Opened =
+    try {
+      val recovered = load(wanted.version, wanted.checkpointId)
+      synchronized {
+        val isTable = loading eq wanted
+        if (isTable) keep(recovered, wanted)
+        val opened = Opened.Reloaded(recovered, isTable)
+        use(opened)
+        opened
+      }
+    } catch {
+      case failure: Throwable =>
+        synchronized(if (loading eq wanted) forget())
+        throw failure
+    }
+
+  /** Whoever waits for it sees it when all that follows from it has been done. */
+  private def keep(recovered: Recovered, wanted: Load): Unit = {
+    reloaded(recovered)
+    origins(wanted.version) =
+      Origin(recovered.commitId, wanted.checkpointId, keysOf(recovered.table))
+    writtenUpTo = recovered.writtenUpTo
+    table = recovered.table
+    loading = null
+    notifyAll()
   }
 
   /** Which commit a version in memory is of; None for the empty store. */
@@ -108,7 +194,7 @@ private[bucketstate] final class TableKeeper(
 
   /** The open version of `in` is durable. */
   def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
-    synchronized {
+    orForgotten(in) {
       in.commit()
       writtenUpTo = Math.max(writtenUpTo, in.newest)
       if (in eq table) {
@@ -144,12 +230,20 @@ private[bucketstate] final class TableKeeper(
 
   /** What a table that is written or read may read from beside memory. */
   def coldParts: Seq[ColdState] = synchronized {
-    dropped = dropped.filter(_.get != null)
-    Option(table).toSeq.flatMap(_.coldParts) ++
-      dropped.flatMap(t => Option(t.get)).flatMap(_.coldParts)
+    Option(table).toSeq.flatMap(_.coldParts) ++ dropped.coldParts
   }
 
-  def aborted(in: StateTable): Unit = synchronized(in.abort())
+  def aborted(in: StateTable): Unit = orForgotten(in)(in.abort())
+
+  /** A table that was left half way, by whatever, is not handed out again. */
+  private def orForgotten(changed: StateTable)(change: => Unit): Unit = synchronized {
+    try change
+    catch {
+      case failure: Throwable =>
+        if (changed eq table) forget()
+        throw failure
+    }
+  }
 
   /**
    * The whole state at a version, if all of it is in memory and of that commit, and what to call when it
@@ -161,10 +255,11 @@ private[bucketstate] final class TableKeeper(
         commitOf(version.version) == commitId && table.isResident
       Option.when(isThere) {
         val held = table
-        register(version.version)
         val ended = new AtomicBoolean
         val release = () => if (ended.compareAndSet(false, true)) endRead(held, version.version)
-        BucketSource.ofState(held.familiesAt(version.version), version.version) -> release
+        val source = BucketSource.ofState(held.familiesAt(version.version), version.version)
+        register(version.version)
+        source -> release
       }
     }
 
@@ -173,25 +268,32 @@ private[bucketstate] final class TableKeeper(
     if (table != null && table.isSound && !table.isOpen) use(table)
   }
 
-  /** Heap of the table, an estimate; 0 if there is none. Never waits. */
-  def memoryBytes: Long = Option(table).fold(0L)(_.memoryBytes)
+  /** Heap of the table, and of others that are read, an estimate. Never waits. */
+  def memoryBytes: Long = Option(table).fold(0L)(_.memoryBytes) + dropped.memoryBytes
 
   /** Whether all of it is in memory. */
   def isResident: Boolean = synchronized(table != null && table.isSound && table.isResident)
 
-  /** Whether a part of the table still lies in files only. */
-  def isLoading: Boolean = synchronized(table != null && table.isSound && !table.isLoaded)
+  /** Whether the table is being made, or a part of it still lies in files only. */
+  def isLoading: Boolean =
+    synchronized(loading != null || (table != null && table.isSound && !table.isLoaded))
 
-  /** Drops the table: the next version asked for is loaded. Open readers keep theirs. */
+  /**
+   * Drops the table, and what is being loaded: the next version asked for is loaded anew. Open readers keep theirs.
+   */
   def forget(): Unit = synchronized {
-    if (table != null) {
-      table.abandon()
-      if (table.coldParts.nonEmpty) dropped ::= new WeakReference(table)
-    }
+    val last = table
+    val lastReaders = readers.values.sum
     table = null
+    loading = null
     floor = -1L
     readers.clear()
     origins.clear()
+    notifyAll()
+    if (last != null) {
+      last.abandon()
+      dropped.add(last, lastReaders)
+    }
   }
 
   /**
@@ -202,20 +304,6 @@ private[bucketstate] final class TableKeeper(
     table != null && table.isSound && table.oldest <= version && version <= table.newest &&
       origins.get(version).flatMap(_.checkpointId) == checkpointId
 
-  private def reload(version: Long, checkpointId: Option[String]): Opened = {
-    forget()
-    val recovered = load(version, checkpointId)
-    table = recovered.table
-    writtenUpTo = recovered.writtenUpTo
-    origins(version) = Origin(recovered.commitId, checkpointId, keysOf(table))
-    Opened.Reloaded(recovered, isKept = true)
-  }
-
-  private def register(opened: Opened, version: Long): Opened = {
-    register(version)
-    opened
-  }
-
   private def register(version: Long): Unit = {
     readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
     ()
@@ -223,6 +311,18 @@ private[bucketstate] final class TableKeeper(
 }
 
 private object TableKeeper {
+
+  private final val PollMs = 100L
+
+  /** A version that is to be loaded, by one task. */
+  private final class Load(
+      val version: Long,
+      val checkpointId: Option[String],
+      val isForWriting: Boolean
+  ) {
+    def isOf(other: Load): Boolean =
+      version == other.version && checkpointId == other.checkpointId
+  }
 
   /** Versions older than memory's whose origins are known: a snapshot may take so long. */
   private final val Remembered = 1000

@@ -296,8 +296,9 @@ class OpenStoreSuite extends AnyFunSuite {
     use { harness =>
       val store = harness.open(withIds = false)
       for (version <- 0 to 3) batch(store, version.toLong)("a" -> Some(s"${version + 1}"))
-      val table = store.replay(Attempt(1), Attempt(3))
-      assert(table.newest == 3 && contents(table, 3) == Map("a" -> "3"))
+      val session = store.replay(Attempt(1), Attempt(3))
+      assert(session.table.newest == 3 && contents(session.table, 3) == Map("a" -> "3"))
+      session.end()
       val error = intercept[Refusal.CannotLoad](
         store.replay(Attempt(1, Some(new UUID(9, 9).toString)), Attempt(3))
       )
@@ -381,6 +382,23 @@ class OpenStoreSuite extends AnyFunSuite {
       assertThrows[CorruptException](damaged.size)
       assert(files.openFiles == 0 && !damaged.hasNext)
       store.close()
+    }
+  }
+
+  test("a restart holds nothing of changelogs that left no keys") {
+    use { harness =>
+      val store = harness.open(withIds = false)
+      // What cannot be compressed.
+      val keys = (1 to 1000).map(n => UUID.nameUUIDFromBytes(s"$n".getBytes).toString)
+      batch(store, 0)(keys.map(_ -> Option("x")): _*)
+      batch(store, 1)(keys.map(_ -> None): _*)
+      store.close()
+      val again = harness.open(withIds = false)
+      val session = batch(again, 2)()
+      assert(session.table.memoryBytes < 10000)
+      batch(again, 3)("a" -> Some("1"))
+      assert(read(again, 4) == Map("a" -> "1"))
+      again.close()
     }
   }
 

@@ -17,7 +17,13 @@ class TableKeeperSuite extends AnyFunSuite {
 
   private final class Room {
     val keeper: TableKeeper =
-      new TableKeeper((v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))), 2, () => 0L)
+      new TableKeeper(
+        (v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))),
+        2,
+        () => 0L,
+        Patience(0L, Ticker.System, () => ()),
+        _ => ()
+      )
 
     /** Makes the version after this one: each adds a key. */
     def commit(version: Int, attempt: String = ""): StateTable = {

@@ -19,8 +19,12 @@ class WriterLockSuite extends AnyFunSuite {
     }
   }
 
-  private def lockOf(host: LockHost, writers: Writers = new Writers): WriterLock =
-    new WriterLock(host, timeoutMs = 10000L, new Leaping, writers)
+  private def lockOf(
+      host: LockHost,
+      writers: Writers = new Writers,
+      end: () => Unit = () => ()
+  ): WriterLock =
+    new WriterLock(host, timeoutMs = 10000L, new Leaping, writers, end)
 
   private def onThread(body: => Unit): Thread = {
     val thread = new Thread(() => body)
@@ -46,7 +50,7 @@ class WriterLockSuite extends AnyFunSuite {
 
   test("who waits gets the lock when it is given back") {
     use { host =>
-      val lock = new WriterLock(host, 60000L, Ticker.System, new Writers)
+      val lock = new WriterLock(host, 60000L, Ticker.System, new Writers, () => ())
       val held = lock.acquire()
       val got = new CountDownLatch(1)
       val waiter = onThread {
@@ -140,7 +144,47 @@ class WriterLockSuite extends AnyFunSuite {
       assertThrows[Refusal.StillHeldBy](store.close())
       session.abort()
       session.end()
-      assert(store.close())
+      assert(!store.close(), "its writer's end has closed it")
+    }
+  }
+
+  test(
+    "a close that came too early is done by who lets go, once, and nobody gets the lock meanwhile"
+  ) {
+    use { host =>
+      var ends = 0
+      val lock = lockOf(host, end = () => ends += 1)
+      val held = lock.acquire()
+      (1 to 2).foreach(_ => assertThrows[Refusal.StillHeldBy](lock.close()))
+      assertThrows[Refusal.Closed](lock.acquire())
+      assertThrows[Refusal.Closed](lock.failIfClosed(StoreCall.Load))
+      assert(lock.isHeldBy(held) && ends == 0)
+      lock.release(held)
+      lock.release(held)
+      assert(ends == 1 && !lock.close())
+    }
+  }
+
+  test("a close that is interrupted while it waits is done by who lets go, too") {
+    use { host =>
+      var ends = 0
+      val lock = lockOf(host, end = () => ends += 1)
+      val held = lock.acquire()
+      Thread.currentThread().interrupt()
+      assertThrows[InterruptedException](lock.close())
+      assert(ends == 0)
+      lock.release(held)
+      assert(ends == 1)
+    }
+  }
+
+  test("who lets go has nothing to do with how the close goes that was left to him") {
+    use { host =>
+      val lock = lockOf(host, end = () => throw new IllegalStateException("cannot be closed"))
+      val held = lock.acquire()
+      assertThrows[Refusal.StillHeldBy](lock.close())
+      lock.release(held)
+      assert(!lock.close())
     }
   }
 }

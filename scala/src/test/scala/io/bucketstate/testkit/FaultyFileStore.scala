@@ -27,8 +27,11 @@ object Fault {
 /**
  * Numbers the calls that reach a file store, from 1 on, and lets chosen ones fail. Reads of an opened
  * file count too; closing does not.
+ *
+ * @param watch told of each call, of closing too, before it and when it has done its work; what it throws is what the
+ *              call throws
  */
-final class FaultyFileStore(inner: FileStore) extends FileStore {
+final class FaultyFileStore(inner: FileStore, watch: String => Unit = _ => ()) extends FileStore {
   private val counter = new AtomicInteger
   private val faults = new ConcurrentHashMap[Int, Fault]
   private val awaited = new AtomicReference[String]
@@ -84,7 +87,9 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
 
   def createFolder(): Unit = call("createFolder")(inner.createFolder())
 
-  def close(): Unit = inner.close()
+  def close(): Unit =
+    try watch("close")
+    finally inner.close()
 
   private def call[A](what: String, onCrash: => Unit = ())(body: => A): A = {
     val number = counter.incrementAndGet()
@@ -95,7 +100,11 @@ final class FaultyFileStore(inner: FileStore) extends FileStore {
     def failure =
       new UnavailableException(what, s"call $number was made to fail", "This is a test.")
     faults.get(number) match {
-      case null         => body
+      case null =>
+        watch(what)
+        val done = body
+        watch(s"after $what")
+        done
       case Fault.Before => throw failure
       case Fault.After  =>
         body

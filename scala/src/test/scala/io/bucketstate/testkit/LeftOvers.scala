@@ -7,7 +7,9 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 
-import io.bucketstate.checkpoint.run.OpenRunFile
+import io.bucketstate.checkpoint.run.{OpenRunFile, SharedReads}
+import io.bucketstate.rocksdb.ExecutorNative
+import io.bucketstate.store.{StoreMemory, Writers}
 
 /** What this project may leave behind in a JVM and on a disk, counted. */
 object LeftOvers {
@@ -15,6 +17,27 @@ object LeftOvers {
   /** Names of live threads of this project's. */
   def threads: Seq[String] =
     Thread.getAllStackTraces.keySet.asScala.map(_.getName).filter(_.startsWith("bucketstate")).toSeq
+
+  /** All that stores may have of this process. */
+  def ofProcess: OfProcess = OfProcess(
+    Seq(StoreMemory.Tracker, StoreMemory.HotTracker).map(t => (t.stores, t.limit, t.total)),
+    SharedReads.OfProcess.stores,
+    openRuns,
+    ExecutorNative.stores,
+    Writers.OfProcess.areActive
+  )
+
+  /**
+   * @param memory  of each tracker its stores, their limit, and the bytes that they take
+   * @param readers stores whose limits hold for what all read
+   */
+  final case class OfProcess(
+      memory: Seq[(Int, Long, Long)],
+      readers: Int,
+      openRuns: Int,
+      databases: Int,
+      areWriting: Boolean
+  )
 
   /** Files of runs that this process has open. */
   def openRuns: Int = OpenRunFile.liveCount
@@ -31,6 +54,17 @@ object LeftOvers {
         .filter(_.startsWith(folder.toString))
     }
   }
+
+  /** Paths that Spark remembers until this process ends, to delete them then. */
+  def rememberedPaths: Int = {
+    val field = ShutdownHooks.getClass.getDeclaredField("shutdownDeletePaths")
+    field.setAccessible(true)
+    field.get(ShutdownHooks).asInstanceOf[scala.collection.Iterable[_]].size
+  }
+
+  /** Spark's `ShutdownHookManager`, which is private to it. */
+  private lazy val ShutdownHooks: AnyRef =
+    Class.forName("org.apache.spark.util.ShutdownHookManager$").getField("MODULE$").get(null)
 
   /** Working folders of this process's stores, which Spark puts below a folder of its own. */
   def workFolders: Seq[Path] = {

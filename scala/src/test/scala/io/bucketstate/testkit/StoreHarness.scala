@@ -34,13 +34,18 @@ object Refusal {
  *
  * @param expiry   how records age, where they do
  * @param retained how many of the newest versions maintenance leaves
+ * @param unloads  whether a store is closed after each batch
+ * @param step     told of each call that stores make of their host, of the clock for durations and of their ids; what it
+ *                 throws is what the call throws
  */
 final class StoreHarness(
     val files: FileStore,
     folder: Path,
     expiry: Option[Expiry] = None,
     clock: Clock = Clock.systemUTC(),
-    retained: Int = 100
+    retained: Int = 100,
+    step: String => Unit = _ => (),
+    unloads: Boolean = false
 ) extends StoreHost {
 
   /** What the stores told, such as `committed 2`, in order. */
@@ -55,7 +60,7 @@ final class StoreHarness(
 
   /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
   def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
-    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, false)
+    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, unloads)
     val all =
       Map(
         "numBuckets" -> "4",
@@ -66,12 +71,15 @@ final class StoreHarness(
     val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
     val families =
       new KnownFamilies(Changes.descriptor(0), others = false, expiry, config.exactKeyCount)
-    val newId = () => new UUID(0L, ids.incrementAndGet())
-    val store = new OpenStore(
+    val newId = () => {
+      step("newId")
+      new UUID(0L, ids.incrementAndGet())
+    }
+    val store = OpenStore(
       files,
       families,
       config,
-      ClocksAndIds(clock, Ticker.System, newId),
+      ClocksAndIds(clock, ticker, newId),
       this
     )
     opened.add(store)
@@ -89,15 +97,30 @@ final class StoreHarness(
 
   override def name: String = "the store"
   override def cannotLoad(cause: Throwable): Throwable = Refusal.CannotLoad(cause)
-  override def schemasOf(family: String): Option[FamilySchemas] = None
-  override def spareableHeap: Long = Runtime.getRuntime.maxMemory / 2
-  override def newFolder(): Path = Files.createTempDirectory(folder, "work")
+  override def schemasOf(family: String): Option[FamilySchemas] = {
+    step("schemasOf")
+    None
+  }
+  override def spareableHeap: Long = {
+    step("spareableHeap")
+    Runtime.getRuntime.maxMemory / 2
+  }
+  override def newFolder(): Path = {
+    step("newFolder")
+    Files.createTempDirectory(folder, "work")
+  }
   override def restored(): Unit = note("restored")
   override def committed(version: Long): Unit = note(s"committed $version")
   override def snapshotMade(version: Long): Unit = note(s"snapshot $version")
 
-  override def task: Option[String] = Some("a test")
-  override def requireAlive(): Unit = onWait()
+  override def task: Option[String] = {
+    step("task")
+    Some("a test")
+  }
+  override def requireAlive(): Unit = {
+    step("requireAlive")
+    onWait()
+  }
   override def stillHeld(wait: StillHeld): Throwable = Refusal.StillHeldBy(wait)
   override def invalidStamp(stamp: Long, current: Long): Throwable =
     Refusal.InvalidStamp(stamp, current)
@@ -105,7 +128,14 @@ final class StoreHarness(
 
   private def note(event: String): Unit = {
     events.add(event)
-    ()
+    step(event)
+  }
+
+  private object ticker extends Ticker {
+    override def nanos: Long = {
+      step("nanos")
+      Ticker.System.nanos
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.io
 
-private[checkpoint] object Closing {
+private[bucketstate] object Closing {
 
   /** Closes all, also when some of that fails; throws the first failure. */
   def all(closeables: Seq[AutoCloseable]): Unit = {

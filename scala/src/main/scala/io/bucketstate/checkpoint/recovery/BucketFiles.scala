@@ -22,14 +22,16 @@ private[checkpoint] final class BucketFiles(
     tail: ChangelogTail,
     miscounted: (Int, Long, Long) => Unit
 ) extends BucketLoader {
-  @volatile private[this] var changelogs = tail
-  @volatile private[this] var check = TailCheck.of(tail)
   private[this] val unfinished = new AtomicInteger(
     counts.count { case (family, count) =>
       val empty = Some(0L)
       count.keyCount != empty || base.exists(_.keyCount(family) != empty)
     }
   )
+
+  // Where no family has keys nobody asks for any, and nobody would let go of them.
+  @volatile private[this] var changelogs = if (unfinished.get > 0) tail else null
+  @volatile private[this] var check = TailCheck.of(tail)
 
   override def keyCount(family: Int): Option[Long] =
     counts.get(family).fold(Option(0L))(_.keyCount)

@@ -48,8 +48,8 @@ private[checkpoint] abstract class OpenRunFile(name: String, private[run] val fi
       wasOpen
     }
     if (isFirst) {
-      shed()
-      release()
+      try shed()
+      finally release()
     }
   }
 

@@ -63,20 +63,39 @@ final class RunAccess(
 
   private def parts: Opened = synchronized {
     if (closed) throw new IllegalStateException(s"the store in ${store.location} was closed")
-    if (opened == null) opened = new Opened
+    if (opened == null) opened = open()
     opened
   }
 
-  private final class Opened extends AutoCloseable {
-    private val folder = newFolder()
+  /** When it throws, it has left no folder, and no limits of its own with the others. */
+  private def open(): Opened = {
+    val folder = newFolder()
+    try {
+      val reads = SharedReads.OfProcess.join(limits)
+      try new Opened(folder, reads)
+      catch {
+        case failure: Throwable =>
+          reads.close()
+          throw failure
+      }
+    } catch {
+      case failure: Throwable =>
+        delete(folder)
+        throw failure
+    }
+  }
+
+  private def delete(folder: WorkFolder): Unit =
+    if (folder.temporary) WorkFolder.deleteAll(folder.path)
+
+  private final class Opened(folder: WorkFolder, val reads: StoreReads) extends AutoCloseable {
     val local: LocalRuns = new LocalRuns(store, folder, clock)
-    val reads: StoreReads = SharedReads.OfProcess.join(limits)
     if (isWritten) reads.writing()
     val readers: RunReaders = new RunReaders(local, reads)
     val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
 
     def close(): Unit =
       try readers.close()
-      finally if (folder.temporary) WorkFolder.deleteAll(folder.path)
+      finally delete(folder)
   }
 }

@@ -57,8 +57,8 @@ private[run] final class RunFileCursor(
 
   def close(): Unit = if (!closed) {
     closed = true
-    letGo()
-    onClose()
+    try letGo()
+    finally onClose()
   }
 
   /** To the next entry that is not before the first wanted. */

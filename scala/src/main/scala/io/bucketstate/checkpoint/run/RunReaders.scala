@@ -75,12 +75,9 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
   /** Look-ups of single keys since the last call. */
   def drain(): ColdReads = reads.drain()
 
-  def close(): Unit =
-    try open.close()
-    finally {
-      reads.cache.forget(reads.figures)
-      reads.close()
-    }
+  def close(): Unit = Closing.all(
+    Seq[AutoCloseable](open, () => reads.cache.forget(reads.figures), reads)
+  )
 
   /** What each file says of a key; none is asked before its answer is wanted. */
   private final class Answers(

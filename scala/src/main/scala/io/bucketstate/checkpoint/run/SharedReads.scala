@@ -20,7 +20,7 @@ object ReadLimits {
 final class SharedReads {
   private[run] val cache = new RunCache
   private[run] val handles = new FileHandles
-  private[this] val stores = ConcurrentHashMap.newKeySet[StoreReads]()
+  private[this] val members = ConcurrentHashMap.newKeySet[StoreReads]()
 
   /**
    * A store reads with the others from now on. Of the limits of those that are written to the least count, and of all
@@ -28,21 +28,24 @@ final class SharedReads {
    */
   def join(limits: ReadLimits): StoreReads = {
     val store = new StoreReads(this, limits)
-    stores.add(store)
+    members.add(store)
     newLimits()
     store
   }
+
+  /** Stores whose limits hold for all. */
+  def stores: Int = members.size
 
   /** Handles that runs' files of all stores have open. */
   def openFiles: Int = handles.count
 
   private[run] def leave(store: StoreReads): Unit = {
-    stores.remove(store)
+    members.remove(store)
     newLimits()
   }
 
-  private[run] def newLimits(): Unit = stores.synchronized {
-    val all = stores.asScala
+  private[run] def newLimits(): Unit = members.synchronized {
+    val all = members.asScala
     val deciding = (if (all.exists(_.isWritten)) all.filter(_.isWritten) else all).map(_.limits)
     if (deciding.nonEmpty) {
       cache.limit(deciding.map(_.cacheBytes).min)

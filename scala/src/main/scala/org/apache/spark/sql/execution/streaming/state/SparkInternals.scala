@@ -113,10 +113,14 @@ object SparkInternals {
     override def getMemBytesUsed: Long = Math.max(0L, used() - userMemory)
   }
 
-  /** A new folder in Spark's local folders. */
+  /**
+   * A new folder in Spark's local folders, with which it goes if nobody deletes it before. Spark itself would also
+   * remember its temporary folders until the process ends, each by its path: a store that is opened for every batch makes
+   * one every time.
+   */
   def newLocalFolder(): File = {
     val conf = Option(SparkEnv.get).fold(new SparkConf())(_.conf)
-    Utils.createTempDir(Utils.getLocalDir(conf), "bucketstate")
+    Utils.createDirectory(Utils.getLocalDir(conf), "bucketstate")
   }
 }
 
