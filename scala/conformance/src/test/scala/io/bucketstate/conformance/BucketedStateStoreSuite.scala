@@ -154,6 +154,43 @@ class BucketedStateStoreSuite
     }
   }
 
+  /** As Spark's test of how stores differ, with what it expects of RocksDB. */
+  testWithAllCodec("a scan is of the moment it began") { families =>
+    val id = StateStoreId(newDir(), 0L, 1)
+    def onVersion(version: Long)(body: StateStore => Unit): Long =
+      tryWithProviderResource(newStoreProvider(id, families)) { provider =>
+        val store = provider.getStore(version)
+        try {
+          body(store)
+          store.commit()
+        } finally if (!store.hasCommitted) store.abort()
+      }
+
+    val version = onVersion(0) { store =>
+      val first = store.iterator()
+      put(store, "1", 11, 100)
+      put(store, "2", 22, 200)
+      val second = store.iterator()
+      put(store, "1", 11, 101)
+      put(store, "3", 33, 300)
+      val third = store.iterator()
+      assert(rowPairsToDataSet(first) == Set.empty)
+      assert(rowPairsToDataSet(second) == Set(("1", 11) -> 100, ("2", 22) -> 200))
+      assert(rowPairsToDataSet(third) == Set(("1", 11) -> 101, ("2", 22) -> 200, ("3", 33) -> 300))
+    }
+    onVersion(version) { store =>
+      val first = store.iterator()
+      put(store, "3", 33, 301)
+      remove(store, _._1 == "2")
+      val second = store.iterator()
+      put(store, "4", 44, 400)
+      val third = store.iterator()
+      assert(rowPairsToDataSet(first) == Set(("1", 11) -> 101, ("2", 22) -> 200, ("3", 33) -> 300))
+      assert(rowPairsToDataSet(second) == Set(("1", 11) -> 101, ("3", 33) -> 301))
+      assert(rowPairsToDataSet(third) == Set(("1", 11) -> 101, ("3", 33) -> 301, ("4", 44) -> 400))
+    }
+  }
+
   override protected def testQuietly(name: String)(f: => Unit): Unit =
     super[StateStoreSuiteBase].testQuietly(name)(f)
 }
