@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketstate import PROVIDER_CLASS
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import (
     DELAY,
@@ -19,7 +20,7 @@ from tests.integration.streams import (
     events,
     run_with_restart,
 )
-from tests.kit.sparks import JOIN_FORMATS
+from tests.kit.sparks import JOIN_FORMATS, MINOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     Query = Callable[[DataFrame], DataFrame]
 
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 WATERMARK = f"{int(DELAY.total_seconds())} seconds"
 LATER = START + timedelta(days=30)
 """Long behind all events: brings the watermark past everything that waits for it."""
@@ -49,13 +51,20 @@ def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
                 spark.conf.set(key, old)
 
 
-def run(spark: SparkSession, folder: Path, query: Query, mode: str = "append") -> Streamed:
+def run(
+    spark: SparkSession,
+    folder: Path,
+    query: Query,
+    mode: str = "append",
+    provider: str = PROVIDER_CLASS,
+) -> Streamed:
     """Small batches of events and, last, one that ends everything."""
     last: list[Event] = [{"at": LATER, "key": key, "value": 2} for key in ("left", "right")]
     streamed = run_with_restart(
         spark, folder, query, [*events(batches=5, rows=40), last], mode=mode
     )
-    streamed.assert_on_bucketstate()
+    if provider == PROVIDER_CLASS:
+        streamed.assert_on_bucketstate()
     return streamed
 
 
@@ -188,3 +197,39 @@ def test_commits_are_validated(spark: SparkSession, tmp_path: Path) -> None:
         streamed = run(spark, tmp_path, sums, "update")
     latest = {row[0]: row for row in streamed.rows()}
     assert in_order(latest.values()) == expected(spark, tmp_path, sums)
+
+
+def distinct_events(source: DataFrame) -> DataFrame:
+    return source.dropDuplicates(["at", "key", "value"])
+
+
+@pytest.mark.skipif(MINOR != "4.3", reason="Spark 4.3 evicts beside the rows, the others do not")
+@pytest.mark.parametrize(("query", "mode"), [(distinct_events, "append"), (windows, "update")])
+def test_eviction_beside_the_rows(
+    spark: SparkSession, tmp_path: Path, query: Query, mode: str
+) -> None:
+    """The scan for what has expired is open while rows are read, written and removed."""
+    answers = []
+    for provider, factor in ((PROVIDER_CLASS, 1), (PROVIDER_CLASS, 50), (ROCKSDB, 1)):
+        folder = tmp_path / f"{len(answers)}"
+        folder.mkdir()
+        chosen = {
+            "spark.sql.streaming.stateStore.providerClass": provider,
+            "spark.sql.streaming.statefulOperator.incrementalCleanupFactor": str(factor),
+            "spark.sql.streaming.useStreamlineAggregator": "true",
+        }
+        with settings(spark, chosen):
+            streamed = run(spark, folder, watermarked(query), mode, provider)
+        operators = [p["stateOperators"][0] for p in streamed.progress]
+        removed = [o["numRowsRemoved"] for o in operators if o["numRowsRemoved"]]
+        beside = sum(o["customMetrics"]["numRowsIncrementallyRemoved"] for o in operators)
+        assert 0 < beside < sum(removed)
+        if mode == "append":
+            assert in_order(streamed.rows()) == in_order(set(expected(spark, folder, query)))
+        if provider == PROVIDER_CLASS:
+            checkpoint = Checkpoint(str(folder / "checkpoint"))
+            assert checkpoint.verify().ok
+            assert checkpoint.to_arrow().num_rows == operators[-1]["numRowsTotal"]
+        # In update mode each row that is read puts out its group.
+        answers.append(([in_order(set(rows)) for rows in streamed.batches.values()], removed))
+    assert answers[0] == answers[1] == answers[2]
