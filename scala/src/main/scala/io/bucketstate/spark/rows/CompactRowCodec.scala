@@ -27,8 +27,10 @@ import io.bucketstate.table.Record
  * place of rows.
  *
  * Thread-safe: holds nothing but the schema's layout.
+ *
+ * @param what the rows are, for an error
  */
-private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec {
+private[spark] final class CompactRowCodec(schema: StructType, what: String) extends RowCodec {
   import CompactRowCodec._
 
   private[this] val numFields = schema.length
@@ -38,6 +40,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
   private[this] val bitSetBytes = UnsafeRow.calculateBitSetWidthInBytes(numFields)
   private[this] val rowFixedBytes = bitSetBytes + 8 * numFields
   private[this] val minimumSize = 1 + nullBytes + widths.sum
+  private[this] val shape = RowShape.of(schema)
   private[this] val littleEndian = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN
 
   override def maxSize(row: UnsafeRow): Int = row.getSizeInBytes + nullBytes + 1 + 5 * numFields
@@ -160,6 +163,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       space: RowSpace
   ): UnsafeRow = {
     if (end - offset >= 1 && source(offset) == Raw) {
+      if (!shape.fits(source, offset + 1, end - offset - 1)) throw mismatch()
       row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + offset + 1, end - offset - 1)
     } else {
       if (end - offset < minimumSize || source(offset) != Compact) throw mismatch()
@@ -201,8 +205,10 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       else {
         val length = Record.varint(source, variable, end)
         variable += Record.varintSize(length)
-        if (isNull(source, nulls, i)) Platform.putLong(bytes, out, 0L)
-        else {
+        if (isNull(source, nulls, i)) {
+          if (length != 0) throw mismatch()
+          Platform.putLong(bytes, out, 0L)
+        } else {
           Platform.putLong(bytes, out, (next.toLong << 32) | length)
           val padded = paddedTo8(length)
           if (padded > length) zero(bytes, next + padded - 8, 8)
@@ -214,6 +220,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       in += width
       i += 1
     }
+    if (shape.isDeep && !shape.fits(bytes, 0, size)) throw mismatch()
     row.pointTo(bytes, size)
   }
 
@@ -246,13 +253,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
   private def isNull(bytes: Array[Byte], nulls: Int, field: Int): Boolean =
     (bytes(nulls + (field >> 3)) & (1 << (field & 7))) != 0
 
-  private def mismatch(): CorruptException =
-    new CorruptException(
-      "A row of the state",
-      s"its bytes do not have the layout of the schema ${schema.catalogString}",
-      "The checkpoint was written with another schema: restart with the query that wrote it, or from " +
-        "a new checkpoint location."
-    )
+  private def mismatch(): CorruptException = RowShape.mismatch(what, schema)
 }
 
 private[rows] object CompactRowCodec {
@@ -271,7 +272,7 @@ private[rows] object CompactRowCodec {
       (Platform.getLong(base, start + padded - 8) >>> (8 * (8 - (padded - length)))) == 0L
 
   /** Bytes of the value that are significant, 0 for what lies in the row's variable part. */
-  private def fixedWidth(dataType: DataType): Int = dataType match {
+  def fixedWidth(dataType: DataType): Int = dataType match {
     case BooleanType | ByteType                                        => 1
     case ShortType                                                     => 2
     case IntegerType | FloatType | DateType | _: YearMonthIntervalType => 4
