@@ -3,7 +3,7 @@ package io.bucketstate.spark.rows
 import java.nio.ByteOrder
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
@@ -34,7 +34,7 @@ private[spark] final class CompactRowCodec(schema: StructType, what: String) ext
   import CompactRowCodec._
 
   private[this] val numFields = schema.length
-  private[this] val widths: Array[Int] = schema.fields.map(f => fixedWidth(f.dataType))
+  private[this] val widths: Array[Int] = schema.fields.map(f => Shape.fixedWidth(f.dataType))
   private[this] val hasVariable = widths.contains(0)
   private[this] val nullBytes = (numFields + 7) / 8
   private[this] val bitSetBytes = UnsafeRow.calculateBitSetWidthInBytes(numFields)
@@ -270,17 +270,4 @@ private[rows] object CompactRowCodec {
   private def zeroPadded(base: AnyRef, start: Long, length: Int, padded: Int): Boolean =
     length == padded ||
       (Platform.getLong(base, start + padded - 8) >>> (8 * (8 - (padded - length)))) == 0L
-
-  /** Bytes of the value that are significant, 0 for what lies in the row's variable part. */
-  def fixedWidth(dataType: DataType): Int = dataType match {
-    case BooleanType | ByteType                                        => 1
-    case ShortType                                                     => 2
-    case IntegerType | FloatType | DateType | _: YearMonthIntervalType => 4
-    case LongType | DoubleType | TimestampType | TimestampNTZType      => 8
-    case _: DayTimeIntervalType                                        => 8
-    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS      => 8
-    case udt: UserDefinedType[_]                                       => fixedWidth(udt.sqlType)
-    case other if UnsafeRow.isFixedLength(other) && other.defaultSize <= 8 => 8
-    case _                                                                 => 0
-  }
 }

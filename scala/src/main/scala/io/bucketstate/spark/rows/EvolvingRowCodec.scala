@@ -34,7 +34,7 @@ private[spark] final class EvolvingRowCodec(
 ) extends RowCodec {
   import EvolvingRowCodec._
 
-  private[this] val rows = new CompactRowCodec(schema, RowCodecs.what(family))
+  private[this] val rows = new CompactRowCodec(schema, RowShape.valuesOf(family))
   private[this] val older = new HashMap[Int, OlderRows]
 
   // Asked for late: Spark knows no schema of a family that nobody uses.
@@ -107,7 +107,7 @@ private object EvolvingRowCodec {
 
 /** Rows of an older schema: decoded as that, then resolved to the newest. */
 private final class OlderRows(family: String, schema: StructType, newest: StructType) {
-  private[this] val rows = new CompactRowCodec(schema, RowCodecs.what(family))
+  private[this] val rows = new CompactRowCodec(schema, RowShape.valuesOf(family))
   private[this] val row = new UnsafeRow(schema.length)
   private[this] val resolution = new SchemaResolution(schema, newest)
 

@@ -12,11 +12,8 @@ private[spark] object RowCodecs {
   def of(family: String, schema: StructType, schemas: Option[StateSchemaProvider]): RowCodec =
     schemas match {
       case Some(byId) => new EvolvingRowCodec(family, schema, byId)
-      case None       => new CompactRowCodec(schema, what(family))
+      case None       => new CompactRowCodec(schema, RowShape.valuesOf(family))
     }
-
-  /** The rows, for an error. */
-  def what(family: String): String = s"A value of the column family '$family'"
 
   /** As recorded in the files; a family that comes back with another one cannot be read. */
   def name(multiValued: Boolean, evolves: Boolean): String =

@@ -64,6 +64,9 @@ private[rows] object RowShape {
   def projected(fields: Array[StructField]): RowShape =
     new RowShape(fields.map(_.dataType), fields.map(_.nullable))
 
+  /** The values of a family, for an error. */
+  def valuesOf(family: String): String = s"A value of the column family '$family'"
+
   def mismatch(what: String, schema: StructType): CorruptException = new CorruptException(
     what,
     s"its bytes do not have the layout of the schema ${schema.catalogString}",
@@ -77,7 +80,7 @@ private final class ArrayShape(elementType: DataType) extends Shape {
   import Shape._
 
   private[this] val element = Shape.of(elementType)
-  private[this] val width = CompactRowCodec.fixedWidth(elementType) match {
+  private[this] val width = Shape.fixedWidth(elementType) match {
     case 0     => WordBytes
     case bytes => bytes
   }
@@ -167,15 +170,28 @@ private[rows] object Shape {
   }
 
   def of(dataType: DataType): Shape = dataType match {
-    case udt: UserDefinedType[_]                        => of(udt.sqlType)
-    case other if CompactRowCodec.fixedWidth(other) > 0 => Fixed
-    case struct: StructType                             => RowShape.of(struct)
-    case array: ArrayType                               => new ArrayShape(array.elementType)
-    case map: MapType                                   => new MapShape(map)
-    case _: DecimalType                                 => LongDecimal
-    case CalendarIntervalType                           => Interval
-    case VariantType                                    => Variant
-    case _                                              => AnyBytes
+    case udt: UserDefinedType[_]        => of(udt.sqlType)
+    case other if fixedWidth(other) > 0 => Fixed
+    case struct: StructType             => RowShape.of(struct)
+    case array: ArrayType               => new ArrayShape(array.elementType)
+    case map: MapType                   => new MapShape(map)
+    case _: DecimalType                 => LongDecimal
+    case CalendarIntervalType           => Interval
+    case VariantType                    => Variant
+    case _                              => AnyBytes
+  }
+
+  /** Bytes of the value that are significant, 0 for what lies in the row's variable part. */
+  def fixedWidth(dataType: DataType): Int = dataType match {
+    case BooleanType | ByteType                                        => 1
+    case ShortType                                                     => 2
+    case IntegerType | FloatType | DateType | _: YearMonthIntervalType => 4
+    case LongType | DoubleType | TimestampType | TimestampNTZType      => 8
+    case _: DayTimeIntervalType                                        => 8
+    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS      => 8
+    case udt: UserDefinedType[_]                                       => fixedWidth(udt.sqlType)
+    case other if UnsafeRow.isFixedLength(other) && other.defaultSize <= 8 => 8
+    case _                                                                 => 0
   }
 
   def bitSetBytes(fields: Int): Int = UnsafeRow.calculateBitSetWidthInBytes(fields)
