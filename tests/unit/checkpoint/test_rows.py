@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import struct
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import bucket_of
 from tests.kit.rows import compact_row, raw_row, unsafe_row, varint
 from tests.kit.spark_values import expected, rows, schemas
+from tests.unit.checkpoint.test_changed_bytes import change
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +114,52 @@ def test_bytes_that_are_no_row_are_refused(damaged: bytes) -> None:
     schema = T.StructType([T.StructField("s", T.StringType())])
     with pytest.raises((IndexError, ValueError)):
         row_decoder(schema)(Slices.joined([damaged]))
+
+
+@EXAMPLES
+@given(st.data())
+def test_rows_with_bytes_changed_are_refused_or_read(data: st.DataObject) -> None:
+    schema = data.draw(schemas())
+    found = data.draw(rows(schema))
+    chance = data.draw(st.randoms(use_true_random=False))
+    for encode in (compact_row, raw_row):
+        encoded = [bytearray(encode(schema, row)) for row in found]
+        for changed in encoded[:1]:
+            change(changed, 0, len(changed), chance)
+        # Nothing else, and Arrow does not end the process.
+        with contextlib.suppress(IndexError, ValueError):
+            assert len(row_decoder(schema)(slices([bytes(row) for row in encoded]))) == len(found)
+
+
+def entry(*words: int) -> bytes:
+    return struct.pack(f"<{len(words)}q", *words)
+
+
+ONE_LONG = entry(1, 0, 7)
+"""An array of one element: how many, which are null, the element."""
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (entry(24) + entry(1, 1, 0) + ONE_LONG, "a key that is null"),
+        (entry(1 << 40) + entry(1 << 39, 0) + ONE_LONG, "keys of a map"),
+        (entry(-8) + ONE_LONG + ONE_LONG, "keys of a map"),
+    ],
+)
+def test_maps_that_arrow_or_memory_would_not_bear(words: bytes, problem: str) -> None:
+    schema = T.StructType([T.StructField("m", T.MapType(T.LongType(), T.LongType()))])
+    row = b"\x01\x00" + varint(len(words)) + words
+    with pytest.raises(ValueError, match=problem):
+        row_decoder(schema)(Slices.joined([row]))
+
+
+def test_elements_that_share_bytes() -> None:
+    schema = T.StructType([T.StructField("a", T.ArrayType(T.StringType()))])
+    count, text = 32, b"x" * 256
+    words = entry(count, 0, *[(16 + 8 * count) << 32 | len(text)] * count) + text
+    with pytest.raises(ValueError, match="more bytes"):
+        row_decoder(schema)(Slices.joined([b"\x01\x00" + varint(len(words)) + words]))
 
 
 def test_no_row_at_all() -> None:

@@ -172,12 +172,17 @@ def _maps(values: Slices, valid: Mask, kind: T.MapType) -> pa.Array:
     keys_at = values.starts + 8
     key_bytes = np.zeros(len(values), np.int64)
     key_bytes[valid] = gather(values.buffer, values.starts[valid], "<i8")
+    if (key_bytes < 0).any() or (key_bytes[valid] > values.lengths[valid] - 8).any():
+        raise ValueError("the keys of a map would lie behind its end")
     keys = Slices(values.buffer, keys_at, key_bytes)
     items = Slices(values.buffer, keys_at + key_bytes, values.lengths - 8 - key_bytes)
     counts, key_array = _elements(keys, valid, kind.keyType)
     item_counts, item_array = _elements(items, valid, kind.valueType)
     if not np.array_equal(counts, item_counts):
         raise ValueError("a map has not as many keys as values")
+    # Arrow ends the process over one.
+    if key_array.null_count:
+        raise ValueError("a map has a key that is null")
     target = arrow_type(kind)
     entries = pa.StructArray.from_arrays(
         [key_array, item_array], fields=[target.key_field, target.item_field]
@@ -207,6 +212,9 @@ def _elements(arrays: Slices, valid: Mask, kind: T.DataType) -> tuple[Positions,
     offsets = np.where(there, gather(arrays.buffer, at + 4, "<u4"), 0).astype(np.int64)
     if (offsets + lengths > arrays.lengths[of]).any():
         raise ValueError("an element would lie behind the end of its array")
+    # Elements that share bytes would be copied as often as arrays in arrays have them.
+    if (np.bincount(of, lengths, len(arrays)) > np.where(valid, arrays.lengths, 0)).any():
+        raise ValueError("the elements of an array have more bytes than it")
     return counts, decode(arrays, Column(there, base + offsets, lengths), kind)
 
 

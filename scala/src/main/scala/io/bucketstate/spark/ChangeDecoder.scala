@@ -11,6 +11,7 @@ import io.bucketstate.table.{Record, RecordOp, TimedValue}
 /** Changes of one column family as Spark's change feed describes them. Not thread-safe. */
 private[spark] final class ChangeDecoder(family: FamilySchema) {
   private[this] val keys = KeyCodecs.forSpec(
+    family.name,
     family.keySpec,
     family.valueSchema,
     FamilyEncodings.specOf("The query", family.descriptor(0)).bucketKey

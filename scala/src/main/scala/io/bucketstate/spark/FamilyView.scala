@@ -23,7 +23,12 @@ private[spark] final class FamilyView(
 ) {
   import FamilyView._
 
-  val keys: KeyCodec = KeyCodecs.forSpec(schema.keySpec, schema.valueSchema, state.spec.bucketKey)
+  val keys: KeyCodec = KeyCodecs.forSpec(
+    schema.name,
+    schema.keySpec,
+    schema.valueSchema,
+    state.spec.bucketKey
+  )
   private[this] val values = schema.newRowCodec()
   private[this] val valueFields = schema.valueSchema.length
   private[this] val isTimed = state.spec.expiry.isDefined

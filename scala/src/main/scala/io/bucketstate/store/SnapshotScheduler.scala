@@ -18,6 +18,7 @@ import io.bucketstate.checkpoint.snapshot.{
   Snapshotter
 }
 import io.bucketstate.config.MetricKey
+import io.bucketstate.error.BucketstateException
 
 /**
  * A snapshot that is due.
@@ -38,12 +39,14 @@ private[bucketstate] final class DueSnapshot(val capture: () => SnapshotTarget) 
  * with the next batch; it never reaches a task. Thread-safe; what the task calls is O(1).
  *
  * @param published told of each new manifest
+ * @param isGone    whether there is no checkpoint any more
  */
 private[bucketstate] final class SnapshotScheduler(
     snapshotter: Snapshotter,
     plan: SnapshotPlan,
     location: String,
     published: Manifest => Unit,
+    isGone: () => Boolean,
     ticker: Ticker,
     background: Background
 ) {
@@ -297,11 +300,15 @@ private[bucketstate] final class SnapshotScheduler(
 
   private def failed(what: String, failure: Throwable): Unit = {
     synchronized { figures = figures.copy(failures = figures.failures + 1) }
-    log.warn(
-      s"$what in $location failed; the changelogs and runs keep the state, and it is tried again with " +
-        "a later batch",
-      failure
-    )
+    // Somebody has deleted it: a query that has ended needs it no more.
+    if (failure.isInstanceOf[BucketstateException] && isGone())
+      log.info(s"$what in $location was not made: the checkpoint is gone")
+    else
+      log.warn(
+        s"$what in $location failed; the changelogs and runs keep the state, and it is tried again with " +
+          "a later batch",
+        failure
+      )
   }
 
   private def end(): Unit = synchronized {

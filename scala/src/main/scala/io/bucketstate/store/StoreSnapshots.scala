@@ -49,6 +49,7 @@ private[bucketstate] final class StoreSnapshots(
     plan,
     store,
     published,
+    () => hasNoCheckpoint,
     ticker,
     Background.ofProcess(ticker)
   )
@@ -143,6 +144,10 @@ private[bucketstate] final class StoreSnapshots(
   private def closeRuns(): Unit =
     try runs.close()
     catch { case NonFatal(e) => log.warn(s"Working files of $store may be left", e) }
+
+  private def hasNoCheckpoint: Boolean =
+    try checkpoint.store.list().isEmpty
+    catch { case _: BucketstateException => false }
 
   private def published(manifest: Manifest): Unit = {
     latest = Some(manifest)

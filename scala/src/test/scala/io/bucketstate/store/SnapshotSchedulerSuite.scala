@@ -9,7 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.snapshot.SnapshotPlan
 import io.bucketstate.config.MetricKey
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
+import io.bucketstate.error.MissingException
+import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, Warnings}
 
 /** When snapshots are begun, and what becomes of those that cannot be. */
 class SnapshotSchedulerSuite extends AnyFunSuite {
@@ -21,6 +22,7 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
     var released = 0
     var published: ArrayBuffer[Long] = ArrayBuffer.empty[Long]
     var publishedBytes = 0L
+    var isGone = false
 
     private val background =
       new Background(
@@ -39,6 +41,7 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
         published += manifest.version
         publishedBytes = manifest.bytes
       },
+      () => isGone,
       Ticker.System,
       background
     )
@@ -94,6 +97,18 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
         s.scheduler.close()
       }
     }
+
+  test("a snapshot of a checkpoint that was deleted is no warning") {
+    withSetting { s =>
+      def warnings = Warnings.during("io.bucketstate") {
+        s.scheduler.run(new DueSnapshot(() => throw new MissingException("1.changelog", "", "")))
+      }
+      assert(warnings.size == 1 && s.failures == 1)
+      s.isGone = true
+      assert(warnings.isEmpty && s.failures == 1)
+      s.scheduler.close()
+    }
+  }
 
   test("what waits for a thread holds nothing: the state is captured when the work begins") {
     withSetting { s =>

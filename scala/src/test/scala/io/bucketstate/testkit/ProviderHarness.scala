@@ -169,10 +169,11 @@ object ProviderHarness {
 
   def ours(store: ReadStateStore): StoreView = store.asInstanceOf[StoreView]
 
-  def keyOf(row: UnsafeRow): (Long, String) = (row.getLong(0), row.getUTF8String(1).toString)
+  def keyOf(row: UnsafeRow): (Long, String) =
+    (row.getLong(0), String.valueOf(row.getUTF8String(1)))
 
   def valueOf(row: UnsafeRow): (Long, String) =
-    (row.getLong(0), new String(row.getBinary(1), UTF_8))
+    (row.getLong(0), Option(row.getBinary(1)).fold("null")(new String(_, UTF_8)))
 
   /** Everything a store holds, read by iteration. */
   def contents(store: ReadStateStore): Map[(Long, String), (Long, String)] = {

@@ -5,5 +5,8 @@ object Seeds {
   private val isSweep = sys.env.get("BUCKETSTATE_SWEEP").contains("all")
   private final val Sweep = 125
 
-  def of(few: Int): Int = if (isSweep) few * Sweep else few
+  def of(few: Int): Int = of(few, few * Sweep)
+
+  /** @param many with `make sweep` */
+  def of(few: Int, many: Int): Int = if (isSweep) many else few
 }

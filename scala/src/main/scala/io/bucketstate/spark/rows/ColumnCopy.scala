@@ -5,8 +5,6 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
-import io.bucketstate.error.CorruptException
-
 /**
  * Some columns of a row as a row of their own, byte for byte what Spark's `UnsafeProjection` of them gives,
  * without its generated code: compiling that takes longer than all else where a store is opened for the first
@@ -121,17 +119,6 @@ private[rows] final class ColumnCopy(fields: Array[StructField], from: Array[Int
 
 private[rows] object ColumnCopy {
 
-  /** Whether a row of so many bytes has all its words. */
-  def isWhole(numFields: Int, size: Int): Boolean =
-    size >= UnsafeRow.calculateBitSetWidthInBytes(numFields) + WordBytes * numFields &&
-      size % WordBytes == 0
-
-  def mismatch(schema: StructType): CorruptException = new CorruptException(
-    "A key of the state",
-    s"its bytes do not have the layout of the schema ${schema.catalogString}",
-    "The checkpoint was written with another schema: restart with the query that wrote it, or from " +
-      "a new checkpoint location."
-  )
   private final val WordBytes = 8
   private final val Variable = 0L
 

@@ -3,7 +3,7 @@ package io.bucketstate.spark.rows
 import java.nio.ByteOrder
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
@@ -27,17 +27,20 @@ import io.bucketstate.table.Record
  * place of rows.
  *
  * Thread-safe: holds nothing but the schema's layout.
+ *
+ * @param what the rows are, for an error
  */
-private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec {
+private[spark] final class CompactRowCodec(schema: StructType, what: String) extends RowCodec {
   import CompactRowCodec._
 
   private[this] val numFields = schema.length
-  private[this] val widths: Array[Int] = schema.fields.map(f => fixedWidth(f.dataType))
+  private[this] val widths: Array[Int] = schema.fields.map(f => Shape.fixedWidth(f.dataType))
   private[this] val hasVariable = widths.contains(0)
   private[this] val nullBytes = (numFields + 7) / 8
   private[this] val bitSetBytes = UnsafeRow.calculateBitSetWidthInBytes(numFields)
   private[this] val rowFixedBytes = bitSetBytes + 8 * numFields
   private[this] val minimumSize = 1 + nullBytes + widths.sum
+  private[this] val shape = RowShape.of(schema)
   private[this] val littleEndian = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN
 
   override def maxSize(row: UnsafeRow): Int = row.getSizeInBytes + nullBytes + 1 + 5 * numFields
@@ -160,6 +163,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       space: RowSpace
   ): UnsafeRow = {
     if (end - offset >= 1 && source(offset) == Raw) {
+      if (!shape.fits(source, offset + 1, end - offset - 1)) throw mismatch()
       row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + offset + 1, end - offset - 1)
     } else {
       if (end - offset < minimumSize || source(offset) != Compact) throw mismatch()
@@ -201,8 +205,10 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       else {
         val length = Record.varint(source, variable, end)
         variable += Record.varintSize(length)
-        if (isNull(source, nulls, i)) Platform.putLong(bytes, out, 0L)
-        else {
+        if (isNull(source, nulls, i)) {
+          if (length != 0) throw mismatch()
+          Platform.putLong(bytes, out, 0L)
+        } else {
           Platform.putLong(bytes, out, (next.toLong << 32) | length)
           val padded = paddedTo8(length)
           if (padded > length) zero(bytes, next + padded - 8, 8)
@@ -214,6 +220,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
       in += width
       i += 1
     }
+    if (shape.isDeep && !shape.fits(bytes, 0, size)) throw mismatch()
     row.pointTo(bytes, size)
   }
 
@@ -246,13 +253,7 @@ private[spark] final class CompactRowCodec(schema: StructType) extends RowCodec 
   private def isNull(bytes: Array[Byte], nulls: Int, field: Int): Boolean =
     (bytes(nulls + (field >> 3)) & (1 << (field & 7))) != 0
 
-  private def mismatch(): CorruptException =
-    new CorruptException(
-      "A row of the state",
-      s"its bytes do not have the layout of the schema ${schema.catalogString}",
-      "The checkpoint was written with another schema: restart with the query that wrote it, or from " +
-        "a new checkpoint location."
-    )
+  private def mismatch(): CorruptException = RowShape.mismatch(what, schema)
 }
 
 private[rows] object CompactRowCodec {
@@ -269,17 +270,4 @@ private[rows] object CompactRowCodec {
   private def zeroPadded(base: AnyRef, start: Long, length: Int, padded: Int): Boolean =
     length == padded ||
       (Platform.getLong(base, start + padded - 8) >>> (8 * (8 - (padded - length)))) == 0L
-
-  /** Bytes of the value that are significant, 0 for what lies in the row's variable part. */
-  private def fixedWidth(dataType: DataType): Int = dataType match {
-    case BooleanType | ByteType                                        => 1
-    case ShortType                                                     => 2
-    case IntegerType | FloatType | DateType | _: YearMonthIntervalType => 4
-    case LongType | DoubleType | TimestampType | TimestampNTZType      => 8
-    case _: DayTimeIntervalType                                        => 8
-    case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS      => 8
-    case udt: UserDefinedType[_]                                       => fixedWidth(udt.sqlType)
-    case other if UnsafeRow.isFixedLength(other) && other.defaultSize <= 8 => 8
-    case _                                                                 => 0
-  }
 }

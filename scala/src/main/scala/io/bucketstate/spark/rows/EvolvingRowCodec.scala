@@ -34,7 +34,7 @@ private[spark] final class EvolvingRowCodec(
 ) extends RowCodec {
   import EvolvingRowCodec._
 
-  private[this] val rows = new CompactRowCodec(schema)
+  private[this] val rows = new CompactRowCodec(schema, RowShape.valuesOf(family))
   private[this] val older = new HashMap[Int, OlderRows]
 
   // Asked for late: Spark knows no schema of a family that nobody uses.
@@ -83,7 +83,7 @@ private[spark] final class EvolvingRowCodec(
           case cause: NoSuchElementException =>
             throw unknown(s"its schema id is $id, and Spark has no such schema of it", cause)
         }
-      val found = new OlderRows(before, schema)
+      val found = new OlderRows(family, before, schema)
       older.put(id, found)
       found
     }
@@ -106,8 +106,8 @@ private object EvolvingRowCodec {
 }
 
 /** Rows of an older schema: decoded as that, then resolved to the newest. */
-private final class OlderRows(schema: StructType, newest: StructType) {
-  private[this] val rows = new CompactRowCodec(schema)
+private final class OlderRows(family: String, schema: StructType, newest: StructType) {
+  private[this] val rows = new CompactRowCodec(schema, RowShape.valuesOf(family))
   private[this] val row = new UnsafeRow(schema.length)
   private[this] val resolution = new SchemaResolution(schema, newest)
 

@@ -38,8 +38,8 @@ private[spark] trait KeyCodec {
 }
 
 /** Keys that are only ever looked up whole. */
-private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec {
-  private[this] val rows = new CompactRowCodec(schema)
+private[spark] final class CompactKeyCodec(schema: StructType, what: String) extends KeyCodec {
+  private[this] val rows = new CompactRowCodec(schema, what)
 
   override def numFields: Int = schema.length
 
@@ -70,8 +70,12 @@ private[spark] final class CompactKeyCodec(schema: StructType) extends KeyCodec 
 private[spark] final class SparkKeyCodec(
     encoder: RocksDBKeyStateEncoder,
     bucketKey: BucketKey,
-    override val numFields: Int
+    layout: KeyLayout,
+    what: String
 ) extends KeyCodec {
+  private[this] val shape = new KeyShape(layout)
+
+  override def numFields: Int = layout.schema.length
 
   override def encode(key: UnsafeRow, buffer: RecordBuffer): Unit = {
     val bytes = encoder.encodeKey(key)
@@ -83,6 +87,8 @@ private[spark] final class SparkKeyCodec(
   /** A copy, because the encoder writes the rows of all who ask it into the same bytes. */
   override def decode(record: Array[Byte], space: RowSpace): UnsafeRow = {
     val key = JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record))
+    // Spark's encoders follow what lengths and offsets in it say.
+    if (!shape.fits(key)) throw RowShape.mismatch(what, layout.schema)
     space.hold(encoder.decodeKey(key))
   }
 

@@ -11,28 +11,35 @@ import io.bucketstate.checkpoint.records.FamilyEncodings
 /** Which codec Spark's encoder specifications lead to, and what files call it. */
 private[spark] object KeyCodecs {
 
+  /** @param family for an error */
   def forSpec(
+      family: String,
       spec: KeyStateEncoderSpec,
       valueSchema: StructType,
       bucketKey: BucketKey
   ): KeyCodec = SparkEncoders.layoutOf(spec) match {
-    case KeyLayout.Whole(schema)            => new CompactKeyCodec(schema)
-    case other if !isCopied(other)          => ofSpark(spec, valueSchema, bucketKey)
-    case KeyLayout.Prefix(schema, n)        => new PrefixKeyCodec(schema, n, bucketKey)
-    case KeyLayout.Ordered(schema, columns) => new RangeKeyCodec(schema, columns.toArray, bucketKey)
-    case KeyLayout.Timed(schema, isInFront) => new TimestampKeyCodec(schema, isInFront, bucketKey)
+    case KeyLayout.Whole(schema)     => new CompactKeyCodec(schema, what(family))
+    case other if !isCopied(other)   => ofSpark(family, spec, valueSchema, bucketKey)
+    case KeyLayout.Prefix(schema, n) => new PrefixKeyCodec(schema, n, bucketKey, what(family))
+    case KeyLayout.Ordered(schema, columns) =>
+      new RangeKeyCodec(schema, columns.toArray, bucketKey, what(family))
+    case KeyLayout.Timed(schema, isInFront) =>
+      new TimestampKeyCodec(schema, isInFront, bucketKey, what(family))
   }
 
   /** The same with Spark's encoder, for keys that are scanned by a part of them. */
   def ofSpark(
+      family: String,
       spec: KeyStateEncoderSpec,
       valueSchema: StructType,
       bucketKey: BucketKey
   ): KeyCodec = {
     val rows = new UnsafeRowDataEncoder(spec, valueSchema)
     val encoder = spec.toEncoder(rows, useColumnFamilies = false)
-    new SparkKeyCodec(encoder, bucketKey, spec.keySchema.length)
+    new SparkKeyCodec(encoder, bucketKey, SparkEncoders.layoutOf(spec), what(family))
   }
+
+  private def what(family: String): String = s"A key of the column family '$family'"
 
   /** Whether the columns are of the types that are copied here; Spark's encoder says which it cannot order. */
   private def isCopied(layout: KeyLayout): Boolean =

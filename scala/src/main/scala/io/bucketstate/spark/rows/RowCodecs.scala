@@ -12,7 +12,7 @@ private[spark] object RowCodecs {
   def of(family: String, schema: StructType, schemas: Option[StateSchemaProvider]): RowCodec =
     schemas match {
       case Some(byId) => new EvolvingRowCodec(family, schema, byId)
-      case None       => new CompactRowCodec(schema)
+      case None       => new CompactRowCodec(schema, RowShape.valuesOf(family))
     }
 
   /** As recorded in the files; a family that comes back with another one cannot be read. */

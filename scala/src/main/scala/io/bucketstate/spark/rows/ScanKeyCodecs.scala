@@ -8,6 +8,7 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
 import io.bucketstate.bucket.BucketKey
+import io.bucketstate.error.CorruptException
 import io.bucketstate.table.{Record, RecordBuffer}
 
 /**
@@ -16,7 +17,7 @@ import io.bucketstate.table.{Record, RecordBuffer}
  *
  * A part of a key is `0 | UnsafeRow`, 0 being the version of Spark's encoding.
  */
-private[rows] abstract class ScanKeyCodec(schema: StructType, bucketKey: BucketKey)
+private[rows] abstract class ScanKeyCodec(schema: StructType, bucketKey: BucketKey, what: String)
     extends KeyCodec {
   import ScanKeyCodec._
 
@@ -79,19 +80,33 @@ private[rows] abstract class ScanKeyCodec(schema: StructType, bucketKey: BucketK
       space: RowSpace
   ): Array[Byte] = {
     val size = all.size(first, second)
-    if (size < 0) throw ColumnCopy.mismatch(schema)
+    if (size < 0) throw mismatch()
     val target = space.bytes(size)
     all.write(first, second, target, 0)
     space.row.pointTo(target, size)
     target
   }
 
+  protected def mismatch(): CorruptException = RowShape.mismatch(what, schema)
+
+  /** What the columns have to be like, in a part. */
+  protected def shapeOf(which: Seq[Int]): RowShape =
+    RowShape.projected(which.map(schema(_)).toArray)
+
   /** Makes a row of the bytes of a part; they stay where they are. What can be no part is damage. */
-  protected def pointTo(row: UnsafeRow, source: Array[Byte], from: Int, end: Int): Unit = {
+  protected def pointTo(
+      row: UnsafeRow,
+      shape: RowShape,
+      source: Array[Byte],
+      from: Int,
+      end: Int
+  ): Unit = {
     val size = end - from - VersionBytes
     // Rows are read without bounds.
-    if (from < 0 || end > source.length || !ColumnCopy.isWhole(row.numFields, size))
-      throw ColumnCopy.mismatch(schema)
+    if (
+      from < 0 || end > source.length || size < 0 || !shape.fits(source, from + VersionBytes, size)
+    )
+      throw mismatch()
     row.pointTo(source, BYTE_ARRAY_OFFSET.toLong + from + VersionBytes, size)
   }
 }
@@ -109,15 +124,18 @@ private[rows] object ScanKeyCodec {
 private[rows] final class PrefixKeyCodec(
     schema: StructType,
     prefixFields: Int,
-    bucketKey: BucketKey
-) extends ScanKeyCodec(schema, bucketKey) {
+    bucketKey: BucketKey,
+    what: String
+) extends ScanKeyCodec(schema, bucketKey, what) {
   import ScanKeyCodec._
 
   private[this] val prefixes = columns(0 until prefixFields)
   private[this] val rests = columns(prefixFields until schema.length)
   private[this] val all = restoring(schema.indices)
   private[this] val prefix = new UnsafeRow(prefixFields)
+  private[this] val prefixShape = shapeOf(0 until prefixFields)
   private[this] val rest = new UnsafeRow(schema.length - prefixFields)
+  private[this] val restShape = shapeOf(prefixFields until schema.length)
 
   override def scansPrefixes: Boolean = true
   override def scansRanges: Boolean = false
@@ -141,11 +159,11 @@ private[rows] final class PrefixKeyCodec(
       space: RowSpace
   ): UnsafeRow = {
     val start = from + LengthBytes
-    if (start > end) throw ColumnCopy.mismatch(schema)
+    if (start > end) throw mismatch()
     val middle = start + Platform.getInt(source, BYTE_ARRAY_OFFSET.toLong + from)
-    if (middle > end) throw ColumnCopy.mismatch(schema)
-    pointTo(prefix, source, start, middle)
-    pointTo(rest, source, middle, end)
+    if (middle > end) throw mismatch()
+    pointTo(prefix, prefixShape, source, start, middle)
+    pointTo(rest, restShape, source, middle, end)
     restore(all, prefix, rest, space)
     space.row
   }
@@ -164,8 +182,9 @@ private[rows] final class PrefixKeyCodec(
 private[rows] final class RangeKeyCodec(
     schema: StructType,
     ordering: Array[Int],
-    bucketKey: BucketKey
-) extends ScanKeyCodec(schema, bucketKey) {
+    bucketKey: BucketKey,
+    what: String
+) extends ScanKeyCodec(schema, bucketKey, what) {
   import ScanKeyCodec._
 
   private[this] val ordered = ordering.map(i => new OrderedColumn(schema(i).dataType))
@@ -174,6 +193,7 @@ private[rows] final class RangeKeyCodec(
   private[this] val rests = columns(others)
   private[this] val all = restoring(others)
   private[this] val rest = new UnsafeRow(others.length)
+  private[this] val restShape = shapeOf(others)
   private[this] val bitSetBytes = UnsafeRow.calculateBitSetWidthInBytes(ordering.length)
 
   /** Where each ordered column lies in its part, and where the part ends. */
@@ -225,7 +245,7 @@ private[rows] final class RangeKeyCodec(
       space: RowSpace
   ): UnsafeRow = {
     val start = from + LengthBytes
-    pointTo(rest, source, start + orderedBytes, end)
+    pointTo(rest, restShape, source, start + orderedBytes, end)
     val target = restore(all, rest, rest, space)
     var i = 0
     while (i < ordered.length) {
@@ -253,8 +273,9 @@ private[rows] final class RangeKeyCodec(
 private[rows] final class TimestampKeyCodec(
     schema: StructType,
     isInFront: Boolean,
-    bucketKey: BucketKey
-) extends ScanKeyCodec(schema, bucketKey) {
+    bucketKey: BucketKey,
+    what: String
+) extends ScanKeyCodec(schema, bucketKey, what) {
   import ScanKeyCodec._
   import TimestampKeyCodec._
 
@@ -262,6 +283,7 @@ private[rows] final class TimestampKeyCodec(
   private[this] val others = columns(0 until last)
   private[this] val all = restoring(0 until last)
   private[this] val rest = new UnsafeRow(last)
+  private[this] val restShape = shapeOf(0 until last)
 
   override def scansPrefixes: Boolean = !isInFront
   override def scansRanges: Boolean = true
@@ -284,7 +306,7 @@ private[rows] final class TimestampKeyCodec(
   ): UnsafeRow = {
     val start = if (isInFront) from + TimestampBytes else from
     val stop = if (isInFront) end else end - TimestampBytes
-    pointTo(rest, source, start, stop)
+    pointTo(rest, restShape, source, start, stop)
     val target = restore(all, rest, rest, space)
     val bits = Platform.getLong(source, BYTE_ARRAY_OFFSET.toLong + (if (isInFront) from else stop))
     all.putWord(target, 0, last, java.lang.Long.reverseBytes(bits) ^ Long.MinValue)
@@ -297,6 +319,6 @@ private[rows] final class TimestampKeyCodec(
     else part(prefix, new Array[Byte](VersionBytes + prefix.getSizeInBytes), 0)
 }
 
-private object TimestampKeyCodec {
-  private final val TimestampBytes = 8
+private[rows] object TimestampKeyCodec {
+  final val TimestampBytes = 8
 }

@@ -2,76 +2,20 @@ package io.bucketstate.spark.rows
 
 import java.util.{Arrays => JArrays}
 
-import scala.util.Random
+import scala.util.{Failure, Random, Success, Try}
 
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.Platform
-import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
+import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
 
 class CompactRowCodecSuite extends AnyFunSuite {
+  import RandomRows._
 
-  private val types: Seq[DataType] = Seq(
-    BooleanType,
-    ByteType,
-    ShortType,
-    IntegerType,
-    LongType,
-    FloatType,
-    DoubleType,
-    DateType,
-    TimestampType,
-    TimestampNTZType,
-    StringType,
-    BinaryType,
-    DecimalType(12, 3),
-    DecimalType(30, 6),
-    CalendarIntervalType,
-    YearMonthIntervalType(),
-    DayTimeIntervalType(),
-    NullType,
-    ArrayType(StringType),
-    MapType(IntegerType, StringType),
-    new StructType().add("a", ShortType).add("b", StringType)
-  )
-
-  private def randomValue(t: DataType, r: Random): Any = t match {
-    case BooleanType                                 => r.nextBoolean()
-    case ByteType                                    => r.nextInt().toByte
-    case ShortType                                   => r.nextInt().toShort
-    case IntegerType | DateType                      => r.nextInt()
-    case _: YearMonthIntervalType                    => r.nextInt()
-    case LongType | TimestampType | TimestampNTZType => r.nextLong()
-    case _: DayTimeIntervalType                      => r.nextLong()
-    case FloatType                                   => r.nextFloat()
-    case DoubleType                                  => r.nextDouble()
-    case StringType     => UTF8String.fromString(r.alphanumeric.take(r.nextInt(40)).mkString)
-    case BinaryType     => r.nextBytes(r.nextInt(300))
-    case d: DecimalType =>
-      Decimal(BigDecimal(BigInt(d.precision * 3 - 1, r), d.scale), d.precision, d.scale)
-    case CalendarIntervalType => new CalendarInterval(r.nextInt(), r.nextInt(), r.nextLong())
-    case ArrayType(e, _)  => new GenericArrayData(Array.fill[Any](r.nextInt(4))(randomValue(e, r)))
-    case MapType(_, v, _) =>
-      val n = r.nextInt(4)
-      ArrayBasedMapData((0 until n).toArray[Any], Array.fill[Any](n)(randomValue(v, r)))
-    case s: StructType => randomRow(s, r)
-    case _             => null
-  }
-
-  private def randomRow(schema: StructType, r: Random): InternalRow =
-    new GenericInternalRow(schema.fields.map { f =>
-      if (r.nextInt(5) == 0) null else randomValue(f.dataType, r)
-    })
-
-  private def randomSchema(r: Random): StructType =
-    StructType((0 until 1 + r.nextInt(12)).map { i =>
-      StructField(s"f$i", types(r.nextInt(types.size)))
-    })
+  private def codecOf(schema: StructType) = new CompactRowCodec(schema, "A value of the test")
 
   private def encode(codec: CompactRowCodec, row: UnsafeRow, offset: Int): Array[Byte] = {
     val target = new Array[Byte](offset + codec.maxSize(row))
@@ -85,7 +29,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
     for (_ <- 1 to 150) {
       val schema = randomSchema(r)
       val project = UnsafeProjection.create(schema)
-      val codec = new CompactRowCodec(schema)
+      val codec = codecOf(schema)
       for (_ <- 1 to 20) {
         val row = project(randomRow(schema, r)).copy()
         val bytes = encode(codec, row, r.nextInt(9))
@@ -97,7 +41,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
 
   test("equal rows have equal encodings wherever they lie in memory") {
     val schema = new StructType().add("a", IntegerType).add("b", StringType)
-    val codec = new CompactRowCodec(schema)
+    val codec = codecOf(schema)
     val row = UnsafeProjection
       .create(schema)
       .apply(new GenericInternalRow(Array[Any](-5, UTF8String.fromString("tail"))))
@@ -113,7 +57,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
     val r = new Random(11)
     for (_ <- 1 to 100) {
       val schema = randomSchema(r)
-      val codec = new CompactRowCodec(schema)
+      val codec = codecOf(schema)
       val row = UnsafeProjection.create(schema)(randomRow(schema, r)).copy()
       for (claimed <- Seq(schema.length - 1, schema.length + 1)) {
         val view = new UnsafeRow(claimed)
@@ -123,21 +67,24 @@ class CompactRowCodecSuite extends AnyFunSuite {
     }
   }
 
-  test("rows of more or fewer fields than the schema's keep their bytes") {
+  test("rows of more or fewer fields than the schema's keep their bytes, or are refused") {
     val r = new Random(12)
     for (_ <- 1 to 300) {
-      val codec = new CompactRowCodec(randomSchema(r))
+      val codec = codecOf(randomSchema(r))
       val other = randomSchema(r)
       val row = UnsafeProjection.create(other)(randomRow(other, r)).copy()
       val bytes = encode(codec, row, r.nextInt(9))
-      val back = codec.decode(bytes, 0, bytes.length, new UnsafeRow(other.length))
-      assert(back.getBytes sameElements row.getBytes, other.catalogString)
+      // Who reads it by the schema must not be led beyond it.
+      Try(codec.decode(bytes, 0, bytes.length, new UnsafeRow(other.length))) match {
+        case Success(back) => assert(back.getBytes sameElements row.getBytes, other.catalogString)
+        case Failure(e)    => assert(e.isInstanceOf[CorruptException], other.catalogString)
+      }
     }
   }
 
   test("a row that is not laid out as Spark's writers lay it out keeps its bytes") {
     val schema = new StructType().add("a", IntegerType).add("b", StringType)
-    val codec = new CompactRowCodec(schema)
+    val codec = codecOf(schema)
     val row = UnsafeProjection
       .create(schema)
       .apply(new GenericInternalRow(Array[Any](1, UTF8String.fromString("abc"))))
@@ -154,7 +101,7 @@ class CompactRowCodecSuite extends AnyFunSuite {
 
   test("a flat row shrinks") {
     val schema = new StructType().add("a", LongType).add("b", StringType)
-    val codec = new CompactRowCodec(schema)
+    val codec = codecOf(schema)
     val row = UnsafeProjection
       .create(schema)
       .apply(new GenericInternalRow(Array[Any](1L, UTF8String.fromString("user-000001"))))
@@ -165,9 +112,9 @@ class CompactRowCodecSuite extends AnyFunSuite {
   test("who reads no columns gets rows without columns") {
     val written = new StructType().add("a", NullType)
     val row = UnsafeProjection.create(written).apply(new GenericInternalRow(Array[Any](null)))
-    val bytes = encode(new CompactRowCodec(written), row, 0)
+    val bytes = encode(codecOf(written), row, 0)
     val back =
-      new CompactRowCodec(new StructType).decode(bytes, 0, bytes.length, new UnsafeRow(0))
+      codecOf(new StructType).decode(bytes, 0, bytes.length, new UnsafeRow(0))
     assert(back.numFields == 0 && back.getSizeInBytes == 0)
   }
 
@@ -177,9 +124,9 @@ class CompactRowCodecSuite extends AnyFunSuite {
     val row = UnsafeProjection
       .create(written)
       .apply(new GenericInternalRow(Array[Any](Long.MaxValue, UTF8String.fromString("x" * 30))))
-    val bytes = encode(new CompactRowCodec(written), row, 0)
+    val bytes = encode(codecOf(written), row, 0)
     val error = intercept[CorruptException](
-      new CompactRowCodec(expected).decode(bytes, 0, bytes.length, new UnsafeRow(3))
+      codecOf(expected).decode(bytes, 0, bytes.length, new UnsafeRow(3))
     )
     assert(error.getMessage.contains("schema"))
   }

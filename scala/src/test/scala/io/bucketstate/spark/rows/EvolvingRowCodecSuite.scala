@@ -69,7 +69,7 @@ class EvolvingRowCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val old = new RowListCodec(older, Before.length)
       val now = new RowListCodec(newer, After.length)
       def listOf(codec: RowListCodec, rows: Seq[UnsafeRow]): Array[Byte] = {
-        new CompactKeyCodec(Keys).encode(unsafe(Row("k"), Keys), buffer)
+        new CompactKeyCodec(Keys, "A key of the test").encode(unsafe(Row("k"), Keys), buffer)
         codec.encodeAll(rows.toArray, buffer)
         buffer.toRecord.drop(buffer.keyLength)
       }

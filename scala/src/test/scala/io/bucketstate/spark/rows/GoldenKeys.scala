@@ -72,7 +72,7 @@ private[rows] object GoldenKeys {
       FamilyDescriptor(family.id, "golden", encoding, FamilyEncodings.CompactRow, false)
     private val bucketKey = FamilyEncodings.specOf("The golden file", descriptor).bucketKey
     private val codec =
-      KeyCodecs.forSpec(spec, new StructType().add("v", NullType), bucketKey)
+      KeyCodecs.forSpec("keys", spec, new StructType().add("v", NullType), bucketKey)
     private val buffer = new RecordBuffer(assigner)
 
     def place(key: UnsafeRow): Place = {

@@ -22,9 +22,9 @@ class ScanKeyCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def check(specs: Gen[KeyStateEncoderSpec], bucketKey: BucketKey): Unit =
     forAll(specs.flatMap(spec => Gen.listOfN(3, rowOf(spec.keySchema)).map(spec -> _))) {
       case (spec, keys) =>
-        val codec = KeyCodecs.forSpec(spec, NoValue, bucketKey)
+        val codec = KeyCodecs.forSpec("keys", spec, NoValue, bucketKey)
         assert(codec.isInstanceOf[ScanKeyCodec])
-        val sparks = KeyCodecs.ofSpark(spec, NoValue, bucketKey)
+        val sparks = KeyCodecs.ofSpark("keys", spec, NoValue, bucketKey)
         val flags = (codec.scansPrefixes, codec.scansRanges, codec.removesRanges)
         assert(flags == ((sparks.scansPrefixes, sparks.scansRanges, sparks.removesRanges)))
         val toUnsafe = UnsafeProjection.create(spec.keySchema)
@@ -85,7 +85,7 @@ class ScanKeyCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         Seq(0)
       )
     ).foreach { spec =>
-      assert(KeyCodecs.forSpec(spec, NoValue, BucketKey.Whole).isInstanceOf[SparkKeyCodec])
+      assert(KeyCodecs.forSpec("keys", spec, NoValue, BucketKey.Whole).isInstanceOf[SparkKeyCodec])
     }
   }
 }
