@@ -93,7 +93,7 @@ private[table] final class FamilyTable(
 
   private def searchIn(bucket: Bucket, key: RecordBuffer, at: Long): AnyRef = {
     val arrays = bucket.capture()
-    val head = bucket.head(arrays, key)
+    val head = arrays.head(key)
     if (head == null && !arrays.isWhole) findCold(key, at) else head
   }
 
@@ -420,7 +420,7 @@ private[table] final class FamilyTable(
     var i = from
     while (i < until) {
       val entry = entries(i)
-      sum += buckets.known(entry.bucket).touch(entry.hash)
+      sum += buckets.known(entry.bucket).touch(entry)
       if (entry.older.isInstanceOf[Entry]) sum += 1
       i += 1
     }
