@@ -15,6 +15,10 @@ import java.util.Arrays
  * In a family that is scanned by a part of its keys a slot holds a [[Cell]], which is in the bucket's index, too; the
  * bucket keeps the two together. Who captured arrays has the index that belongs to them.
  *
+ * Who chooses keys can choose such that collide. Where more of them do than chance makes collide, the bucket places its keys
+ * by a hash that only this process knows ([[KeyedHash]]). So a probe is at most some thousand hashes and some tens of records
+ * long, whatever the keys are; a bucket whose keys nobody chose pays one branch for each probe and insert.
+ *
  * The hashes lie beside the slots, so probing touches a record only when 32 bits of hash agree, and a
  * rebuild touches no record at all. Only one bucket is ever rebuilt at a time: that is how growth
  * costs no pause.
@@ -44,71 +48,16 @@ private[table] final class Bucket(
   private[this] var records = 0L // bytes of heap of what the slots lead to
   private[this] var eviction = Bucket.NoEviction
   private[this] var wholeUntil = Int.MinValue
-
-  /** What the key in `key` leads to in arrays that were captured, or null. Any thread. */
-  def head(a: SlotArrays, key: RecordBuffer): AnyRef = {
-    val hash = normal(key.hash)
-    val capacity = a.capacity
-    var i = a.firstIndex(hash)
-    while (true) {
-      val h = a.hashes.getAcquire(i)
-      if (h == hash) {
-        val slot = a.content(a.slots.getAcquire(i))
-        if (slot != null && key.sameKey(Slots.recordOf(slot))) return slot
-      } else if (h == Empty) {
-        return null
-      }
-      i += 1
-      if (i == capacity) i = 0
-    }
-    null
-  }
+  private[this] var dice = KeyedHash.secret // see isWatched
 
   /** Index of the key's slot, or -1. Writer only; valid until the next insert. */
-  def indexOf(key: RecordBuffer): Int = {
-    val a = arrays
-    val hash = normal(key.hash)
-    val capacity = a.capacity
-    var i = a.firstIndex(hash)
-    while (true) {
-      val h = a.hashes.getPlain(i)
-      if (h == hash) {
-        if (key.sameKey(Slots.recordOf(a.content(a.slots.getPlain(i))))) return i
-      } else if (h == Empty) {
-        return -1
-      }
-      i += 1
-      if (i == capacity) i = 0
-    }
-    -1
-  }
+  def indexOf(key: RecordBuffer): Int = arrays.indexOf(key)
 
   /** Index of the slot in whose chain `entry` is, or -1. Writer only. */
-  def indexOf(entry: Entry): Int = {
-    val a = arrays
-    val hash = normal(entry.hash)
-    val capacity = a.capacity
-    var i = a.firstIndex(hash)
-    while (true) {
-      val h = a.hashes.getPlain(i)
-      if (h == hash) {
-        if (chainHolds(a.content(a.slots.getPlain(i)), entry)) return i
-      } else if (h == Empty) {
-        return -1
-      }
-      i += 1
-      if (i == capacity) i = 0
-    }
-    -1
-  }
+  def indexOf(entry: Entry): Int = arrays.indexOf(entry)
 
-  /** Brings the place of a hash into the processor's cache; what it returns means nothing. Writer only. */
-  def touch(rawHash: Int): Int = {
-    val a = arrays
-    val i = a.firstIndex(normal(rawHash))
-    val hash = a.hashes.getPlain(i)
-    if (a.slots.getPlain(i) == null) hash else hash + 1
-  }
+  /** See [[SlotArrays.touch]]. */
+  def touch(entry: Entry): Int = arrays.touch(entry)
 
   /** What the slot leads to. Writer only. */
   def at(slot: Int): AnyRef = {
@@ -138,10 +87,11 @@ private[table] final class Bucket(
       stamp: Int = Stamp.AsCold
   ): Unit = {
     if (used + 1 > arrays.limit) rebuild(wantedCapacity)
-    val hash = normal(rawHash)
     val a = arrays
+    val hash = a.hashOf(rawHash, value)
     val capacity = a.capacity
-    var i = a.firstIndex(hash)
+    val first = a.firstIndex(hash)
+    var i = first
     while (isTaken(a.hashes.getPlain(i))) {
       i += 1
       if (i == capacity) i = 0
@@ -158,6 +108,26 @@ private[table] final class Bucket(
       if (isTimed) a.starts(i) = hint(start)
     }
     a.hashes.setRelease(i, hash)
+    if (isWatched(first, i)) defend(i)
+  }
+
+  /**
+   * Whether there may be something wrong around a slot that was filled just now: always where that lies far from where the
+   * probe began (or before that, at the end of the arrays), and once in 64 times wherever it lies, because slots side
+   * by side can be filled without one long probe. Nobody can tell when. No branch but the caller's.
+   */
+  private def isWatched(first: Int, slot: Int): Boolean = {
+    dice = dice * 1664525 + 1013904223 // after Knuth; the upper bits are the good ones
+    (((slot - first) >>> 6) | ((dice >>> 26) - 1 >>> 31)) != 0
+  }
+
+  /** Keys that were chosen to collide are placed anew, where nobody can have chosen. No slot's index is valid after it. */
+  private def defend(slot: Int): Unit = {
+    val a = arrays
+    if (!a.isKeyed && a.isCrowded(slot)) {
+      arrays = a.keyed
+      used = live
+    }
   }
 
   /** The newest record of a slot's key has this time, see [[insert]]. Writer only. */
@@ -257,7 +227,7 @@ private[table] final class Bucket(
     }
     val fresh =
       if (kept == 0) SlotArrays.empty(isWhole = false, anIndex())
-      else new SlotArrays(fitting(kept), isWhole = false, isTimed, anIndex())
+      else new SlotArrays(fitting(kept), isWhole = false, isTimed, anIndex(), old.isKeyed)
     i = 0
     while (i < kept) {
       fresh.placeAnew(old, newer(i))
@@ -266,7 +236,7 @@ private[table] final class Bucket(
     live = kept
     used = kept
     records -= freed
-    arrays = fresh
+    arrays = defended(fresh)
     eviction = new Eviction(number, floor, heap)
   }
 
@@ -397,11 +367,15 @@ private[table] final class Bucket(
 
   private def rebuild(capacity: Int): Unit = {
     val old = arrays
-    val fresh = new SlotArrays(capacity, old.isWhole, isTimed, old.index)
+    val fresh = new SlotArrays(capacity, old.isWhole, isTimed, old.index, old.isKeyed)
     fresh.placeAll(old)
     used = live
-    arrays = fresh
+    arrays = if (capacity < old.capacity) defended(fresh) else fresh
   }
+
+  /** Keys that were apart may be side by side in arrays that are smaller. */
+  private def defended(fresh: SlotArrays): SlotArrays =
+    if (!fresh.isKeyed && fresh.isCrowded) fresh.keyed else fresh
 }
 
 private[table] object Bucket {
@@ -427,14 +401,4 @@ private[table] object Bucket {
    */
   private def isSparse(arrays: SlotArrays, live: Int): Boolean =
     live * 4L < arrays.limit && arrays.capacity > SparseCapacity
-
-  private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
-    var current = slot
-    if (current eq entry) return true // without a look at what the slot holds
-    while (current.isInstanceOf[Entry]) {
-      if (current eq entry) return true
-      current = current.asInstanceOf[Entry].older
-    }
-    false
-  }
 }

@@ -35,40 +35,34 @@ private[table] final class FamilyScans(
     val version = versions.relative(at)
     if (bucket >= 0) {
       buckets.use(bucket, version)
-      val touched = buckets.touched(bucket)
-      val arrays = touched.capture()
+      val arrays = buckets.touched(bucket).capture()
       if (arrays.isWhole)
         new CellScan(arrays.index, wanted.cells(arrays.index), version, own, gone).begun()
       else
-        new KeyOrderScan(Seq(partial(wanted, bucket, touched, arrays)), version, own, gone).begun()
+        new KeyOrderScan(Seq(partial(wanted, bucket, arrays)), version, own, gone).begun()
     } else {
-      new KeyOrderScan(cursors(wanted, buckets.allTouched), version, own, gone).begun()
+      new KeyOrderScan(cursors(wanted, buckets.allTouched.map(_.capture())), version, own, gone)
+        .begun()
     }
   }
 
-  private def cursors(wanted: Wanted, all: IndexedSeq[Bucket]): Seq[KeyCursor] = {
-    val captured = all.map(_.capture())
+  private def cursors(wanted: Wanted, captured: IndexedSeq[SlotArrays]): Seq[KeyCursor] = {
     val inPart = captured.indices.filterNot(captured(_).isWhole)
     val partials = new Array[KeyCursor](inPart.size)
     loading.together(inPart.size) { i =>
       val number = inPart(i)
-      partials(i) = partial(wanted, number, all(number), captured(number))
+      partials(i) = partial(wanted, number, captured(number))
     }
     partials.toSeq ++ captured.filter(a => a.isWhole && !a.index.isEmpty).map { arrays =>
       new CellCursor(arrays.index, wanted.cellsInOrder(arrays.index))
     }
   }
 
-  private def partial(
-      wanted: Wanted,
-      number: Int,
-      bucket: Bucket,
-      arrays: SlotArrays
-  ): KeyCursor = {
+  private def partial(wanted: Wanted, number: Int, arrays: SlotArrays): KeyCursor = {
     val key = new RecordBuffer(assigner)
     def known(record: Array[Byte]): AnyRef = {
       key.keyOf(record, 0, spec.bucketKey)
-      val head = bucket.head(arrays, key)
+      val head = arrays.head(key)
       if (head == null) record else head
     }
     new PartialCursor(

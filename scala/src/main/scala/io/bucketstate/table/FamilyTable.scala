@@ -93,7 +93,7 @@ private[table] final class FamilyTable(
 
   private def searchIn(bucket: Bucket, key: RecordBuffer, at: Long): AnyRef = {
     val arrays = bucket.capture()
-    val head = bucket.head(arrays, key)
+    val head = arrays.head(key)
     if (head == null && !arrays.isWhole) findCold(key, at) else head
   }
 
@@ -107,7 +107,7 @@ private[table] final class FamilyTable(
     val head = replaced(bucket, i, record)
     val bytes = record.toRecord
     if (times == null || times.take(bytes, shownIn(head)))
-      write(bucket, i, head, record, bytes, removed = false)
+      write(bucket, i, head, record, bytes, RecordOp.Put)
   }
 
   /** What the open version has of a key whose slot holds this, null if nothing, in a family whose records expire. */
@@ -126,18 +126,8 @@ private[table] final class FamilyTable(
     val bucket = buckets.touched(record.bucket)
     val i = bucket.indexOf(record)
     val head = known(bucket, i, record)
-    if (!exists(head)) write(bucket, i, head, record, record.toRecord, removed = false)
-    else {
-      val version = beginWrite(record)
-      try {
-        append(version, bucket, i, head, record)
-        if (!isOf(head, version)) afterNewEntry()
-      } catch {
-        case e: Throwable =>
-          loading.broken(e)
-          throw e
-      }
-    }
+    val op = if (exists(head)) RecordOp.Merge else RecordOp.Put
+    write(bucket, i, head, record, record.toRecord, op)
   }
 
   private def append(
@@ -145,14 +135,15 @@ private[table] final class FamilyTable(
       bucket: Bucket,
       i: Int,
       head: AnyRef,
-      record: RecordBuffer
+      key: RecordBuffer,
+      record: Array[Byte]
   ): Unit = {
     val entry =
       new Entry(
-        record.hash,
-        record.bucket,
+        key.hash,
+        key.bucket,
         version,
-        record.toRecord,
+        record,
         ofRemoval = false,
         ofMerge = true,
         head,
@@ -168,7 +159,7 @@ private[table] final class FamilyTable(
     val bucket = buckets.touched(key.bucket)
     val i = bucket.indexOf(key)
     val head = replaced(bucket, i, key)
-    if (exists(head)) write(bucket, i, head, key, key.toKeyRecord, removed = true)
+    if (exists(head)) write(bucket, i, head, key, key.toKeyRecord, RecordOp.Remove)
   }
 
   /** What a write of a key whose slot is `i` stands on: it does not need the record. */
@@ -181,17 +172,19 @@ private[table] final class FamilyTable(
     else if (bucket.isWhole) null
     else cold.findOnce(key)
 
+  /** An entry, and what is due beside it; the table is broken by whatever goes wrong between the two. */
   private def write(
       bucket: Bucket,
       i: Int,
       head: AnyRef,
       key: RecordBuffer,
       record: Array[Byte],
-      removed: Boolean
+      op: Byte
   ): Unit = {
     val version = beginWrite(key)
     try {
-      writeAt(version, bucket, i, head, key, record, removed)
+      if (op == RecordOp.Merge) append(version, bucket, i, head, key, record)
+      else writeAt(version, bucket, i, head, key, record, op == RecordOp.Remove)
       if (!isOf(head, version)) afterNewEntry()
     } catch {
       case e: Throwable =>
@@ -420,7 +413,7 @@ private[table] final class FamilyTable(
     var i = from
     while (i < until) {
       val entry = entries(i)
-      sum += buckets.known(entry.bucket).touch(entry.hash)
+      sum += buckets.known(entry.bucket).touch(entry)
       if (entry.older.isInstanceOf[Entry]) sum += 1
       i += 1
     }

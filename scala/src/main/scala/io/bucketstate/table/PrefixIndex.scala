@@ -73,8 +73,11 @@ private object PrefixIndex {
    * A prefix, and the keys that have it; each knows it and, where there are several, its place. Its bytes are not
    * copied: they are those of a key that is there now, never of one that is gone, which would be kept in memory as
    * long as the prefix is. It is never empty.
+   *
+   * In an order, so that many prefixes of one hash are found as quickly as others: the map asks for that.
    */
-  private final class Prefix(override val hashCode: Int, one: Cell, bucketKey: BucketKey) {
+  private final class Prefix(override val hashCode: Int, one: Cell, bucketKey: BucketKey)
+      extends Comparable[Prefix] {
     @volatile private[this] var first = one // of those that are there
 
     // Null while there was but one. Readers go on with the array they found.
@@ -83,18 +86,19 @@ private object PrefixIndex {
     private[this] var live = 1
 
     override def equals(other: Any): Boolean = other match {
-      case that: Prefix => hashCode == that.hashCode && sameBytes(record, that.record)
+      case that: Prefix => hashCode == that.hashCode && compareTo(that) == 0
       case _            => false
     }
 
-    private def record: Array[Byte] = Slots.recordOf(first.content)
-
-    private def sameBytes(a: Array[Byte], b: Array[Byte]): Boolean = {
+    override def compareTo(other: Prefix): Int = {
+      val (a, b) = (record, other.record)
       val (aStart, bStart) = (Record.keyStart(a), Record.keyStart(b))
       val aEnd = bucketKey.end(a, aStart, Record.keyEnd(a))
       val bEnd = bucketKey.end(b, bStart, Record.keyEnd(b))
-      Arrays.equals(a, aStart, aEnd, b, bStart, bEnd)
+      Arrays.compare(a, aStart, aEnd, b, bStart, bEnd)
     }
+
+    private def record: Array[Byte] = Slots.recordOf(first.content)
 
     def leadsOnlyTo(cell: Cell): Boolean = live == 1 && (first eq cell)
 

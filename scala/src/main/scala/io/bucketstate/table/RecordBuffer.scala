@@ -27,6 +27,9 @@ final class RecordBuffer(assigner: BucketAssigner) {
 
   def hash: Int = slotHash
 
+  /** Likewise, as buckets ask for it whose keys were chosen to collide. */
+  private[table] def keyedHash: Int = KeyedHash.of(space, begin, keyLimit)
+
   def bucket: Int = bucketNumber
 
   /** Space for a key of at most `size` bytes. */

@@ -7,12 +7,14 @@ package io.bucketstate.table
  *                not. A key that is here is known at every version that can be read.
  * @param isTimed whether records expire
  * @param index   leads to the same keys; null where nothing is scanned by a part of its keys
+ * @param isKeyed whether keys are placed by [[KeyedHash]], because they were chosen to collide by the other
  */
 private[table] final class SlotArrays(
     size: Int,
     val isWhole: Boolean,
     isTimed: Boolean = false,
-    val index: FamilyIndex = null
+    val index: FamilyIndex = null,
+    val isKeyed: Boolean = false
 ) extends PublishedInts(size) {
   import SlotArrays._
 
@@ -57,6 +59,120 @@ private[table] final class SlotArrays(
   /** Multiply-shift instead of modulo: any capacity will do, so growth can be by half. */
   def firstIndex(hash: Int): Int = (((hash & 0xffffffffL) * capacity) >>> 32).toInt
 
+  /** What places a key here. */
+  private def hashOf(key: RecordBuffer): Int = normal(if (isKeyed) key.keyedHash else key.hash)
+
+  /**
+   * The same of a key that is in something that a slot can lead to.
+   *
+   * @param hash as a [[RecordBuffer]] has it
+   */
+  def hashOf(hash: Int, held: AnyRef): Int =
+    normal(if (isKeyed) KeyedHash.ofRecord(Slots.recordOf(held)) else hash)
+
+  /** What the key in `key` leads to, or null. Any thread. */
+  def head(key: RecordBuffer): AnyRef = {
+    val hash = hashOf(key)
+    val most = capacity // read once: the fences would have it read again
+    var i = firstIndex(hash)
+    while (true) {
+      val h = hashes.getAcquire(i)
+      if (h == hash) {
+        val slot = content(slots.getAcquire(i))
+        if (slot != null && key.sameKey(Slots.recordOf(slot))) return slot
+      } else if (h == Empty) {
+        return null
+      }
+      i += 1
+      if (i == most) i = 0
+    }
+    null
+  }
+
+  /** The slot of a key, or -1. The writer's. */
+  def indexOf(key: RecordBuffer): Int = {
+    val hash = hashOf(key)
+    val most = capacity // read once: the fences would have it read again
+    var i = firstIndex(hash)
+    while (true) {
+      val h = hashes.getPlain(i)
+      if (h == hash) {
+        if (key.sameKey(Slots.recordOf(content(slots.getPlain(i))))) return i
+      } else if (h == Empty) {
+        return -1
+      }
+      i += 1
+      if (i == most) i = 0
+    }
+    -1
+  }
+
+  /** The slot in whose chain `entry` is, or -1. The writer's. */
+  def indexOf(entry: Entry): Int = {
+    val hash = hashOf(entry.hash, entry)
+    val most = capacity // read once: the fences would have it read again
+    var i = firstIndex(hash)
+    while (true) {
+      val h = hashes.getPlain(i)
+      if (h == hash) {
+        if (chainHolds(content(slots.getPlain(i)), entry)) return i
+      } else if (h == Empty) {
+        return -1
+      }
+      i += 1
+      if (i == most) i = 0
+    }
+    -1
+  }
+
+  /** Brings the place of an entry into the processor's cache; what it returns means nothing. The writer's. */
+  def touch(entry: Entry): Int = {
+    val i = firstIndex(hashOf(entry.hash, entry))
+    val hash = hashes.getPlain(i)
+    if (slots.getPlain(i) == null) hash else hash + 1
+  }
+
+  /**
+   * Whether probes that come by a taken slot are longer than chance would have them: they go over many records of one hash,
+   * or many slots that are not empty. The writer's.
+   */
+  def isCrowded(slot: Int): Boolean = {
+    val hash = hashes.getPlain(slot)
+    var same = 0
+    var run = 0
+    var i = slot
+    while (run < LongRun && hashes.getPlain(i) != Empty) {
+      if (hashes.getPlain(i) == hash) same += 1
+      run += 1
+      i = if (i == 0) capacity - 1 else i - 1
+    }
+    i = if (slot + 1 == capacity) 0 else slot + 1
+    while (run < LongRun && hashes.getPlain(i) != Empty) {
+      if (hashes.getPlain(i) == hash) same += 1
+      run += 1
+      i = if (i + 1 == capacity) 0 else i + 1
+    }
+    run == LongRun || same >= ManyAlike
+  }
+
+  /** Whether any probe may be as long as that. The writer's. */
+  def isCrowded: Boolean = {
+    var run = 0
+    var i = 0
+    while (i < capacity && run < LongRun) {
+      run = if (hashes.getPlain(i) == Empty) 0 else run + 1
+      i += 1
+    }
+    run == LongRun
+  }
+
+  /** The same with every key placed by [[KeyedHash]], while nobody else sees it. */
+  def keyed: SlotArrays = {
+    val fresh = new SlotArrays(capacity, isWhole, isTimed, index, isKeyed = true)
+    fresh.placeAll(this)
+    fresh
+  }
+
   /** @param start see [[starts]] */
   private def place(hash: Int, slot: AnyRef, start: Int, stamp: Int): Unit = {
     var to = firstIndex(hash)
@@ -72,11 +188,18 @@ private[table] final class SlotArrays(
 
   /** Puts in what is in a slot of other arrays, while nobody else sees these. */
   def placeFrom(others: SlotArrays, from: Int): Unit = place(
-    others.hashes.getPlain(from),
+    hashIn(others, from),
     others.slots.getPlain(from),
     if (others.starts == null) 0 else others.starts(from),
     others.stampAt(from)
   )
+
+  /** What places here what is in a slot of other arrays: its record is looked at only where that changes. */
+  private def hashIn(others: SlotArrays, from: Int): Int = {
+    val hash = others.hashes.getPlain(from)
+    if (isKeyed == others.isKeyed) hash
+    else hashOf(hash, others.content(others.slots.getPlain(from)))
+  }
 
   /** Puts in what other arrays hold, while nobody else sees these. */
   def placeAll(others: SlotArrays): Unit = {
@@ -92,7 +215,7 @@ private[table] final class SlotArrays(
     if (index == null) placeFrom(others, from)
     else {
       val cell = new Cell(others.content(others.slots.getPlain(from)))
-      place(others.hashes.getPlain(from), cell, 0, others.stampAt(from))
+      place(hashIn(others, from), cell, 0, others.stampAt(from))
       index.add(cell)
     }
 }
@@ -101,6 +224,12 @@ private[table] object SlotArrays {
   final val Empty = 0
   final val Deleted = 1
   final val FirstCapacity = 8
+
+  /** Slots in a row that are not empty: at four fifths full chance makes so many once in 10^20 slots. */
+  final val LongRun = 2048
+
+  /** Keys of one hash; two are rare already. */
+  final val ManyAlike = 32
 
   // A hash and a reference, on a 64-bit JVM with compressed pointers.
   private final val SlotSize = 8L
@@ -127,4 +256,14 @@ private[table] object SlotArrays {
 
   private val EmptyWhole = new SlotArrays(1, isWhole = true)
   private val EmptyCold = new SlotArrays(1, isWhole = false)
+
+  private def chainHolds(slot: AnyRef, entry: Entry): Boolean = {
+    var current = slot
+    if (current eq entry) return true // without a look at what the slot holds
+    while (current.isInstanceOf[Entry]) {
+      if (current eq entry) return true
+      current = current.asInstanceOf[Entry].older
+    }
+    false
+  }
 }

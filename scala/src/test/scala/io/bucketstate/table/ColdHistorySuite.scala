@@ -54,6 +54,20 @@ class ColdHistorySuite extends AnyFunSuite {
     }
 
   for {
+    (name, policy) <- Seq("now and then" -> 8, "seldom" -> 1, "after each step" -> 0)
+    isRestarted <- Seq(false, true)
+    lists <- Seq(false, true)
+    exact <- Seq(true, false)
+    seed <- 1 to 2
+  }
+    test(
+      s"random histories of keys that collide, evicting $name: restarted $isRestarted, lists $lists, exact $exact, $seed"
+    ) {
+      val random = new Random(seed.toLong)
+      new History(1, 300, policy, lists, exact, random, isRestarted, Layout.Colliding).run(3000)
+    }
+
+  for {
     layout <- Seq(Layout.Nothing, Layout.Ranges, Layout.Prefixes)
     isRestarted <- Seq(false, true)
     lists <- Seq(false, true)

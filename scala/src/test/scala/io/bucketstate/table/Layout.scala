@@ -5,6 +5,7 @@ import java.nio.{ByteBuffer, ByteOrder}
 import scala.util.Random
 
 import io.bucketstate.bucket.BucketKey
+import io.bucketstate.testkit.CollidingKeys
 
 /** Some of a family's records: how to get them, and which they are. */
 private[table] final class Part(
@@ -25,6 +26,13 @@ private[table] sealed abstract class Layout(val scans: Scans, val bucketKey: Buc
 private[table] object Layout {
   case object Nothing extends Layout(Scans.Nothing, BucketKey.Whole) {
     override def key(n: Int): String = s"key-$n"
+    override def part(someKey: () => String, random: Random): Part = whole
+  }
+
+  /** All keys have one hash, as far as buckets look at it. */
+  case object Colliding extends Layout(Scans.Nothing, BucketKey.Whole) {
+    private val texts = CollidingKeys.texts("", 77).take(300).toIndexedSeq
+    override def key(n: Int): String = texts(n)
     override def part(someKey: () => String, random: Random): Part = whole
   }
 

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.changelog
 
 import java.io.OutputStream
 import java.nio.ByteBuffer
-import java.util.{Arrays, HashSet}
+import java.util.{ArrayList, Arrays, Collections}
 
 import io.bucketstate.checkpoint.io.ByteSlice
 
@@ -59,10 +59,7 @@ private object EncodedChangelog {
     fit && ((one.codec == other.codec && same(stored, storedOther)) ||
       (one.rawLength <= MostCompared && {
         val (raw, rawOther) = (inflated(one, stored), inflated(other, storedOther))
-        Arrays.equals(raw, rawOther) || {
-          val records = recordsOf(one, raw)
-          records.size == one.records && records == recordsOf(other, rawOther)
-        }
+        Arrays.equals(raw, rawOther) || recordsOf(one, raw) == recordsOf(other, rawOther)
       }))
   }
 
@@ -81,9 +78,12 @@ private object EncodedChangelog {
     raw
   }
 
-  /** Each with its operation. A version has one of each key, so that their order says nothing. */
-  private def recordsOf(block: ChangelogBlock, raw: Array[Byte]): HashSet[ByteBuffer] = {
-    val found = new HashSet[ByteBuffer](2 * block.records)
+  /**
+   * Each with its operation. A version has one of each key, so that their order says nothing: they are sorted, because
+   * who chooses keys can give as many as he likes one hash.
+   */
+  private def recordsOf(block: ChangelogBlock, raw: Array[Byte]): ArrayList[ByteBuffer] = {
+    val found = new ArrayList[ByteBuffer](block.records)
     var at = 0
     while (at < raw.length) {
       val body = ChangelogRecords.bodyAt(raw, at)
@@ -91,6 +91,7 @@ private object EncodedChangelog {
       found.add(ByteBuffer.wrap(raw, at, end - at))
       at = end
     }
+    Collections.sort(found)
     found
   }
 }
