@@ -1,7 +1,5 @@
 package io.bucketstate.rocksdb
 
-import java.lang.ref.WeakReference
-
 import org.rocksdb.{Cache, HyperClockCache, RateLimiter, WriteBufferManager}
 
 import io.bucketstate.checkpoint.io.Closing
@@ -30,9 +28,6 @@ object ExecutorNative {
   private[this] var shared: Objects = _
   private[this] var users = 0
 
-  // Its memory is given back when it is collected: until then a query that is started again takes no other.
-  private[this] var lastRecords = new WeakReference[RecordCache](null)
-
   /** Native memory that all databases take for blocks, records and what they have not written to files, in bytes. */
   def usedBytes: Long = synchronized(
     if (shared == null) 0L else shared.cache.getUsage + shared.records.usedBytes
@@ -54,14 +49,6 @@ object ExecutorNative {
       val last = shared
       shared = null
       last.close()
-    }
-  }
-
-  private def recordsOf(bytes: Long): RecordCache = synchronized {
-    Option(lastRecords.get).filter(_.bytes == bytes).getOrElse {
-      val records = new RecordCache(bytes)
-      lastRecords = new WeakReference(records)
-      records
     }
   }
 
@@ -87,7 +74,7 @@ object ExecutorNative {
   private[rocksdb] final class Objects(limits: Limits) extends SharedNative with AutoCloseable {
     NativeLibrary.require()
 
-    override val records: RecordCache = recordsOf(limits.bytes / 100 * RecordShare)
+    override val records: RecordCache = new RecordCache(limits.bytes / 100 * RecordShare)
 
     private[this] val forBlocks = limits.bytes - limits.bytes / 100 * RecordShare
 
@@ -98,6 +85,6 @@ object ExecutorNative {
     override val writeBuffers: WriteBufferManager = new WriteBufferManager(forBlocks / 2, cache)
     override val rateLimiter: RateLimiter = new RateLimiter(limits.bytesPerSecond)
 
-    override def close(): Unit = Closing.all(Seq(rateLimiter, writeBuffers, cache))
+    override def close(): Unit = Closing.all(Seq(rateLimiter, writeBuffers, cache, records))
   }
 }

@@ -19,7 +19,7 @@ import io.bucketstate.table.{Record, RecordBuffer}
  * @param bytes      outside the heap; so few that they are of no use mean that nothing is kept
  * @param chunkBytes that it takes at once, a power of 2
  */
-final class RecordCache private[rocksdb] (val bytes: Long, chunkBytes: Int) {
+final class RecordCache private[rocksdb] (val bytes: Long, chunkBytes: Int) extends AutoCloseable {
   import RecordCache._
 
   def this(bytes: Long) = this(bytes, RecordCache.chunkBytes(bytes))
@@ -41,6 +41,9 @@ final class RecordCache private[rocksdb] (val bytes: Long, chunkBytes: Int) {
 
   /** Memory that it takes now, in bytes. */
   def usedBytes: Long = used.sum
+
+  /** Gives its memory back at once; nothing is kept any more. Nobody uses it meanwhile: all databases are closed. */
+  override def close(): Unit = shards.foreach(_.close())
 
   /** Names a part that nothing is known of. */
   def newPart(): Int = parts.incrementAndGet()

@@ -24,7 +24,7 @@ object Databases {
     override val writeBuffers: WriteBufferManager = new WriteBufferManager(8L << 20, cache)
     override val rateLimiter: RateLimiter = new RateLimiter(1L << 30)
 
-    override def close(): Unit = Seq(writeBuffers, rateLimiter, cache).foreach(_.close())
+    override def close(): Unit = Seq(writeBuffers, rateLimiter, cache, records).foreach(_.close())
   }
 
   def withShared[A](body: Shared => A): A = Using.resource(new Shared)(body)

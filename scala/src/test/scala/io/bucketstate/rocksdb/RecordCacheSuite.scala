@@ -164,6 +164,22 @@ class RecordCacheSuite extends AnyFunSuite {
     }
   }
 
+  test("its memory is given back when it is closed, and nothing is kept from then on") {
+    val cache = new RecordCache(8L << 20)
+    val part = cache.newPart()
+    val start = cache.capture()
+    def write(): Unit = (0 until 20000).foreach { n =>
+      cache.written(part, TextRecords.record(s"key-$n", "v" * 100, assigner).toRecord, start)
+    }
+    write()
+    assert(cache.usedBytes > (1L << 20))
+    cache.close()
+    write()
+    assert(cache.usedBytes == 0)
+    assert(cache.find(part, TextRecords.key("key-1", assigner), cache.capture()) == null)
+    cache.close()
+  }
+
   test("so little memory that it is of no use keeps nothing") {
     val cache = new RecordCache(3000, chunkBytes = 1024)
     val part = cache.newPart()
