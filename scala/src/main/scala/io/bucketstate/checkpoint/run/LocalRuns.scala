@@ -16,7 +16,6 @@ import io.bucketstate.checkpoint.io.{
   CheckpointFiles,
   Damage,
   FileStore,
-  NioFileStore,
   ReadableFile,
   StorageErrors
 }
@@ -40,7 +39,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
 
   /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
-    WorkFolder.writing(folder.path)(NioFileStore.makeFolder(folder.path))
+    WorkFolder.writing(folder.path)(folder.make())
     folder.path.resolve(s"${CheckpointFiles.leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
