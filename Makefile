@@ -184,9 +184,9 @@ bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process besi
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
 
-sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (half an hour; make test takes a sample)
+sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.table.*HistorySuite"
+	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite"
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
 STATE_STORE := spark.sql.streaming.stateStore

@@ -3,6 +3,7 @@ package io.bucketstate.rocksdb
 import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
+import java.nio.file.LinkOption.NOFOLLOW_LINKS
 import java.nio.file.StandardCopyOption.ATOMIC_MOVE
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.{Files, Path}
@@ -69,26 +70,26 @@ final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
    * Links the newest that was left of some commits of the store into a folder, which is there, as files of a database;
    * tells what it holds. None if there is none, or none that is whole.
    */
-  def take(commits: Map[Attempt, UUID], into: Path): Option[WrittenVersion] =
+  def take(isWanted: (Attempt, UUID) => Boolean, into: Path): Option[WrittenVersion] =
     all
       .flatMap(path => stateIn(path).map(path -> _))
-      .filter { case (_, state) => isOurs(state, commits) }
+      .filter { case (_, state) => isOurs(state) }
       .sortBy { case (_, state) => -state.version }
       .iterator
+      .filter { case (_, state) => isWanted(state.attempt, state.commitId) }
       .flatMap { case (path, state) => linked(path, state, into) }
       .nextOption()
 
-  /** Of what was left, as far as it says so. */
-  def left: Seq[Attempt] = all.flatMap(stateIn).map(_.attempt)
+  /** Whether anything was left, of use or not. */
+  def hasSome: Boolean = all.nonEmpty
 
   /** A file of a database turned out to be of no use; what was left may be of the same files. */
   def forget(): Unit =
     try all.foreach(WorkFolder.deleteAll)
     catch { case NonFatal(e) => log.warn(s"What was left in $folder could not be deleted", e) }
 
-  private def isOurs(state: LocalState, commits: Map[Attempt, UUID]): Boolean =
-    commits.get(state.attempt).contains(state.commitId) &&
-      state.numBuckets == numBuckets && state.hashFunction == BucketAssigner.HashName
+  private def isOurs(state: LocalState): Boolean =
+    state.numBuckets == numBuckets && state.hashFunction == BucketAssigner.HashName
 
   private def stateIn(path: Path): Option[LocalState] = {
     val file = path.resolve(StateFile)
@@ -106,6 +107,7 @@ final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
 
   /** Data files are never changed, the others are. */
   private def link(from: Path, file: LocalStateFile, target: Path): Unit = {
+    if (!Files.isRegularFile(from, NOFOLLOW_LINKS)) throw new IOException(s"$from: is no file")
     val found = Files.size(from)
     if (found != file.bytes)
       throw new IOException(s"$from: expected ${file.bytes} bytes, found $found")

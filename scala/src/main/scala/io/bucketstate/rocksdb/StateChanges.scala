@@ -88,8 +88,8 @@ final class StateChanges private[rocksdb] (
     if (buffer.capacity >= length) buffer.clear() else ByteBuffer.allocateDirect(length * 2)
 }
 
-private object StateChanges {
+private[rocksdb] object StateChanges {
 
   /** Larger ones keep readers waiting for longer, and memory. */
-  private final val PartBytes = 1 << 20
+  final val PartBytes = 1 << 20
 }

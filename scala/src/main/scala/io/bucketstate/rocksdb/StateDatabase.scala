@@ -172,25 +172,45 @@ final class StateDatabase private (
     if (op == RecordOp.Put) records.written(parts(family), record, epoch)
     else records.changed(parts(family), record, epoch)
 
-  /** Takes the records of a bucket away that are of no use to anybody. The writer's. */
-  def remove(family: Int, bucket: Int)(isOver: Array[Byte] => Boolean): Unit =
-    using("could not be tidied") {
-      val prefix = RunFormat.prefix(family, bucket)
-      val handle = familyOf(family)
-      val at = new ReadOptions().setFillCache(false)
-      val batch = new WriteBatch
-      try {
-        between(handle, at, RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1)) { entries =>
-          while (entries.isValid) {
-            val (key, value) = (entries.key(), entries.value())
-            val record = StoredValues.record(key, key.length, value, value.length)
-            if (record == null || isOver(record)) batch.delete(handle, key)
-            entries.next()
-          }
+  /**
+   * Takes the records of a bucket away that are of no use to anybody. The writer's. In parts: [[close]] waits for one of
+   * them at most, and what is to be removed takes little memory, however many these are.
+   */
+  def remove(family: Int, bucket: Int)(isOver: Array[Byte] => Boolean): Unit = {
+    val prefix = RunFormat.prefix(family, bucket)
+    val until = RunFormat.seekKey(prefix + 1)
+    var from = RunFormat.seekKey(prefix)
+    while (from != null) from = removePart(family, from, until, isOver)
+  }
+
+  /** The first key that was not looked at; null at the end. */
+  private def removePart(
+      family: Int,
+      from: Array[Byte],
+      until: Array[Byte],
+      isOver: Array[Byte] => Boolean
+  ): Array[Byte] = using("could not be tidied") {
+    val handle = familyOf(family)
+    val at = new ReadOptions().setFillCache(false)
+    val batch = new WriteBatch
+    var behind: Array[Byte] = null
+    var bytes = 0L
+    try {
+      between(handle, at, from, until) { entries =>
+        while (behind == null && entries.isValid) {
+          val (key, value) = (entries.key(), entries.value())
+          bytes += (key.length + value.length).toLong
+          val record = StoredValues.record(key, key.length, value, value.length)
+          if (record == null || isOver(record)) batch.delete(handle, key)
+          entries.next()
+          val isFull = bytes >= PartReadBytes || batch.getDataSize >= StateChanges.PartBytes
+          if (isFull && entries.isValid) behind = entries.key()
         }
-        if (batch.count > 0) db.write(unlogged, batch)
-      } finally batch.close()
-    }
+      }
+      if (batch.count > 0) db.write(unlogged, batch)
+    } finally batch.close()
+    behind
+  }
 
   /**
    * Takes over files as a run has them, newer than all that is there: their entries hide older ones. They vanish from
@@ -387,6 +407,9 @@ object StateDatabase {
 
   /** As many as there are unless somebody says otherwise; of others nothing is asked. */
   private val Levels = 0 to 6
+
+  /** What is looked through at a time for what is of no use. */
+  private final val PartReadBytes = 8L << 20
 
   private val LiveBytes = "rocksdb.estimate-live-data-size"
 

@@ -41,6 +41,8 @@ private[spark] final class SparkHost(
 
   override def newFolder(): Path = SparkInternals.newLocalFolder().toPath
 
+  override def foldersLike(own: Path): Seq[Path] = SparkInternals.foldersLike(own)
+
   override def restored(): Unit = validator.expectRestored()
 
   override def committed(version: Long): Unit =

@@ -74,13 +74,14 @@ private[bucketstate] final class Commits(
           keeper.forget()
           throw e
       }
-    val (commitId, own) = (committed.commitId, committed.ids.own)
     try {
-      keeper.committed(table, commitId, own)
-      database.foreach { db =>
-        val attempt = Attempt(table.newest, own)
-        db.committed(new Unwritten.Changes(changes, attempt, commitId, Commits.heapOf(committed)))
+      val own = committed.ids.own
+      val kept = database.map { _ =>
+        val attempt = Attempt(changes.version, own)
+        new Unwritten.Changes(changes, attempt, committed.commitId, Commits.heapOf(committed))
       }
+      keeper.committed(table, committed.commitId, own, kept)
+      database.foreach(_.wake())
       snapshots.checkpointed(table.newest, committed.bytes)
       warmUp.again(table)
       memory.committed(table)

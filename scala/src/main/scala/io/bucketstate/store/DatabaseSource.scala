@@ -1,17 +1,12 @@
 package io.bucketstate.store
 
-import java.io.IOException
-import java.util.UUID
-
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
-import io.bucketstate.checkpoint.recovery.ReplayedVersion
-import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
+import io.bucketstate.error.CorruptException
 import io.bucketstate.rocksdb.{RunIngestion, StateDatabase, WrittenVersion}
 
 /**
@@ -20,7 +15,7 @@ import io.bucketstate.rocksdb.{RunIngestion, StateDatabase, WrittenVersion}
  *
  * @param onDamage is told of a snapshot that cannot be taken over because of what is in one of its files
  */
-private[bucketstate] final class DatabaseSource(
+private[store] final class DatabaseSource(
     checkpoint: Checkpoint,
     databases: Databases,
     onDamage: (Manifest, CorruptException) => Unit
@@ -37,63 +32,30 @@ private[bucketstate] final class DatabaseSource(
   def areLasting: Boolean = databases.areLasting
 
   /**
-   * A database that holds one of these commits of the store, if one was left of them; else a snapshot, or, without one, the
-   * empty state. Tells what it holds.
+   * A database that begins with the newest commit of the store which one before it has left; else with a snapshot, or,
+   * without one, with the empty state. Tells what it holds.
    *
+   * @param isOurs   whether the store's history leads on from a commit
    * @param isWanted asked now and then; what was begun is of no use once it says no
    */
   def begin(
       from: Option[Manifest],
-      commits: Map[Attempt, UUID],
+      isOurs: CommitPoint => Boolean,
       isWanted: () => Boolean
-  ): (StateDatabase, WrittenVersion) = resumed(from, commits).getOrElse {
-    val created = databases.create()
-    discardingIfFailed(created) {
-      created -> from.fold(DatabaseSource.Empty) { manifest =>
-        try ingestion.into(created, manifest, isWanted)
-        catch {
-          case damage: CorruptException =>
-            onDamage(manifest, damage)
-            throw damage
+  ): (StateDatabase, WrittenVersion) =
+    databases.resume((version, id) => isOurs(CommitPoint(version, Some(id)))).getOrElse {
+      val created = databases.create()
+      discardingIfFailed(created) {
+        created -> from.fold(DatabaseSource.Empty) { manifest =>
+          try ingestion.into(created, manifest, isWanted)
+          catch {
+            case damage: CorruptException =>
+              onDamage(manifest, damage)
+              throw damage
+          }
         }
       }
     }
-  }
-
-  private def resumed(
-      from: Option[Manifest],
-      commits: Map[Attempt, UUID]
-  ): Option[(StateDatabase, WrittenVersion)] =
-    databases.left.map(_.version).minOption.flatMap { oldest =>
-      // The last snapshot may have been published shortly before the end, and nothing left for it.
-      val earlier = from
-        .filter(m => commits.contains(m.attempt) && oldest < m.version)
-        .fold(Seq.empty[ReplayedVersion])(upTo(_, oldest))
-      databases.resume(commits ++ earlier.map(v => v.attempt -> v.commitId)).map {
-        case (database, left) =>
-          discardingIfFailed(database) {
-            val later = earlier.filter(_.attempt.version > left.version)
-            database -> later.foldLeft(left) { (_, version) =>
-              new Unwritten.Replayed(version, checkpoint).writeTo(database)
-            }
-          }
-      }
-    }
-
-  /** The versions from one up to that of a snapshot, as long as each was made on top of the one before it; else none. */
-  private def upTo(manifest: Manifest, oldest: Long): Seq[ReplayedVersion] =
-    try {
-      val versions = Lineage
-        .of(store, manifest.attempt)(_.version < oldest)
-        .changelogs
-        .map(file => file -> ChangelogReader.readHeader(store, file))
-      val fit = versions.zip(versions.drop(1)).forall { case ((file, header), (_, before)) =>
-        file.checkpointId.isDefined || header.baseId.forall(_ == before.commitId.toString)
-      }
-      if (!fit || !versions.headOption.exists(v => manifest.covers(v._2))) Nil
-      else
-        versions.reverse.map { case (file, header) => ReplayedVersion(file, header.commitId, 0L) }
-    } catch { case _: MissingException | _: CorruptException | _: UnavailableException => Nil }
 
   private def discardingIfFailed[A](database: StateDatabase)(body: => A): A =
     try body
@@ -103,11 +65,11 @@ private[bucketstate] final class DatabaseSource(
         throw failure
     }
 
-  /** Leaves what a database holds to a later one. It is not needed, so a disk that refuses it stops nothing. */
+  /** Leaves what a database holds to a later one. It is not needed, so whatever stands in the way stops nothing. */
   def leave(database: StateDatabase, version: WrittenVersion): Unit =
     try databases.leave(database, version)
     catch {
-      case e @ (_: IOException | _: UnavailableException) =>
+      case NonFatal(e) =>
         log.warn(s"Version ${version.version} of ${store.location} is not left on this machine", e)
     }
 

@@ -1,13 +1,11 @@
 package io.bucketstate.store
 
-import java.nio.channels.{FileChannel, OverlappingFileLockException}
-import java.nio.file.StandardOpenOption.{CREATE, WRITE}
 import java.nio.file.{Files, Path}
 import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
@@ -21,6 +19,7 @@ import io.bucketstate.rocksdb.{
   LocalStates,
   NativeErrors,
   NativeOptions,
+  SharedNative,
   StateDatabase,
   WrittenVersion
 }
@@ -31,14 +30,11 @@ private[bucketstate] trait Databases {
   /** An empty one in a folder of its own. */
   def create(): StateDatabase
 
-  /** What ones before it have left, of whatever history. */
-  def left: Seq[Attempt]
-
   /**
-   * One that begins with the newest of these commits of the store which one before it has left, and what it holds. None if
-   * nothing was left of them that is of use.
+   * One that begins with the newest of some commits which one before it has left, and what it holds. None if nothing was
+   * left of them that is of use.
    */
-  def resume(commits: Map[Attempt, UUID]): Option[(StateDatabase, WrittenVersion)]
+  def resume(isWanted: (Attempt, UUID) => Boolean): Option[(StateDatabase, WrittenVersion)]
 
   /** Whether what they leave outlives them. */
   def areLasting: Boolean
@@ -57,14 +53,16 @@ private[bucketstate] trait Databases {
 }
 
 /**
- * The databases of one store, in folders beside each other. Whoever has one holds a lock on a file in it, so that those
- * which a process left behind when it died are told from those in use, and deleted.
+ * The databases of one store, each in an [[OwnedFolder]], so that those which a process left behind when it died are told
+ * from those in use, and deleted.
  *
  * @param newFolder where; asked when there is a first one
+ * @param others    folders that other processes may have made in place of one that goes with its store
  * @param states    what databases leave to later ones, where the folder outlives them
  */
 private[bucketstate] final class LocalDatabases(
     newFolder: () => WorkFolder,
+    others: Path => Seq[Path],
     states: Option[LocalStates],
     config: RocksDbConfig,
     limits: ExecutorNative.Limits,
@@ -74,34 +72,33 @@ private[bucketstate] final class LocalDatabases(
 
   private[this] val log = LoggerFactory.getLogger(classOf[LocalDatabases])
   private[this] var used = Option.empty[Used]
-  private[this] val owned = mutable.HashMap.empty[Path, FileChannel]
+  private[this] var users = 0 // databases that there are, or that are being made
+  private[this] val owned = mutable.HashMap.empty[Path, OwnedFolder]
   private[this] var closed = false
 
-  override def create(): StateDatabase = {
-    val (path, using) = newPlace()
-    owning(path)(StateDatabase.create(path, new NativeOptions(config, using.shared)))
-  }
+  override def create(): StateDatabase =
+    inNewFolder((path, shared) => StateDatabase.create(path, new NativeOptions(config, shared)))
 
-  override def left: Seq[Attempt] = states.toSeq.flatMap(_.left)
-
-  override def resume(commits: Map[Attempt, UUID]): Option[(StateDatabase, WrittenVersion)] = {
-    val (path, using) = newPlace()
-    try {
-      val resumed = owning(path) {
-        states.flatMap(_.take(commits, path)).map { version =>
-          val families = version.families.map(_.descriptor)
-          StateDatabase.open(path, new NativeOptions(config, using.shared), families) -> version
+  override def resume(
+      isWanted: (Attempt, UUID) => Boolean
+  ): Option[(StateDatabase, WrittenVersion)] =
+    states.filter(_.hasSome).flatMap { from =>
+      try
+        inNewFolder { (path, shared) =>
+          val resumed = from.take(isWanted, path).map { version =>
+            val families = version.families.map(_.descriptor)
+            StateDatabase.open(path, new NativeOptions(config, shared), families) -> version
+          }
+          if (resumed.isEmpty) release(path)
+          resumed
         }
+      catch {
+        case e @ (_: UnavailableException | _: InvalidException) =>
+          log.warn(s"What was left for this store is not used, the checkpoint is read instead", e)
+          forget()
+          None
       }
-      if (resumed.isEmpty) release(path)
-      resumed
-    } catch {
-      case e @ (_: UnavailableException | _: InvalidException) =>
-        log.warn(s"What was left beside $path is not used, the checkpoint is read in its place", e)
-        forget()
-        None
     }
-  }
 
   override def areLasting: Boolean = states.isDefined
 
@@ -119,47 +116,62 @@ private[bucketstate] final class LocalDatabases(
     end()
   }
 
-  private def newPlace(): (Path, Used) = synchronized {
-    if (closed) throw new IllegalStateException("the store was closed")
-    if (used.isEmpty) used = Some(begin())
-    val path = used.get.folder.path.resolve(s"$Prefix${newId()}")
-    owned(path) = null // until there is a folder
-    (path, used.get)
-  }
-
   private def begin(): Used = {
-    val folder = newFolder()
-    if (!folder.temporary) deleteDead(folder.path)
-    Used(folder, ExecutorNative.join(limits))
+    val shared = ExecutorNative.join(limits)
+    try {
+      val folder = newFolder()
+      NativeErrors.writing(folder.path, Unmade)(folder.make())
+      if (folder.temporary) deleteOthers(folder.path) else deleteDead(folder.path)
+      Used(folder, shared)
+    } catch {
+      case failure: Throwable =>
+        shared.close()
+        throw failure
+    }
   }
 
   /** Makes a folder that is there as long as there is what `make` makes in it. */
-  private def owning[A](path: Path)(make: => A): A =
-    try {
-      NativeErrors.writing(path, "the folder of the local RocksDB database could not be made") {
-        Files.createDirectories(path)
-        val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
-        synchronized(owned(path) = channel)
-        channel.lock()
+  private def inNewFolder[A](make: (Path, SharedNative) => A): A = {
+    val using = synchronized {
+      if (closed) throw new IllegalStateException("the store was closed")
+      if (used.isEmpty) used = Some(begin())
+      users += 1
+      used.get
+    }
+    val path =
+      try
+        NativeErrors.writing(using.folder.path, Unmade) {
+          val folder = OwnedFolder.make(using.folder.path, newId)
+          synchronized(owned(folder.path) = folder)
+          folder.path
+        }
+      catch {
+        case failure: Throwable =>
+          leave()
+          throw failure
       }
-      make
-    } catch {
+    try make(path, using.shared)
+    catch {
       case failure: Throwable =>
         try release(path)
         catch { case NonFatal(second) => failure.addSuppressed(second) }
         throw failure
     }
+  }
 
-  private def release(path: Path): Unit = {
-    val owner = synchronized(owned.remove(path))
-    try {
-      owner.foreach(channel => if (channel != null) channel.close())
-      WorkFolder.deleteAll(path)
-    } finally synchronized(end())
+  private def release(path: Path): Unit =
+    synchronized(owned.remove(path)).foreach { folder =>
+      try folder.delete()
+      finally leave()
+    }
+
+  private def leave(): Unit = synchronized {
+    users -= 1
+    end()
   }
 
   /** With the last database goes what it shares with others. */
-  private def end(): Unit = if (closed && owned.isEmpty) {
+  private def end(): Unit = if (closed && users == 0) {
     used.foreach { using =>
       using.shared.close()
       if (using.folder.temporary) WorkFolder.deleteAll(using.folder.path)
@@ -168,29 +180,24 @@ private[bucketstate] final class LocalDatabases(
   }
 
   private def deleteDead(folder: Path): Unit =
-    try
-      if (Files.isDirectory(folder))
-        Using
-          .resource(Files.list(folder))(_.iterator.asScala.toSeq)
-          .filter(path => path.getFileName.toString.startsWith(Prefix) && isDead(path))
-          .foreach(WorkFolder.deleteAll)
+    try { val _ = OwnedFolder.deleteDead(folder) }
     catch {
       case NonFatal(e) => log.warn(s"Databases of a process that died may be left in $folder", e)
     }
 
-  /** Nobody has its lock. One that is just being made has no such file. */
-  private def isDead(path: Path): Boolean = {
-    val owner = path.resolve(Owner)
-    Files.exists(owner) && Using.resource(FileChannel.open(owner, WRITE)) { channel =>
-      try Option(channel.tryLock()).isDefined
-      catch { case _: OverlappingFileLockException => false }
+  /** Once in this process for each place. What belongs to somebody else is passed over. */
+  private def deleteOthers(own: Path): Unit = if (Swept.add(own.getParent))
+    others(own).foreach { folder =>
+      Try(OwnedFolder.deleteDead(folder))
+        .filter(_ > 0)
+        .foreach(_ => Try(Files.delete(folder))) // unless there is more in it
     }
-  }
 }
 
 private object LocalDatabases {
-  private val Prefix = "db-"
-  private val Owner = "bucketstate.owner"
+  private val Unmade = "the folder of the local RocksDB database could not be made"
+
+  private val Swept = ConcurrentHashMap.newKeySet[Path]()
 
   private final case class Used(folder: WorkFolder, shared: ExecutorNative.Lease)
 }

@@ -67,27 +67,31 @@ private[bucketstate] final class OpenStore private (
     warmUp,
     table => if (config.restoreEagerly) warmUp.now(table)
   )
+  // A store that lives for one batch would make a database for nothing.
+  private[this] val hasDatabase =
+    config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
+  private[this] val history = new StoreHistory(files, isFollowed = hasDatabase)
   private[this] val keeper = new TableKeeper(
     load,
+    history,
     config.spark.versionsInMemory,
     () => clock.instant.getEpochSecond,
     Patience(config.lockAcquireTimeoutMs, ticker, () => host.requireAlive()),
     reloaded
   )
-  // A store that lives for one batch would make a database for nothing.
-  private[this] val hasDatabase =
-    config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
   // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
   // A preset by itself is right, and the first get after a restart need not wait for RocksDB's library.
   private[this] lazy val optionsChecked: Unit =
     if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)
   private[this] val database = Option.when(hasDatabase) {
     new StoreDatabase(
+      history,
       checkpoint,
       new DatabaseSource(
         checkpoint,
         new LocalDatabases(
           () => workFolder,
+          host.foldersLike,
           config.localDir.map(_ => new LocalStates(workFolder.path, config.numBuckets, newId)),
           config.rocksDb,
           StoreMemory.nativeLimits(config, host),
@@ -95,7 +99,7 @@ private[bucketstate] final class OpenStore private (
         ),
         recovery.damaged(_, _)
       ),
-      state => keeper.advance(state.written.attempt, state.written.commitId, state),
+      keeper.advance(_, _),
       StoreMemory.mostUnwritten(config, host),
       config.lockAcquireTimeoutMs,
       ticker,
@@ -200,7 +204,14 @@ private[bucketstate] final class OpenStore private (
       case _: Opened.Reloaded => loadedByReader.set(ticker.millisSince(start))
       case _                  => ()
     }
-    reading(opened.table, version.version, opened.commitId)
+    val session = reading(opened.table, version.version, opened.commitId)
+    try deleteFailed(opened)
+    catch {
+      case failure: Throwable =>
+        session.end()
+        throw failure
+    }
+    session
   }
 
   /**
@@ -281,13 +292,14 @@ private[bucketstate] final class OpenStore private (
     memory.writing()
     val start = ticker.nanos
     val opened = loading(keeper.openForWrite(base.version, base.checkpointId))
+    deleteFailed(opened)
     reader.foreach(requireSameCommit(_, opened))
     val readerMs = loadedByReader.getAndSet(-1L)
     val loadMs = opened match {
       case _: Opened.Reloaded => Some(ticker.millisSince(start))
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
-    database.foreach(db => loading(db.opened(opened.table, base.version)))
+    database.foreach(db => loading(db.opened()))
     newestBuiltOn = base
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
@@ -310,11 +322,16 @@ private[bucketstate] final class OpenStore private (
     recovered
   }
 
-  /** Snapshots and the database go on from what becomes the table. */
+  /** What failed of the database before goes with the table that it was made for. */
+  private def deleteFailed(opened: Opened): Unit = opened match {
+    case Opened.Reloaded(_, true) => database.foreach(_.deleteFailed())
+    case _                        => ()
+  }
+
+  /** Snapshots go on from what becomes the table, whose keeper is locked. */
   private def reloaded(recovered: Recovered): Unit = {
     checkpoint.recent.forget()
     snapshots.restored(recovered)
-    database.foreach(_.restored(recovered))
   }
 
   private def loading[A](open: => A): A =

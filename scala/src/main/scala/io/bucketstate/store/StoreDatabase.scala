@@ -6,9 +6,14 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
-import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.config.{ConfigKey, MetricKey}
-import io.bucketstate.error.{ConflictException, MissingException, UnavailableException}
+import io.bucketstate.error.{
+  BucketstateException,
+  ConflictException,
+  CorruptException,
+  MissingException,
+  UnavailableException
+}
 import io.bucketstate.rocksdb.{
   ExecutorNative,
   ExpiredEntries,
@@ -17,23 +22,28 @@ import io.bucketstate.rocksdb.{
   StateDatabase,
   WrittenVersion
 }
-import io.bucketstate.table.StateTable
+import io.bucketstate.store.DatabaseState.{Absent, Event, Holding, Offered, Task}
 
 /**
- * The local database of one store, which follows its table: begins with a snapshot's runs, and then takes over version
- * after version in the background, once they cannot be undone any more. What it has, the table need not keep.
+ * The local database of one store, which comes after its table: begins with a snapshot's runs, or with what an earlier one
+ * left, and then takes over version after version in the background, once they cannot be undone any more. What it has, the
+ * table need not keep.
+ *
+ * It knows the commit that it is at, and asks the store's history what follows; what does not follow is never written.
+ * [[DatabaseState]] decides what is done, this does it.
  *
  * It is a cache of the checkpoint. When anything goes wrong with it the next batch is told, which then begins from the
  * checkpoint, with another database. Thread-safe.
  *
- * @param offer      hands its state to the table; false if that cannot use it
+ * @param offer      hands its state at a commit to the table; false if that cannot use it
  * @param mostBehind bytes of changes that may wait to be written down before a batch waits for them
  * @param waitMs     how long it waits
  */
-private[bucketstate] final class StoreDatabase(
+private[store] final class StoreDatabase(
+    history: StoreHistory,
     checkpoint: Checkpoint,
     databases: DatabaseSource,
-    offer: NativeState => Boolean,
+    offer: (CommitPoint, NativeState) => Boolean,
     mostBehind: Long,
     waitMs: Long,
     ticker: Ticker,
@@ -43,93 +53,85 @@ private[bucketstate] final class StoreDatabase(
   import checkpoint.{assigner, store}
 
   private[this] val log = LoggerFactory.getLogger(classOf[StoreDatabase])
-  private[this] val unwritten = new WriteQueue
-  private[this] var seed = Option.empty[Manifest] // what is below them, None for the empty store
-  private[this] var commits = Map.empty[Attempt, UUID] // that the table was restored over
-  private[this] var newest = Option.empty[Manifest] // that was published
-  private[this] var settled = -1L // versions up to this one cannot be undone
-  private[this] var database: StateDatabase = _ // null until it holds what `written` says
-  private[this] var written: WrittenVersion = _
-  private[this] var expired: ExpiredEntries = _ // of the database
-  private[this] var table = 0 // how many there were
-  private[this] var base = 0L // version that the table began with
-  private[this] var offered = -1L // version that it was given last
-  private[this] var left = -1L // version of the newest snapshot for which it left a local state
-  private[this] var isBegun = false // since the table was restored
-  private[this] var atWork = false
-  private[this] var failure = Option.empty[Throwable]
-  private[this] var isUsed = false // the table reads from it
+  private[this] var state: DatabaseState = Absent
+  private[this] var local: Local = _ // there exactly while the state is `Holding`
   private[this] var retired = List.empty[StateDatabase] // that somebody may still read
-  private[this] var closed = false
+  private[this] var atWork = false
+  private[this] var isWoken = false // since the worker looked
   @volatile private[this] var sampled = NativeFigures.None
   private[this] var told = NativeFigures.None
 
-  /** The store has loaded its table anew. */
-  def restored(recovered: Recovered): Unit = {
-    val unread = synchronized {
-      table += 1
-      failure = None
-      seed = recovered.manifest
-      newest = None
-      left = -1L
-      unwritten.restart(recovered.tail.map(new Unwritten.Replayed(_, checkpoint)))
-      commits = commitsOf(recovered)
-      base = recovered.table.newest
-      settled = base
-      offered = -1L
-      isUsed = false
-      val isOurs = database != null && !atWork && !database.hasFailed &&
-        written.commitId.exists(id => commits.get(written.attempt).contains(id))
-      if (isOurs) unwritten.written(written.version)
-      // Not before the first commit, unless it is there: the first batch is to have the machine for itself.
-      isBegun = isOurs
-      val unread = if (isOurs) None else giveUp()
-      // The files of what failed may be what fills the disk. Whoever still reads them is told to try again.
-      val (spent, kept) = retired.partition(_.hasFailed)
-      retired = kept
-      spent ++ unread
+  /** There may be something to do. Never waits. */
+  def wake(): Unit = synchronized {
+    isWoken = true
+    if (!atWork && state != DatabaseState.Closed && isDue) {
+      atWork = true
+      try threads.submit(() => need)(() => work())
+      catch {
+        case e @ (_: Exception | _: OutOfMemoryError) =>
+          atWork = false
+          log.warn(s"The local database of ${store.location} waits for a thread", e)
+      }
     }
-    unread.foreach(databases.discard)
-  }
-
-  /** A version is durable. Never waits. */
-  def committed(version: Unwritten): Unit = synchronized {
-    isBegun = true
-    unwritten.add(version)
-    begin()
   }
 
   /**
-   * A version is opened for writing the next one. Throws what went wrong since the last time, so that the task fails and
-   * its retry begins from the checkpoint; waits when too much waits to be written down.
+   * A version is opened for writing the next one. Throws what went wrong with the database, so that the task fails and its
+   * retry begins from the checkpoint; waits when too much waits to be written down.
    */
-  def opened(in: StateTable, base: Long): Unit = {
+  def opened(): Unit = {
     synchronized {
-      failure.foreach { cause =>
-        failure = None
-        throw cause
+      state match {
+        case DatabaseState.Failed(on, cause) if history.line.exists(_.number == on) => throw cause
+        case _                                                                      => wake()
       }
-      unwritten.undoAbove(base)
-      settled = math.max(settled, in.oldest)
-      if (isBegun) begin()
     }
     awaitRoom()
   }
 
+  /**
+   * The table was loaded anew: what failed before is deleted at once, because its files may be what fills the disk. Whoever
+   * still reads there is told to try again.
+   */
+  def deleteFailed(): Unit = {
+    val isToDrop = synchronized {
+      val drops = !atWork && taskAfter(known(history.now(_))) == Task.Drop
+      atWork |= drops
+      drops
+    }
+    if (isToDrop) {
+      drop()
+      synchronized {
+        atWork = false
+        notifyAll()
+      }
+    }
+    spent().foreach(databases.discard)
+  }
+
   /** A snapshot was published. */
-  def published(manifest: Manifest): Unit = synchronized {
-    newest = Some(manifest)
-    if (isBegun) begin()
+  def published(manifest: Manifest): Unit = {
+    history.published(manifest)
+    wake()
   }
 
   /** Whether the table reads what it does not hold from here. */
-  def leads: Boolean = synchronized(isUsed)
+  def leads: Boolean = synchronized {
+    state match {
+      case Holding(_, _, _, Some(Offered(line, _, isTaken)), _) =>
+        isTaken && history.line.exists(_.number == line)
+      case _ => false
+    }
+  }
 
-  /** Its state, if it is at just that version now; to be released. */
+  /** Its state, if it is at just that commit of the table now; to be released. */
   def stateAt(version: Attempt, commitId: Option[UUID]): Option[NativeState] = synchronized {
-    Option.when(
-      database != null && !atWork && written.attempt == version && written.commitId == commitId
-    )(database.capture(written))
+    state match {
+      case Holding(at, _, _, _, _)
+          if !atWork && at.isOf(version, commitId) && history.line.exists(_.holds(at)) =>
+        Some(local.capture())
+      case _ => None
+    }
   }
 
   /** About the native memory that it takes, its part of what all share included. */
@@ -142,7 +144,7 @@ private[bucketstate] final class StoreDatabase(
     val since = now.since(told)
     told = now
     Map(
-      MetricKey.DbLag -> math.max(0L, newest - (if (written == null) 0L else written.version)),
+      MetricKey.DbLag -> math.max(0L, newest - (if (local == null) 0L else local.written.version)),
       MetricKey.DbCacheHits -> since.cacheHits,
       MetricKey.DbCacheMisses -> since.cacheMisses,
       MetricKey.DbFlushBytes -> since.flushBytes,
@@ -156,211 +158,250 @@ private[bucketstate] final class StoreDatabase(
     )
   }
 
+  /** Waits for what is being done. An interrupt does not end it, and is kept for whoever called. */
   def close(): Unit = {
     val left = synchronized {
-      closed = true
-      Option(database).foreach(_.endWrites())
-      Uninterrupted.await(this, CloseMs, ticker)(!atWork)
-      unwritten.restart(Nil)
-      val all = retired ++ Option(database)
+      become(Event.Close)
+      if (local != null) local.database.endWrites()
+      val isInterrupted = awaitEnd()
+      val all = retired ++ Option(local).map(_.database)
       retired = Nil
-      database = null
+      local = null
+      if (isInterrupted) Thread.currentThread.interrupt()
       all
     }
     left.foreach(databases.discard)
     databases.close()
   }
 
-  /**
-   * What the changelogs that are there were made from. Where another attempt has replaced one of them since, a database
-   * may hold the commit of a later one and yet something else.
-   */
-  private def commitsOf(recovered: Recovered): Map[Attempt, UUID] =
-    if (recovered.replaced.nonEmpty) Map.empty
-    else {
-      val base = recovered.manifest.flatMap(m => m.commitId.map(m.attempt -> _))
-      (base ++ recovered.tail.map(v => v.attempt -> v.commitId)).toMap
-    }
-
-  /** The next one begins anew. Gives the one there is, unless somebody may still read it. */
-  private def giveUp(): Option[StateDatabase] = {
-    val last = Option(database)
-    database = null
-    written = null
-    isUsed = false
-    sampled = NativeFigures.None
-    told = NativeFigures.None
-    // Who waits to write there is not to keep the next one from being begun.
-    last.foreach(_.endWrites())
-    // Its files may be theirs, too.
-    if (last.exists(_.hasFailed)) databases.forget()
-    val (read, unread) = last.partition(_.isRead)
-    retired ++= read
-    unread.headOption
+  private def awaitEnd(): Boolean = {
+    val start = ticker.nanos
+    var isInterrupted = false
+    while (atWork && ticker.millisSince(start) < CloseMs)
+      try wait(100L)
+      catch { case _: InterruptedException => isInterrupted = true }
+    isInterrupted
   }
 
-  /** Those that were given up and that nobody can read any more. */
-  private def unread(): List[StateDatabase] = {
-    val (kept, gone) = retired.partition(_.isRead)
-    retired = kept
-    gone
-  }
+  private def become(event: Event): Unit = state = DatabaseState.after(state, event)
 
   private def awaitRoom(): Unit = synchronized {
     val start = ticker.nanos
-    while (unwritten.bytes > mostBehind && atWork && failure.isEmpty && !closed) {
+    while (history.bytes > mostBehind && atWork) {
       val left = waitMs - ticker.millisSince(start)
-      if (left <= 0) throw stalled()
+      if (left <= 0) {
+        // Who waits within RocksDB to write there is not to keep the next one from being begun.
+        if (local != null) local.database.endWrites()
+        throw stalled()
+      }
       wait(math.min(left, 100L))
     }
   }
 
   private def stalled() = new UnavailableException(
     store.location,
-    s"${unwritten.bytes} bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
+    s"${history.bytes} bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
     s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is full or too " +
       s"slow, or writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
       s"${ConfigKey.Engine.key}=heap."
   )
 
-  /** There is something to do, unless that is known already. */
-  private def begin(): Unit = if (!atWork && !closed && failure.isEmpty && isDue) {
-    atWork = true
-    try threads.submit(() => need)(() => work())
-    catch {
-      case e @ (_: Exception | _: OutOfMemoryError) =>
-        atWork = false
-        log.warn(s"The local database of ${store.location} waits for a thread", e)
-    }
+  private def isDue: Boolean = {
+    val follow = known(history.now(_))
+    follow == Follow.Earlier || taskAfter(follow) != Task.Rest || retired.exists(!_.isRead)
   }
 
-  private def isDue: Boolean =
-    database == null || unwritten.hasUpTo(settled) || isToOffer || isToLeave ||
-      retired.exists(!_.isRead)
-
-  /** Whether the table can use what is there, and was not given it. */
-  private def isToOffer: Boolean =
-    written != null && written.version >= base && written.version > offered
-
-  /** Whether there is a snapshot which is to leave a local state, too. */
-  private def isToLeave: Boolean = databases.areLasting && newest.exists { manifest =>
-    left < manifest.version && written != null && manifest.version <= written.version
+  private def known(follow: CommitPoint => Follow): Follow = state match {
+    case now: Holding => follow(now.at)
+    case _            => Follow.Nothing
   }
+
+  private def taskAfter(follow: Follow): Task =
+    DatabaseState.next(state, history.line, follow, !hasFailed, databases.areLasting)
+
+  private def hasFailed: Boolean = local != null && local.database.hasFailed
 
   /** Takes no lock: it is asked by who holds that of all waiting work. */
-  private def need: Double = unwritten.bytes.toDouble / mostBehind
+  private def need: Double = history.bytes.toDouble / mostBehind
 
-  private def work(): Unit = {
-    var step = nextStep()
-    while (step != null) {
-      try step.run()
-      catch {
-        case e @ (_: Exception | _: LinkageError | _: OutOfMemoryError) => failed(e, step.of)
+  private def work(): Unit = while (workOnce()) ()
+
+  /** Does what is due; false if that is nothing, and the work has ended. */
+  private def workOnce(): Boolean = {
+    val before = synchronized {
+      isWoken = false
+      state
+    }
+    var line = history.line
+    try {
+      deleteUnread()
+      // May read from storage: no lock is held.
+      val follow = before match {
+        case now: Holding => history.after(now.at)
+        case _            => Follow.Nothing
       }
-      step = nextStep()
+      val (task, hasEnded) = synchronized {
+        line = history.line
+        val task = if (state == DatabaseState.Closed) Task.Rest else taskAfter(follow)
+        val hasEnded = task == Task.Rest && (!isWoken || state == DatabaseState.Closed)
+        if (hasEnded) atWork = false
+        notifyAll()
+        (task, hasEnded)
+      }
+      run(task)
+      !hasEnded
+    } catch {
+      case failure: Throwable =>
+        failed(failure, line)
+        true
     }
   }
 
-  /** What to do now; null, and the work has ended, if that is nothing. */
-  private def nextStep(): Step = synchronized {
-    if (closed || failure.isDefined || !isDue) {
-      atWork = false
-      notifyAll()
-      null
-    } else {
-      val (of, from, into) = (table, seed, database)
-      val gone = unread()
-      if (gone.nonEmpty) new Step(of, () => gone.foreach(databases.discard))
-      else if (into == null) new Step(of, () => start(from, of))
-      else if (unwritten.hasUpTo(settled) || isToOffer) {
-        val due = unwritten.upTo(settled)
-        new Step(of, () => write(due, into, of))
-      } else {
-        val (manifest, version) = (newest.get.version, written)
-        new Step(of, () => leave(manifest, version, into, of))
-      }
-    }
+  private def run(task: Task): Unit = task match {
+    case Task.Begin(seed, from, on) => begin(seed, from, on)
+    case Task.Write(next, on)       => write(next, on)
+    case Task.Offer(at, on)         => offerTo(on, at)
+    case Task.Leave(snapshot)       => leave(snapshot)
+    case Task.Drop                  => drop()
+    case Task.Fail(at, on)          => throw if (hasFailed) unsound else gap(at, on)
+    case Task.Rest                  => ()
   }
 
-  private def start(from: Option[Manifest], of: Int): Unit = {
-    val (made, holds) = databases.begin(from, synchronized(commits), () => isCurrent(of))
+  private def begin(seed: Option[Manifest], from: CommitPoint, on: StoreLine): Unit = {
+    synchronized(become(Event.Began(from, on.number)))
+    // Its files may be what fills the disk.
+    spent().foreach(databases.discard)
+    val (made, holds) = databases.begin(seed, leadsFrom(_), () => isWanted(from))
     val isTaken = synchronized {
-      val isOurs = isCurrent(of)
-      if (isOurs) {
-        database = made
-        expired = new ExpiredEntries(made, assigner.numBuckets)
-        written = holds
-        unwritten.written(holds.version)
-      }
-      isOurs
+      val at =
+        if (from.isOf(holds.attempt, holds.commitId)) from
+        else CommitPoint(holds.attempt, holds.commitId)
+      val isTaken = state != DatabaseState.Closed && isWanted(from)
+      if (isTaken) {
+        become(Event.Made(at, on.number, history.line.getOrElse(on).settled))
+        local =
+          new Local(made, new ExpiredEntries(assigner.numBuckets, made.remove(_, _)(_)), holds)
+        local.expired.written(holds)
+      } else become(Event.Dropped)
+      isTaken
     }
     if (!isTaken) databases.discard(made)
   }
 
-  private def write(due: Seq[Unwritten], into: StateDatabase, of: Int): Unit = {
-    due.foreach { version =>
-      if (isCurrent(of)) {
-        val now = version.writeTo(into)
-        synchronized {
-          if (isCurrent(of)) {
-            written = now
-            unwritten.written(now.version)
-            notifyAll()
-          }
-        }
-      }
-    }
-    val state = synchronized {
-      Option.when(isCurrent(of) && isToOffer) {
-        offered = written.version
-        into.capture(written)
-      }
-    }
-    state.foreach { now =>
-      if (!offer(now)) now.release()
-      else synchronized { if (isCurrent(of)) isUsed = true }
-    }
-    val sweeping = synchronized(Option.when(isCurrent(of))(expired -> written))
-    sweeping.foreach { case (expired, version) => expired.some(version) }
-    val figures = into.figures()
-    synchronized { if (isCurrent(of)) sampled = figures }
+  /** Whether the store's history is known to lead on from a commit. */
+  private def leadsFrom(point: CommitPoint): Boolean =
+    try history.line.isDefined && history.after(point) != Follow.Elsewhere
+    catch { case _: UnavailableException => false }
+
+  private def isWanted(from: CommitPoint): Boolean =
+    history.now(from) != Follow.Elsewhere && synchronized(state != DatabaseState.Closed)
+
+  private def write(next: Follow.Next, on: StoreLine): Unit = {
+    val changes =
+      next.step.changes.getOrElse(new Unwritten.Replayed(next.base, next.step.point, checkpoint))
+    val own = local
+    own.written = changes.writeTo(own.database)
+    own.expired.written(own.written)
+    synchronized(become(Event.Wrote(next, on.number)))
   }
 
-  private def leave(manifest: Long, version: WrittenVersion, of: StateDatabase, at: Int): Unit = {
-    databases.leave(of, version)
-    synchronized { if (isCurrent(at)) left = manifest }
+  private def offerTo(on: StoreLine, at: CommitPoint): Unit = {
+    val (now, own) = synchronized((local.capture(), local))
+    val isTaken = offer(at, now)
+    if (!isTaken) now.release()
+    synchronized {
+      val settled = history.line.fold(at.version)(_.settled)
+      become(Event.WasOffered(Offered(on.number, at, isTaken), settled))
+    }
+    own.expired.some()
+    sampled = own.database.figures()
   }
 
-  private def isCurrent(of: Int): Boolean = synchronized(table == of && !closed)
+  private def leave(snapshot: Attempt): Unit = {
+    val own = local
+    databases.leave(own.database, own.written)
+    synchronized(become(Event.Left(snapshot)))
+  }
 
-  /** @param of the table for which it was tried; another one has another database */
-  private def failed(cause: Throwable, of: Int): Unit = {
-    val unread = synchronized {
-      if (isCurrent(of)) {
-        val isReplaced = cause match {
-          case _: MissingException | _: ConflictException => beginAgain()
-          case _                                          => false
-        }
-        if (!isReplaced) failure = Some(cause)
+  private def drop(): Unit = giveUp(_ => Event.Dropped)
+
+  /** @param on the line for which it was tried */
+  private def failed(cause: Throwable, on: Option[StoreLine]): Unit = {
+    val isMissing = cause.isInstanceOf[MissingException]
+    val isGone = isMissing && hasNoCheckpoint
+    giveUp { isOpen =>
+      val isReplaced = (isMissing || cause.isInstanceOf[ConflictException]) && hasNewerSeed
+      if (isGone) log.info(s"The checkpoint ${store.location} is gone, and its local database goes")
+      else if (isOpen) {
         val next =
           if (isReplaced) "it begins again from a newer snapshot"
           else "the next batch is told, and its retry makes another one of the checkpoint"
         log.warn(s"The local database of ${store.location} failed; $next", cause)
-        giveUp()
-      } else None
+      }
+      if (isReplaced) Event.Dropped else Event.Broke(on.fold(NoLine)(_.number), cause)
+    }
+  }
+
+  /** Somebody has deleted it: a query that has ended needs it no more. */
+  private def hasNoCheckpoint: Boolean =
+    try store.list().isEmpty
+    catch { case _: BucketstateException => false }
+
+  /** The next one begins anew. */
+  private def giveUp(what: Boolean => Event): Unit = {
+    val isSpoilt = synchronized {
+      val last = Option(local).map(_.database)
+      become(what(state != DatabaseState.Closed))
+      local = null
+      sampled = NativeFigures.None
+      told = NativeFigures.None
+      last.foreach(_.endWrites())
+      retired ++= last
+      last.exists(_.hasFailed)
+    }
+    // Its files may be what was left, too.
+    if (isSpoilt) databases.forget()
+  }
+
+  /** Where files are gone because a newer snapshot made them needless, that is what to begin with. */
+  private def hasNewerSeed: Boolean = history.line.flatMap(_.seed).exists { manifest =>
+    state match {
+      case DatabaseState.Beginning(from, _) => from.version < manifest.version
+      case now: Holding                     => now.at.version < manifest.version
+      case _                                => false
+    }
+  }
+
+  private def unsound = new CorruptException(
+    local.database.folder.toString,
+    "the local RocksDB database could not be read, or not be written to",
+    "The next batch loads the checkpoint, and another database is made of it."
+  )
+
+  private def gap(at: CommitPoint, on: StoreLine) = new ConflictException(
+    s"the local RocksDB database of ${store.location} is at version ${at.version}, commit ${at.commitId.mkString}, " +
+      s"and no version up to ${on.newest} that is in memory or has a changelog was made on top of it",
+    "The next batch loads the checkpoint, and another database is made of it."
+  )
+
+  private def deleteUnread(): Unit = {
+    val unread = synchronized {
+      val (kept, gone) = retired.partition(_.isRead)
+      retired = kept
+      gone
     }
     unread.foreach(databases.discard)
   }
 
-  /** Where files are gone because a newer snapshot made them needless, that is what to begin with. */
-  private def beginAgain(): Boolean = newest.exists { manifest =>
-    val isNewer = manifest.version <= settled && seed.forall(_.version < manifest.version)
-    val isOurs = unwritten.contains(manifest.attempt, manifest.commitId)
-    if (isNewer && isOurs) {
-      seed = newest
-      unwritten.written(manifest.version)
+  /** Databases of earlier lines that failed. */
+  private def spent(): List[StateDatabase] = synchronized {
+    val isPast = state match {
+      case DatabaseState.Failed(on, _) => history.line.exists(_.number != on)
+      case _                           => true
     }
-    isNewer && isOurs
+    val (gone, kept) = retired.partition(_.hasFailed && isPast)
+    retired = kept
+    gone
   }
 }
 
@@ -369,6 +410,15 @@ private object StoreDatabase {
   /** Longer than any step should take. */
   private final val CloseMs = 30000L
 
-  /** @param of the number of the table that it is for */
-  private final class Step(val of: Int, val run: () => Unit)
+  /** The number of no line. */
+  private final val NoLine = 0L
+
+  /** @param written what it holds */
+  private final class Local(
+      val database: StateDatabase,
+      val expired: ExpiredEntries,
+      var written: WrittenVersion
+  ) {
+    def capture(): NativeState = database.capture(written)
+  }
 }

@@ -25,6 +25,9 @@ private[bucketstate] trait StoreHost extends LockHost {
   /** A new folder for working files, which the store deletes when it is closed. */
   def newFolder(): Path
 
+  /** Folders that other processes may have made beside one of these, whether they are still there or have died. */
+  def foldersLike(own: Path): Seq[Path]
+
   /** A state is handed out that comes from files. */
   def restored(): Unit
 

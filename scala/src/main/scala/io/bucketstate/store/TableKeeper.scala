@@ -30,20 +30,22 @@ private[bucketstate] object Opened {
 }
 
 /**
- * Keeps the one table of a store in memory, decides for each version asked for whether it is there, can
- * be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
+ * Keeps the one table of a store in memory, and its history together with it; decides for each version asked for whether
+ * it is there, can be had by undoing newer ones, or must be loaded, and knows who reads what, so that nobody's version is
  * pulled away.
  *
  * Memory is a cache of the checkpoint: `forget` is always safe, and whatever goes wrong with the table ends in it.
  * Thread-safe. Two tasks that need the same version load it once, without the lock: the second waits for the first
  * until it is killed or has waited too long, and loads it itself then.
  *
+ * @param history  of the table, changed here alone
  * @param now      seconds since 1970
  * @param patience of who waits for another task's load
  * @param reloaded told of what becomes the table, before anybody can open a version of it
  */
-private[bucketstate] final class TableKeeper(
+private[store] final class TableKeeper(
     load: (Long, Option[String]) => Recovered,
+    history: StoreHistory,
     versionsInMemory: Int,
     now: () => Long,
     patience: Patience,
@@ -54,8 +56,6 @@ private[bucketstate] final class TableKeeper(
   @volatile private[this] var table: StateTable = _ // changed with the lock held
   private[this] var loading: Load = _ // what becomes the table; there is none meanwhile
   private[this] val readers = mutable.HashMap.empty[Long, Int]
-  private[this] val origins =
-    mutable.HashMap.empty[Long, Origin] // also of some older than memory's
   private[this] var floor = -1L // the highest version the table was told of
   private[this] var writtenUpTo = 0L // no later version has a changelog, as far as it is known here
   private[this] val dropped = new DroppedTables
@@ -78,7 +78,7 @@ private[bucketstate] final class TableKeeper(
     else if (readers.keysIterator.exists(_ > version)) None
     else {
       table.rollBackTo(version)
-      origins.filterInPlace((v, _) => v <= version)
+      history.undoAbove(version)
       floor = Math.min(floor, version)
       Some(Opened.Reopened(table, commitOf(version)))
     }
@@ -87,6 +87,7 @@ private[bucketstate] final class TableKeeper(
   private def begin(opened: Opened, version: Long): Unit = if (isKept(opened)) {
     val wanted = version - Math.max(0, versionsInMemory - 2)
     opened.table.begin(readers.keysIterator.foldLeft(wanted)(Math.min), now())
+    history.settle(opened.table.oldest)
   }
 
   private def isKept(opened: Opened): Boolean = opened match {
@@ -178,8 +179,7 @@ private[bucketstate] final class TableKeeper(
   /** Whoever waits for it sees it when all that follows from it has been done. */
   private def keep(recovered: Recovered, wanted: Load): Unit = {
     reloaded(recovered)
-    origins(wanted.version) =
-      Origin(recovered.commitId, wanted.checkpointId, keysOf(recovered.table))
+    history.begin(recovered, wanted.checkpointId, keysOf(recovered.table))
     writtenUpTo = recovered.writtenUpTo
     table = recovered.table
     loading = null
@@ -187,20 +187,29 @@ private[bucketstate] final class TableKeeper(
   }
 
   /** Which commit a version in memory is of; None for the empty store. */
-  def commitOf(version: Long): Option[UUID] = synchronized(origins.get(version).flatMap(_.commitId))
+  def commitOf(version: Long): Option[UUID] =
+    history.line.flatMap(_.at(version)).flatMap(_.point.commitId)
 
   /** Whether a version may have a changelog: of an attempt that came to nothing, which the next one replaces. */
   def mayBeWritten(version: Long): Boolean = synchronized(version <= writtenUpTo)
 
-  /** The open version of `in` is durable. */
-  def committed(in: StateTable, commitId: UUID, checkpointId: Option[String]): Unit =
+  /**
+   * The open version of `in` is durable.
+   *
+   * @param changes that led to it, for who follows the history
+   */
+  def committed(
+      in: StateTable,
+      commitId: UUID,
+      checkpointId: Option[String],
+      changes: Option[Unwritten] = None
+  ): Unit =
     orForgotten(in) {
       in.commit()
       writtenUpTo = Math.max(writtenUpTo, in.newest)
       if (in eq table) {
-        origins(in.newest) = Origin(Some(commitId), checkpointId, keysOf(in))
-        origins.filterInPlace((v, _) => v >= in.oldest || (v > floor && v > in.newest - Remembered))
-        ()
+        val attempt = Attempt(in.newest, checkpointId)
+        history.committed(attempt, commitId, keysOf(in), changes, in.oldest, needless = floor)
       }
     }
 
@@ -211,22 +220,23 @@ private[bucketstate] final class TableKeeper(
    * @param commitId of the version
    * @return whether the table reads from it, now or later
    */
-  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean = synchronized {
-    val isOurs = table != null && table.isSound && version.version <= table.newest &&
-      originOf(version, commitId).exists { origin =>
-        origin.keys.forall { case (family, keys) =>
-          cold.keyCount(family).forall(_ == keys)
-        }
-      }
-    val isTaken = isOurs && table.advance(cold)
-    if (isTaken) floor = version.version
-    isTaken
-  }
+  def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean =
+    advance(version.version, _.isOf(version, commitId), cold)
 
-  private def originOf(version: Attempt, commitId: Option[UUID]): Option[Origin] =
-    origins
-      .get(version.version)
-      .filter(o => o.checkpointId == version.checkpointId && o.commitId == commitId)
+  /** The same, of what was written down by following the history. */
+  def advance(to: CommitPoint, cold: ColdState): Boolean = advance(to.version, _ == to, cold)
+
+  private def advance(version: Long, isIt: CommitPoint => Boolean, cold: ColdState): Boolean =
+    synchronized {
+      val isOurs = table != null && table.isSound && cold.version == version &&
+        version <= table.newest &&
+        history.line.flatMap(_.at(version)).filter(step => isIt(step.point)).exists { step =>
+          step.keys.forall { case (family, keys) => cold.keyCount(family).forall(_ == keys) }
+        }
+      val isTaken = isOurs && table.advance(cold)
+      if (isTaken) floor = version
+      isTaken
+    }
 
   /** What a table that is written or read may read from beside memory. */
   def coldParts: Seq[ColdState] = synchronized {
@@ -288,7 +298,7 @@ private[bucketstate] final class TableKeeper(
     loading = null
     floor = -1L
     readers.clear()
-    origins.clear()
+    history.forget()
     notifyAll()
     if (last != null) {
       last.abandon()
@@ -302,7 +312,7 @@ private[bucketstate] final class TableKeeper(
    */
   private def holds(version: Long, checkpointId: Option[String]): Boolean =
     table != null && table.isSound && table.oldest <= version && version <= table.newest &&
-      origins.get(version).flatMap(_.checkpointId) == checkpointId
+      history.line.flatMap(_.at(version)).exists(_.point.attempt.checkpointId == checkpointId)
 
   private def register(version: Long): Unit = {
     readers.updateWith(version)(n => Some(n.getOrElse(0) + 1))
@@ -323,20 +333,6 @@ private object TableKeeper {
     def isOf(other: Load): Boolean =
       version == other.version && checkpointId == other.checkpointId
   }
-
-  /** Versions older than memory's whose origins are known: a snapshot may take so long. */
-  private final val Remembered = 1000
-
-  /**
-   * Where a version in memory came from.
-   *
-   * @param keys of each family in which they are counted
-   */
-  private final case class Origin(
-      commitId: Option[UUID],
-      checkpointId: Option[String],
-      keys: Map[Int, Long]
-  )
 
   private def keysOf(table: StateTable): Map[Int, Long] =
     table.families.iterator.flatMap(f => f.keyCount.map(f.spec.id -> _)).toMap

@@ -2,39 +2,37 @@ package io.bucketstate.store
 
 import java.util.{Arrays, UUID}
 
+import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
-import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader}
+import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogHeader, ChangelogReader}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Checkpoint
 import io.bucketstate.checkpoint.records.RecordPlaces
-import io.bucketstate.checkpoint.recovery.ReplayedVersion
 import io.bucketstate.error.ConflictException
-import io.bucketstate.rocksdb.{StateDatabase, WrittenVersion}
+import io.bucketstate.rocksdb.{StateChanges, StateDatabase, WrittenVersion}
 import io.bucketstate.table.ChangeSet
 
 /** A version whose changes are to be written down in a database. */
-private[store] sealed trait Unwritten {
-  def attempt: Attempt
+private[store] trait Unwritten {
 
-  def commitId: UUID
-
-  /** About the bytes of heap, or of file, that its changes take. */
+  /** About the bytes of heap that its changes take. */
   def bytes: Long
 
   /** Puts the changes into a database that holds the version before. */
   def writeTo(database: StateDatabase): WrittenVersion
-
-  final def version: Long = attempt.version
 }
 
 private[store] object Unwritten {
 
+  /** Of a changelog that are in memory at a time. */
+  private final val PartBytes = 4L << 20
+
   /** As the table has it, whose entries it keeps in memory. */
   final class Changes(
       changes: ChangeSet,
-      override val attempt: Attempt,
-      override val commitId: UUID,
+      attempt: Attempt,
+      commitId: UUID,
       override val bytes: Long
   ) extends Unwritten {
 
@@ -50,35 +48,54 @@ private[store] object Unwritten {
     }
   }
 
-  /** As its changelog has it, which a table was restored from. */
-  final class Replayed(of: ReplayedVersion, checkpoint: Checkpoint) extends Unwritten {
+  /**
+   * As its changelog has it.
+   *
+   * @param base that it was made on top of
+   * @param of   the version, which is not the empty store
+   */
+  final class Replayed(base: CommitPoint, of: CommitPoint, checkpoint: Checkpoint)
+      extends Unwritten {
     import checkpoint.{assigner, families, store}
 
-    override def attempt: Attempt = of.attempt
-
-    override def commitId: UUID = of.commitId
-
-    override def bytes: Long = 0L // not in memory
+    override def bytes: Long = 0L
 
     override def writeTo(database: StateDatabase): WrittenVersion =
-      Using.resource(ChangelogReader.open(store, attempt)) { log =>
-        val path = s"${store.location}/${attempt.changelog}"
-        if (log.header.commitId != commitId) throw replaced(path, log.header.commitId)
+      Using.resource(ChangelogReader.open(store, of.attempt)) { log =>
+        val path = s"${store.location}/${of.attempt.changelog}"
+        requireThat(log.header, path)
         val places =
           new RecordPlaces(assigner, log.families.map(f => families.matching(path, f.descriptor)))
         database.hold(log.families.map(_.descriptor))
-        database.change { into =>
-          log.foreach { (block, op, bytes, offset, length) =>
-            val bucket = places(block.family, bytes, offset)
-            into(block.family, bucket, op, Arrays.copyOfRange(bytes, offset, offset + length))
-          }
+        // Read outside of the database: who closes it is not to wait for storage.
+        val read = ArrayBuffer.empty[StateChanges => Unit]
+        var bytesRead = 0L
+        def write(): Unit = {
+          database.change(into => read.foreach(_(into)))
+          read.clear()
+          bytesRead = 0L
         }
-        WrittenVersion(attempt, Some(commitId), log.families)
+        log.foreach { (block, op, bytes, offset, length) =>
+          val family = block.family
+          val bucket = places(family, bytes, offset)
+          val record = Arrays.copyOfRange(bytes, offset, offset + length)
+          read += (into => into(family, bucket, op, record))
+          bytesRead += length.toLong
+          if (bytesRead >= PartBytes) write()
+        }
+        write()
+        WrittenVersion(of.attempt, of.commitId, log.families)
       }
 
-    private def replaced(path: String, found: UUID) = new ConflictException(
-      s"$path was replaced: expected commit $commitId, found $found",
-      "Another attempt at the version won; the next batch loads what it left."
-    )
+    private def requireThat(found: ChangelogHeader, path: String): Unit = {
+      val isMeant = of.commitId.contains(found.commitId) &&
+        (of.reading != 0L || EarlierCommits.names(of.attempt, found, base))
+      if (!isMeant)
+        throw new ConflictException(
+          s"$path was replaced: expected commit ${of.commitId.mkString} on top of " +
+            s"${base.commitId.mkString}, found ${found.commitId} on top of ${found.baseId.mkString}",
+          "Another attempt at the version won; the next batch loads what it left."
+        )
+    }
   }
 }

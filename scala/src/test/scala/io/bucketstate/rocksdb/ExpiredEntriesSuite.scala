@@ -21,13 +21,22 @@ class ExpiredEntriesSuite extends AnyFunSuite {
     buffer
   }
 
-  private def version(number: Long, horizon: Long): WrittenVersion = {
-    val times = TimeBuckets(1000L, horizon, TimedValue.Never, 0L, SortedMap(horizon -> 1L))
+  /** A key for each start from the horizon on. */
+  private def version(number: Long, horizon: Long, until: Long = 1000L): WrittenVersion = {
+    val keys = (horizon until until).map(_ -> 1L).to(SortedMap)
+    val times = TimeBuckets(until, horizon, TimedValue.Never, 0L, keys)
     WrittenVersion(
       Attempt(number),
       None,
-      Seq(ChangelogFamily(Changes.descriptor(0), Some(1L), Some(times)))
+      Seq(ChangelogFamily(Changes.descriptor(0), Some(keys.size.toLong), Some(times)))
     )
+  }
+
+  private def put(into: StateDatabase, keys: Iterable[RecordBuffer]): Unit = {
+    into.hold(Seq(Changes.descriptor(0)))
+    into.change { changes =>
+      keys.foreach(key => changes(0, key.bucket, RecordOp.Put, key.toRecord))
+    }
   }
 
   /** All that is there, expired or not: seen with a horizon before all. */
@@ -39,27 +48,76 @@ class ExpiredEntriesSuite extends AnyFunSuite {
     found
   }
 
-  test(
-    "what has expired leaves a database a few buckets at a time, and no more is looked for then"
-  ) {
+  test("what has expired leaves a database some buckets at a time, once it is a good part") {
     TempFolder.use { folder =>
       NativeStateSuite.use(folder.resolve("db")) { database =>
-        database.hold(Seq(Changes.descriptor(0)))
-        database.change { into =>
-          (0 until 1000).foreach { n =>
-            val buffer = record(s"key $n", n.toLong)
-            into(0, buffer.bucket, RecordOp.Put, buffer.toRecord)
-          }
-        }
-        val expired = new ExpiredEntries(database, 64)
-        assert(stored(database) == 1000)
-        expired.some(version(1L, 300L))
+        put(database, (0 until 1000).map(n => record(s"key $n", n.toLong)))
+        val expired = new ExpiredEntries(64, database.remove(_, _)(_))
+        expired.written(version(0L, 0L))
+        expired.written(version(1L, 100L))
+        (1 to 40).foreach(_ => expired.some())
+        assert(stored(database) == 1000, "900 would be read for 100")
+        expired.written(version(2L, 300L))
+        expired.some()
         val soon = stored(database)
         assert(soon < 1000 && soon > 700)
-        (2 to 32).foreach(n => expired.some(version(n.toLong, 300L)))
+        (2 to 32).foreach(_ => expired.some())
         assert(stored(database) == 700)
-        (33 to 64).foreach(n => expired.some(version(n.toLong, 500L)))
-        assert(stored(database) == 500)
+        expired.written(version(3L, 400L))
+        (1 to 40).foreach(_ => expired.some())
+        assert(stored(database) == 700)
+        expired.written(version(4L, 1000L))
+        (1 to 32).foreach(_ => expired.some())
+        assert(stored(database) == 0)
+      }
+    }
+  }
+
+  test("few records are read for each that has expired, however often the horizon moves") {
+    val live = 6400
+    var there = (0L until live.toLong).toSet
+    var looked = 0
+    var removed = 0
+    val expired = new ExpiredEntries(
+      1,
+      (_, _, isOver) => {
+        looked += there.size
+        val gone = there.filter(start => isOver(record(s"$start", start).toRecord))
+        removed += gone.size
+        there --= gone
+      }
+    )
+    expired.written(version(0L, 0L, live.toLong))
+    (1L to 128L).foreach { step =>
+      val horizon = step * 100
+      there ++= (live + horizon - 100L) until (live + horizon)
+      expired.written(version(step, horizon, live + horizon))
+      expired.some()
+      assert(there.size <= live * 5 / 4 + 100)
+    }
+    assert(removed > live && looked <= removed * 6)
+  }
+
+  test("more than a batch holds is removed in parts, each entry looked at once") {
+    TempFolder.use { folder =>
+      NativeStateSuite.use(folder.resolve("db")) { database =>
+        val one = new BucketAssigner(1)
+        val names = (0 until 3000).map(n => s"$n " + "k" * 1000)
+        put(
+          database,
+          names.map { name =>
+            val key = TextRecords.key(name, one)
+            key.valueDone(TimedValue.put(key.valueSpace(TimedValue.Length), key.keyEnd, 1L))
+            key
+          }
+        )
+        var looked = Vector.empty[String]
+        database.remove(0, 0) { record =>
+          looked :+= TextRecords.keyOf(record)
+          !TextRecords.keyOf(record).startsWith("7 ")
+        }
+        assert(looked.size == names.size && looked.toSet == names.toSet)
+        assert(stored(database) == 1)
       }
     }
   }

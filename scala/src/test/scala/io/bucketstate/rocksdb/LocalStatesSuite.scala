@@ -9,7 +9,9 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.manifest.{LocalState, LocalStateFile, LocalStateFormat}
 import io.bucketstate.testkit.{Damage, TempFolder}
 
 /** What databases leave behind: what is taken of it, and what is passed over. */
@@ -41,7 +43,7 @@ class LocalStatesSuite extends AnyFunSuite {
   /** What is taken into a folder in which nothing stays if that is nothing. */
   private def taken(states: LocalStates, commits: Map[Attempt, UUID]): Option[WrittenVersion] =
     TempFolder.use { place =>
-      val found = states.take(commits, place)
+      val found = states.take((version, id) => commits.get(version).contains(id), place)
       assert(found.isDefined == filesIn(place).nonEmpty)
       found
     }
@@ -52,12 +54,12 @@ class LocalStatesSuite extends AnyFunSuite {
       use(folder.resolve("next")) { database =>
         val second = writtenDown(history ++ history, database)
         statesIn(folder).leave(database, second)
-        assert(leftIn(folder).size == 1 && statesIn(folder).left == Seq(second.attempt))
+        assert(leftIn(folder).size == 1 && statesIn(folder).hasSome)
         assert(taken(statesIn(folder), commitOf(first) ++ commitOf(second)).contains(second))
         assert(taken(statesIn(folder), commitOf(first)).isEmpty)
       }
       statesIn(folder).forget()
-      assert(statesIn(folder).left.isEmpty)
+      assert(!statesIn(folder).hasSome)
     }
   }
 
@@ -122,6 +124,38 @@ class LocalStatesSuite extends AnyFunSuite {
         Files.write(file, bytes)
       }
       assert(taken(statesIn(folder), commitOf(version)).contains(version))
+    }
+  }
+
+  test("names that lead out of the folder are not followed, and nothing there is touched") {
+    TempFolder.use { folder =>
+      val outside = Files.write(folder.resolve("outside.sst"), Array[Byte](1, 2, 3))
+      val version = WrittenVersion(Attempt(1L), Some(UUID.randomUUID()), Nil)
+      val names =
+        Seq("../../outside.sst", "../outside.sst", outside.toString, "..", ".", "", "a/b", "a\\b")
+      names.foreach { name =>
+        val in = Files.createDirectories(folder.resolve("states").resolve("local-planted"))
+        val state = LocalState(
+          version.attempt,
+          version.commitId.get,
+          4,
+          BucketAssigner.HashName,
+          Nil,
+          Seq(LocalStateFile(name, 3L, None))
+        )
+        Files.write(in.resolve("bucketstate.state"), LocalStateFormat.encode(state))
+        assert(taken(statesIn(folder.resolve("states")), commitOf(version)).isEmpty, name)
+        assert(Files.size(outside) == 3)
+      }
+    }
+  }
+
+  test("a link in place of a file is not followed") {
+    withLeft { (folder, version) =>
+      val file = filesIn(leftIn(folder).head).find(_.toString.endsWith(".sst")).get
+      val target = Files.move(file, folder.resolve("elsewhere"))
+      Files.createSymbolicLink(file, target)
+      assert(taken(statesIn(folder), commitOf(version)).isEmpty)
     }
   }
 

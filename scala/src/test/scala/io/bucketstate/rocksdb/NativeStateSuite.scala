@@ -76,7 +76,8 @@ class LeftStateSuite extends ColdStateContract(numBuckets = 4) {
       version
     }
     val place = Files.createDirectory(folder.resolve("db"))
-    val taken = states.take(Map(left.attempt -> left.commitId.get), place).get
+    val taken =
+      states.take((version, id) => version == left.attempt && left.commitId.contains(id), place).get
     assert(taken == left)
     Databases.withOptions(Databases.Plain) { options =>
       Using.resource(StateDatabase.open(place, options, taken.families.map(_.descriptor))) {

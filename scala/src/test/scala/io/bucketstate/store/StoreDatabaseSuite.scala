@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 
 import scala.util.{Random, Try}
@@ -127,6 +128,60 @@ class StoreDatabaseSuite extends AnyFunSuite with Eventually {
       store.close()
       other.close()
       assert(databases == 0)
+    }
+  }
+
+  test("what a process left that died is deleted where folders go with their stores, too") {
+    withHarness { (harness, folder) =>
+      def owner(of: String) = {
+        val path = Files.createDirectories(folder.resolve(of))
+        Files.createFile(path.resolve("bucketstate.owner"))
+      }
+      val dead = owner("work-dead/db-1-1-x")
+      val other = Files.createDirectories(folder.resolve("work-other"))
+      val store = harness.open(withIds = false, rocksDb: _*)
+      batch(store, 0)("a" -> Some("1"))
+      untilWritten(store, 1)
+      assert(!Files.exists(dead.getParent.getParent) && Files.exists(other))
+    }
+  }
+
+  test("a local folder that outlives the store is nobody else's") {
+    withHarness { (harness, folder) =>
+      val local = folder.resolve("local")
+      val store = harness.open(withIds = false, rocksDb :+ ("localDir" -> local.toString): _*)
+      batch(store, 0)("a" -> Some("1"))
+      untilWritten(store, 1)
+      val own = Files.list(local.resolve("bucketstate")).findFirst().get
+      assert(PosixFilePermissions.toString(Files.getPosixFilePermissions(own)) == "rwx------")
+    }
+  }
+
+  test("a checkpoint that is deleted when its query has ended is no reason for a warning") {
+    TempFolder.use { folder =>
+      val place = folder.resolve("store")
+      @volatile var hasEnded = false
+      val files = new WatchedFileStore(
+        new NioFileStore(place),
+        opening = _ => if (hasEnded && Files.exists(place)) TempFolder.delete(place)
+      )
+      val harness = new StoreHarness(files, folder)
+      val before = harness.open(withIds = false, "engine" -> "heap")
+      (0L to 3L).foreach(v => batch(before, v)("a" -> Some(s"$v")))
+      before.close()
+      val store =
+        harness.open(withIds = false, rocksDb :+ ("snapshot.maxVersions" -> "1000"): _*)
+      val warnings = Warnings.during("io.bucketstate") {
+        val session = write(store, 4)
+        change(session, "a" -> Some("4"))
+        hasEnded = true
+        session.commit()
+        session.end()
+        eventually(assert(!Files.exists(place)))
+        eventually(assert(LiveFolder.names(folder).forall(!_.startsWith("db-"))))
+        store.close()
+      }
+      assert(warnings.isEmpty)
     }
   }
 

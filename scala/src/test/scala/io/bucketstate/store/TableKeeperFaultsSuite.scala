@@ -14,7 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.table.{FamilySpec, Scans, StateTable, StateTables}
-import io.bucketstate.testkit.{Changes, StepFault, TextRecords}
+import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords}
 
 /** What becomes of the table when something goes wrong with it, and of tasks that want the same one at the same time. */
 class TableKeeperFaultsSuite extends AnyFunSuite with Eventually {
@@ -36,6 +36,7 @@ class TableKeeperFaultsSuite extends AnyFunSuite with Eventually {
         val table = StateTables.heap(assigner, version, Seq(spec))
         Recovered(failingAt(table, name => name == failing))
       },
+      new StoreHistory(new MemoryFileStore, isFollowed = false),
       2,
       () => 0L,
       Patience(limitMs, Ticker.System, () => alive()),

@@ -8,7 +8,7 @@ import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.table.{FamilySpec, Scans, StateTable, StateTables}
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords}
 
 /** Which snapshots become a table's cold part: those of the very versions that it was made of. */
 class TableKeeperSuite extends AnyFunSuite {
@@ -16,14 +16,15 @@ class TableKeeperSuite extends AnyFunSuite {
   private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
 
   private final class Room {
-    val keeper: TableKeeper =
-      new TableKeeper(
-        (v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))),
-        2,
-        () => 0L,
-        Patience(0L, Ticker.System, () => ()),
-        _ => ()
-      )
+    val history: StoreHistory = new StoreHistory(new MemoryFileStore, isFollowed = false)
+    val keeper: TableKeeper = new TableKeeper(
+      (v, _) => Recovered(StateTables.heap(assigner, v, Seq(spec))),
+      history,
+      2,
+      () => 0L,
+      Patience(0L, Ticker.System, () => ()),
+      _ => ()
+    )
 
     /** Makes the version after this one: each adds a key. */
     def commit(version: Int, attempt: String = ""): StateTable = {
@@ -101,5 +102,13 @@ class TableKeeperSuite extends AnyFunSuite {
     assert(room.takes(4))
     room.keeper.forget()
     assert(room.keeper.coldParts == table.coldParts && table.coldParts.nonEmpty)
+  }
+
+  test("not one that holds another version than it is said to be of") {
+    val room = new Room
+    (0 until 4).foreach(room.commit(_))
+    val cold = new MapCold(2L, (0 until 3).map(n => s"k$n" -> "").toMap, assigner)
+    assert(!room.keeper.advance(Attempt(3L), Some(room.idOf(3)), cold))
+    assert(!room.keeper.advance(CommitPoint(Attempt(3L), Some(room.idOf(3))), cold))
   }
 }

@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
+import scala.util.{Try, Using}
 
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
@@ -109,6 +109,8 @@ final class StoreHarness(
     step("newFolder")
     Files.createTempDirectory(folder, "work")
   }
+  override def foldersLike(own: Path): Seq[Path] =
+    Using.resource(Files.newDirectoryStream(folder, "work*"))(_.asScala.toVector).filter(_ != own)
   override def restored(): Unit = note("restored")
   override def committed(version: Long): Unit = note(s"committed $version")
   override def snapshotMade(version: Long): Unit = note(s"snapshot $version")

@@ -7,14 +7,15 @@ import java.util.concurrent.ConcurrentHashMap
 import io.bucketstate.checkpoint.io.{FileStore, ListedFile, ReadableFile}
 
 /**
- * A file store that tells of each write, before it begins and after it is there, and of each listing, and counts what
- * is open.
+ * A file store that tells of each write, before it begins and after it is there, of each listing and of each file that is
+ * to be opened, and counts what is open.
  */
 final class WatchedFileStore(
     inner: FileStore,
     before: String => Unit = _ => (),
     after: String => Unit = _ => (),
-    listing: String => Unit = _ => ()
+    listing: String => Unit = _ => (),
+    opening: String => Unit = _ => ()
 ) extends FileStore {
   private val opened = ConcurrentHashMap.newKeySet[ReadableFile]
 
@@ -34,6 +35,7 @@ final class WatchedFileStore(
   def readPrefix(name: String, atMost: Int): Array[Byte] = inner.readPrefix(name, atMost)
 
   def open(name: String, length: Option[Long], inOrder: Boolean): ReadableFile = {
+    opening(name)
     val file = inner.open(name, length, inOrder)
     val watched = new ReadableFile {
       def length: Long = file.length

@@ -66,8 +66,16 @@ object LocalStateFormat {
       ManifestJson.families(json),
       json.objects("files").map { file =>
         val checksum = file.optional("checksum")((of, _) => ManifestJson.checksum(of))
-        LocalStateFile(file.text("name"), file.long("bytes"), checksum)
+        LocalStateFile(plain(file.text("name"), damage), file.long("bytes"), checksum)
       }
     )
+  }
+
+  /** Files are linked, copied and deleted by these names: none leads out of the folder. */
+  private def plain(name: String, damage: Damage): String = {
+    val isPlain = name.nonEmpty && name != "." && name != ".." && name.forall(c =>
+      c > ' ' && c != '/' && c != '\\' && c != ':'
+    )
+    if (isPlain) name else throw damage(s"'$name' is not the name of a file in its folder")
   }
 }

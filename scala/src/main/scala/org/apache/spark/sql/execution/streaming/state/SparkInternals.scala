@@ -1,7 +1,11 @@
 package org.apache.spark.sql.execution.streaming.state
 
-import java.io.File
+import java.io.{File, IOException}
+import java.nio.file.{DirectoryIteratorException, Files, Path => LocalPath}
 import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -120,8 +124,27 @@ object SparkInternals {
    */
   def newLocalFolder(): File = {
     val conf = Option(SparkEnv.get).fold(new SparkConf())(_.conf)
-    Utils.createDirectory(Utils.getLocalDir(conf), "bucketstate")
+    Utils.createDirectory(Utils.getLocalDir(conf), FolderName)
   }
+
+  private final val FolderName = "bucketstate"
+
+  /**
+   * Such folders of other processes, as far as this one may see them: Spark makes a folder for each process in a local
+   * folder, or uses that as it is.
+   */
+  def foldersLike(own: LocalPath): Seq[LocalPath] = {
+    val place = own.getParent
+    val isOfProcess = place.getFileName.toString.startsWith(OfProcess)
+    val places = if (isOfProcess) startingWith(OfProcess, place.getParent) else Seq(place)
+    places.flatMap(startingWith(s"$FolderName-", _)).filter(_ != own)
+  }
+
+  private final val OfProcess = "spark-"
+
+  private def startingWith(name: String, in: LocalPath): Seq[LocalPath] =
+    try Using.resource(Files.newDirectoryStream(in, s"$name*"))(_.asScala.toVector)
+    catch { case _: IOException | _: DirectoryIteratorException => Nil }
 }
 
 /**

@@ -1,0 +1,454 @@
+package io.bucketstate.store
+
+import java.nio.file.Path
+import java.util.UUID
+import java.util.concurrent.Executor
+import java.util.concurrent.atomic.AtomicLong
+
+import scala.collection.mutable
+import scala.util.{Random, Try}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.checkpoint.changelog.ChangelogReader
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
+import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
+import io.bucketstate.checkpoint.records.KnownFamilies
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
+import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
+import io.bucketstate.error.{BucketstateException, ConflictException}
+import io.bucketstate.rocksdb.{
+  ExecutorNative,
+  LocalStates,
+  NativeState,
+  StateDatabase,
+  WrittenVersion,
+  Databases => NativeDatabases
+}
+import io.bucketstate.table.StateTable
+import io.bucketstate.testkit._
+
+/**
+ * Histories of commits, roll backs, reloads, other attempts and failures of storage, at random, with a local database that
+ * is written at any instant between and within them: what a table takes of it is the state at that version, exactly.
+ */
+class DatabaseHistorySuite extends AnyFunSuite {
+  import DatabaseHistorySuite._
+
+  for {
+    withIds <- Seq(false, true)
+    seed <- 1 to Seeds
+  }
+    test(s"a database has what its table has, ids: $withIds, $seed") {
+      TempFolder.use { folder =>
+        val history = new History(folder, withIds, new Random(seed.toLong))
+        try {
+          (1 to 150).foreach(_ => history.anything())
+          history.untilTaken()
+          assert(history.wrong.isEmpty)
+        } finally history.close()
+      }
+    }
+
+  /** Version 3 is committed between two reloads of version 2, the later of which was the first. */
+  private def outOfOrder(body: History => Unit): Unit = TempFolder.use { folder =>
+    val history = new History(folder, withIds = false, new Random(0L), isTold = true)
+    try {
+      (1 to 2).foreach(_ => history.batch())
+      val reload = history.load()
+      history.tell(reload)
+      history.batch()
+      history.workAll()
+      history.tell(reload)
+      body(history)
+    } finally history.close()
+  }
+
+  test("a version that a late reload knows nothing of is not passed over: its changelog has it") {
+    outOfOrder { history =>
+      (1 to 3).foreach(_ => history.batch())
+      history.untilTaken()
+      assert(history.versionsTaken.exists(_ > 3) && history.wrong.isEmpty)
+    }
+  }
+
+  test("where that changelog is gone the next batch is told, and nothing later is offered") {
+    outOfOrder { history =>
+      history.batch()
+      history.delete(3L)
+      (1 to 2).foreach(_ => history.batch())
+      history.workAll()
+      assert(history.versionsTaken.forall(_ < 3))
+      val failure = intercept[ConflictException](history.batch())
+      assert(failure.getMessage.contains("was made on top of it"))
+    }
+  }
+}
+
+object DatabaseHistorySuite {
+
+  private val Seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(4)(_.toInt)
+
+  private type Model = Map[String, String]
+
+  /**
+   * One store's table, files and database. All runs in the caller's thread; what is to be done within a step of another
+   * part is done by who calls that part.
+   *
+   * @param isTold the database has a history of its own, as the test tells it, and nothing happens by itself
+   */
+  private final class History(
+      folder: Path,
+      withIds: Boolean,
+      random: Random,
+      isTold: Boolean = false
+  ) {
+    private val assigner = new BucketAssigner(4)
+    private val ids = new AtomicLong
+    private val newId = () => new UUID(0L, ids.incrementAndGet())
+    private val files = new FaultyFileStore(new MemoryFileStore)
+    private val runs = new RunAccess(
+      files,
+      SstOptions(BlockCodec.Lz4, Runs.BlockBytes),
+      () => WorkFolder(folder.resolve("runs"), temporary = true),
+      Long.MaxValue
+    )
+    private val families = new KnownFamilies(Changes.descriptor(0), others = false)
+    private val checkpoint = new Checkpoint(files, assigner, families, runs)
+    private val history = new StoreHistory(files, isFollowed = true)
+    private val followed = if (isTold) new StoreHistory(files, isFollowed = true) else history
+    private val recovery = new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))
+    private val keeper = new TableKeeper(
+      recovery.load(_, _),
+      history,
+      3,
+      () => 0L,
+      Patience(0L, Ticker.System, () => ()),
+      _ => checkpoint.recent.forget()
+    )
+    private val committer =
+      new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+    private val snapshotter = new Snapshotter(checkpoint, "test", _ => None, 3, Long.MaxValue)
+    private val queue = mutable.Queue.empty[Runnable]
+    private val threads: Executor = work => { queue += work; () }
+    private val local = new LocalDatabases(
+      () => WorkFolder(folder.resolve("local"), temporary = false),
+      _ => Nil,
+      Some(new LocalStates(folder.resolve("local"), 4, newId)),
+      NativeDatabases.Plain,
+      ExecutorNative.Limits(16L << 20, 1L << 30),
+      newId
+    )
+    private val database = new StoreDatabase(
+      followed,
+      checkpoint,
+      new DatabaseSource(checkpoint, disturbed(local), (_, _) => ()),
+      offered(_, _),
+      mostBehind = Long.MaxValue,
+      waitMs = 1000L,
+      Ticker.System,
+      new NeediestFirst(threads)
+    )
+
+    private var models = Map.empty[Long, Model] // of the versions of the present line
+    private var attempts = Map.empty[Long, Option[String]] // which was the last one at a version
+    private var batches = Map.empty[Long, Map[String, Option[String]]] // what leads to them
+    private var newest = 0L // that Spark knows
+    private var depth = 0
+
+    /** Versions at which the table took what the database holds. */
+    var versionsTaken: Vector[Long] = Vector.empty
+
+    /** What was taken and is not what the table has. */
+    var wrong: Vector[String] = Vector.empty
+
+    /** Commits that were made again, of the very same changes. */
+    var repeated = 0
+    private val commits = mutable.HashSet.empty[UUID]
+    private var retired = 0L // versions below this one have no changelog any more
+
+    /** One of all that may happen. */
+    def anything(): Unit = random.nextInt(20) match {
+      case 0 | 1 => reload()
+      case 2     => newest = math.max(0L, newest - 1 - random.nextInt(3)) // a restart of the query
+      case 3     => files.failNext(Fault.Before)
+      case 4     => files.failAt(files.calls + 1 + random.nextInt(8), Fault.Before)
+      case 5     => Try(snapshot())
+      case 6     => otherAttempt()
+      case 7 if newest > 0 =>
+        val _ = Try(read(newest))
+      case 8 if newest > 1 => Try(retire())
+      case n if n < 13     => work()
+      case _               => Try(batch())
+    }
+
+    /** A batch on the newest version; a task that fails leaves nothing behind. */
+    def batch(): Unit = {
+      val base = newest
+      val changes = anyChanges()
+      action(base, changes).foreach { id =>
+        attempts += base + 1 -> id
+        batches += base + 1 -> changes
+        newest = base + 1
+        // Further actions of a foreachBatch: Spark goes on with the id of the first.
+        if (!isTold && random.nextInt(3) == 0) {
+          disturb()
+          if (newest == base + 1 && base >= retired)
+            Try(action(base, if (random.nextInt(4) > 0) changes else anyChanges()))
+        }
+        // Spark does not hear of it, and tries again.
+        if (!isTold && random.nextInt(6) == 0) newest = math.max(base, retired)
+      }
+    }
+
+    private def anyChanges(): Map[String, Option[String]] =
+      (0 to random.nextInt(12)).map { _ =>
+        s"key ${random.nextInt(30)}" -> Option.when(random.nextInt(3) > 0)(
+          s"v${ids.incrementAndGet()}"
+        )
+      }.toMap
+
+    /** A task that makes the version after this one; the id of what it has committed. */
+    private def action(
+        base: Long,
+        changes: Map[String, Option[String]]
+    ): Option[Option[String]] = {
+      val table = open(base)
+      try {
+        database.opened()
+        change(table, changes)
+        disturb()
+        if (!isTold && random.nextInt(8) == 0) {
+          keeper.aborted(table)
+          None
+        } else {
+          val id = commit(table, base)
+          val model = changes.foldLeft(models(base)) { case (m, (k, v)) =>
+            m.updatedWith(k)(_ => v)
+          }
+          models = models.filter(_._1 <= base) + (base + 1 -> model)
+          database.wake()
+          Some(id)
+        }
+      } catch {
+        case failure: Throwable =>
+          keeper.aborted(table)
+          keeper.forget()
+          throw failure
+      }
+    }
+
+    private def commit(table: StateTable, base: Long): Option[String] = {
+      val changes = table.openChanges
+      val committed = committer.commit(
+        changes,
+        CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
+        newId(),
+        keeper.commitOf(base),
+        mayReplace = true,
+        hasNext = true
+      )
+      val (id, commitId) = (committed.ids.own, committed.commitId)
+      if (!commits.add(commitId)) repeated += 1
+      val kept = new Unwritten.Changes(changes, Attempt(base + 1, id), commitId, 1L)
+      keeper.committed(table, commitId, id, Some(kept))
+      if (isTold)
+        followed.committed(Attempt(base + 1, id), commitId, Map.empty, Some(kept), table.oldest, 0L)
+      id
+    }
+
+    /** As `OpenStore` opens a version for writing. */
+    private def open(version: Long): StateTable = {
+      if (!withIds && version > 0 && keeper.commitOf(version).isDefined) {
+        // The check of the lineage, which a task makes before it commits.
+        val found = ChangelogReader.readHeader(files, Attempt(version)).commitId
+        if (!keeper.commitOf(version).contains(found)) keeper.forget()
+      }
+      val table = opening(keeper.openForWrite(version, attempts.getOrElse(version, None)))
+      if (isTold) followed.settle(table.oldest)
+      table
+    }
+
+    def load(): Recovered = recovery.load(newest, None)
+
+    def tell(reload: Recovered): Unit = followed.begin(reload, None, Map.empty)
+
+    def delete(version: Long): Unit = files.delete(Attempt(version).changelog)
+
+    private def opening(opened: Opened): StateTable = {
+      opened match {
+        case Opened.Reloaded(recovered, true) =>
+          val version = recovered.table.newest
+          models = Map(version -> StoreHarness.contents(recovered.table, version))
+          database.deleteFailed()
+        case _ => ()
+      }
+      opened.table
+    }
+
+    private def read(version: Long): Unit = {
+      val opened = keeper.openForRead(version, attempts.getOrElse(version, None))
+      val table = opening(opened)
+      disturb()
+      if (
+        models.contains(version) && (opened match {
+          case Opened.Reloaded(_, isKept) => isKept
+          case _                          => true
+        })
+      ) require(StoreHarness.contents(table, version) == models(version))
+      keeper.endRead(table, version)
+    }
+
+    def reload(): Unit = keeper.forget()
+
+    /**
+     * Another executor does the batch again that this one has done, with other values, and writes the version anew: with
+     * ids in a file of its own.
+     */
+    private def otherAttempt(): Unit = if (newest > 0) {
+      val version = newest - random.nextInt(2)
+      if (version > math.max(0L, retired)) Try {
+        val base = version - 1
+        val recovered = recovery.load(base, attempts.getOrElse(base, None))
+        recovered.table.begin(base)
+        change(recovered.table, batches(version).map { case (k, v) => k -> v.map(_ + "'") })
+        val other = new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+        try
+          other.commit(
+            recovered.table.openChanges,
+            CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
+            newId(),
+            recovered.commitId,
+            mayReplace = true,
+            hasNext = true
+          )
+        finally other.close()
+      }
+      ()
+    }
+
+    private def snapshot(): Unit = history.line.foreach { line =>
+      line.at(line.settled).filter(_.version > 0).foreach { step =>
+        val target = SnapshotTarget(step.point.attempt, step.point.commitId)
+        database.published(snapshotter.take(target, full = random.nextBoolean()).manifest)
+      }
+    }
+
+    /** As retention does: changelogs go that a snapshot has made needless. */
+    private def retire(): Unit = history.line.flatMap(_.seed).foreach { manifest =>
+      val until = math.min(manifest.version, newest)
+      if (until == manifest.version) {
+        retired = math.max(retired, until)
+        (1L until until).foreach { v =>
+          files.delete(Attempt(v, attempts.getOrElse(v, None)).changelog)
+        }
+      }
+    }
+
+    /** The database's thread gets its turn. */
+    def work(): Unit = if (queue.nonEmpty) queue.dequeue().run()
+
+    /** Whoever else has something to do comes between, at times. */
+    private def disturb(): Unit = if (!isTold && depth < 2 && random.nextInt(4) == 0) {
+      depth += 1
+      try
+        random.nextInt(4) match {
+          case 0 => reload()
+          case 1 => work()
+          case 2 => files.failNext(Fault.Before)
+          case _ => if (depth == 1 && !history.line.exists(_ => isWriting)) Try(batch())
+        }
+      finally depth -= 1
+    }
+
+    private def isWriting: Boolean = {
+      var open = true
+      keeper.whenIdle(_ => open = false)
+      open
+    }
+
+    /** What the table takes is exactly what it has itself. */
+    private def offered(at: CommitPoint, state: NativeState): Boolean = {
+      disturb()
+      val content = contentOf(state)
+      val isTaken = keeper.advance(at, state)
+      if (isTaken) {
+        versionsTaken :+= at.version
+        val expected = models.get(at.version)
+        if (!expected.contains(content)) wrong :+= s"$at: found $content, expected $expected"
+      }
+      isTaken
+    }
+
+    private def contentOf(state: NativeState): Model = {
+      val out = Map.newBuilder[String, String]
+      (0 until 4).foreach { bucket =>
+        state.scan(
+          0,
+          bucket,
+          (record, _) => { out += TextRecords.keyOf(record) -> TextRecords.valueOf(record); () }
+        )
+      }
+      out.result()
+    }
+
+    private def disturbed(to: LocalDatabases): Databases = new Databases {
+      override def create(): StateDatabase = {
+        disturb()
+        to.create()
+      }
+      override def resume(isWanted: (Attempt, UUID) => Boolean) = {
+        val resumed = to.resume(isWanted)
+        disturb()
+        resumed
+      }
+      override def areLasting: Boolean = to.areLasting
+      override def leave(
+          database: StateDatabase,
+          version: WrittenVersion
+      ): Unit = {
+        to.leave(database, version)
+        disturb()
+      }
+      override def forget(): Unit = to.forget()
+      override def discard(database: StateDatabase): Unit = to.discard(database)
+      override def close(): Unit = to.close()
+    }
+
+    private def change(table: StateTable, changes: Map[String, Option[String]]): Unit = {
+      val family = table.families.head
+      changes.foreach {
+        case (key, Some(value)) => family.put(TextRecords.record(key, value, assigner))
+        case (key, None)        => family.remove(TextRecords.key(key, assigner))
+      }
+    }
+
+    /** After all that, batches go on, and the table comes to read from the database. */
+    def untilTaken(): Unit = {
+      val before = versionsTaken.size
+      var tries = 0
+      var last = Option.empty[Throwable]
+      while (versionsTaken.size == before) {
+        tries += 1
+        require(tries < 50, s"nothing is taken but $versionsTaken: ${followed.line}, last $last")
+        Try(batch()).failed.foreach {
+          case e: BucketstateException => last = Some(e)
+          case other                   => throw other
+        }
+        workAll()
+      }
+    }
+
+    def workAll(): Unit = while (queue.nonEmpty) work()
+
+    def close(): Unit = {
+      workAll()
+      keeper.forget()
+      database.close()
+      committer.close()
+      runs.close()
+    }
+  }
+}

@@ -1,0 +1,55 @@
+package io.bucketstate.store
+
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.TempFolder
+
+/** Folders of processes that died are told from those in use, and in use they stay. */
+class OwnedFolderSuite extends AnyFunSuite {
+  private val locks = Path.of("/proc/locks")
+  private val newId = () => UUID.randomUUID()
+
+  /** Whether some process has a lock on the folder's file. */
+  private def isLocked(folder: OwnedFolder): Boolean = {
+    val inode = Files.getAttribute(folder.path.resolve("bucketstate.owner"), "unix:ino")
+    Files.readAllLines(locks).asScala.exists(_.contains(s":$inode "))
+  }
+
+  private def dead(in: Path, name: String, hasOwner: Boolean = true): Path = {
+    val path = Files.createDirectories(in.resolve(name))
+    Files.createFile(path.resolve("1.sst"))
+    if (hasOwner) Files.createFile(path.resolve("bucketstate.owner"))
+    path
+  }
+
+  test("what nobody has locked goes, what is being made and what is no such folder stay") {
+    TempFolder.use { folder =>
+      val gone = Seq("db-1-2-x", "db-x").map(dead(folder, _))
+      val kept = Seq(dead(folder, "db-3-4-x", hasOwner = false), dead(folder, "other"))
+      val own = OwnedFolder.make(folder, newId)
+      assert(OwnedFolder.deleteDead(folder) == 2)
+      assert(
+        gone.forall(!Files.exists(_)) && kept.forall(Files.exists(_)) && Files.exists(own.path)
+      )
+      own.delete()
+      assert(!Files.exists(own.path))
+      assert(OwnedFolder.deleteDead(folder.resolve("none")) == 0)
+    }
+  }
+
+  test("a process that looks for the dead does not lose the locks on its own") {
+    assume(Files.isReadable(locks))
+    TempFolder.use { folder =>
+      val own = Seq.fill(2)(OwnedFolder.make(folder, newId))
+      assume(own.forall(isLocked))
+      assert(OwnedFolder.deleteDead(folder) == 0)
+      assert(own.forall(isLocked))
+      own.foreach(_.delete())
+    }
+  }
+}
