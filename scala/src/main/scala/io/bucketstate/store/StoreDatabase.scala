@@ -6,11 +6,10 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
-import io.bucketstate.config.{ConfigKey, MetricKey}
+import io.bucketstate.config.MetricKey
 import io.bucketstate.error.{
   BucketstateException,
   ConflictException,
-  CorruptException,
   MissingException,
   UnavailableException
 }
@@ -106,7 +105,7 @@ private[store] final class StoreDatabase(
         notifyAll()
       }
     }
-    spent().foreach(databases.discard)
+    deleteSpent()
   }
 
   /** A snapshot was published. */
@@ -192,19 +191,11 @@ private[store] final class StoreDatabase(
       if (left <= 0) {
         // Who waits within RocksDB to write there is not to keep the next one from being begun.
         if (local != null) local.database.endWrites()
-        throw stalled()
+        throw DatabaseFailures.stalled(store.location, history.bytes, waitMs)
       }
       wait(math.min(left, 100L))
     }
   }
-
-  private def stalled() = new UnavailableException(
-    store.location,
-    s"${history.bytes} bytes of changes wait to be written to the local RocksDB database, which has not caught up in $waitMs ms",
-    s"Nothing is lost, and the task may succeed when it is tried again. If it does not, the local disk is full or too " +
-      s"slow, or writes are stalled: set ${ConfigKey.LocalDir.key} to a faster disk, use more partitions, or " +
-      s"${ConfigKey.Engine.key}=heap."
-  )
 
   private def isDue: Boolean = {
     val follow = known(history.now(_))
@@ -263,14 +254,14 @@ private[store] final class StoreDatabase(
     case Task.Offer(at, on)         => offerTo(on, at)
     case Task.Leave(snapshot)       => leave(snapshot)
     case Task.Drop                  => drop()
-    case Task.Fail(at, on)          => throw if (hasFailed) unsound else gap(at, on)
+    case Task.Fail(at, on)          => throw DatabaseFailures.ended(local.database, at, on.newest)
     case Task.Rest                  => ()
   }
 
   private def begin(seed: Option[Manifest], from: CommitPoint, on: StoreLine): Unit = {
     synchronized(become(Event.Began(from, on.number)))
     // Its files may be what fills the disk.
-    spent().foreach(databases.discard)
+    deleteSpent()
     val (made, holds) = databases.begin(seed, leadsFrom(_), () => isWanted(from))
     val isTaken = synchronized {
       val at =
@@ -338,7 +329,7 @@ private[store] final class StoreDatabase(
           else "the next batch is told, and its retry makes another one of the checkpoint"
         log.warn(s"The local database of ${store.location} failed; $next", cause)
       }
-      if (isReplaced) Event.Dropped else Event.Broke(on.fold(NoLine)(_.number), cause)
+      if (isReplaced) Event.Dropped else Event.Broke(on.fold(0L)(_.number), cause)
     }
   }
 
@@ -372,36 +363,24 @@ private[store] final class StoreDatabase(
     }
   }
 
-  private def unsound = new CorruptException(
-    local.database.folder.toString,
-    "the local RocksDB database could not be read, or not be written to",
-    "The next batch loads the checkpoint, and another database is made of it."
-  )
+  private def deleteUnread(): Unit = deleteRetired(!_.isRead)
 
-  private def gap(at: CommitPoint, on: StoreLine) = new ConflictException(
-    s"the local RocksDB database of ${store.location} is at version ${at.version}, commit ${at.commitId.mkString}, " +
-      s"and no version up to ${on.newest} that is in memory or has a changelog was made on top of it",
-    "The next batch loads the checkpoint, and another database is made of it."
-  )
-
-  private def deleteUnread(): Unit = {
-    val unread = synchronized {
-      val (kept, gone) = retired.partition(_.isRead)
-      retired = kept
-      gone
-    }
-    unread.foreach(databases.discard)
-  }
-
-  /** Databases of earlier lines that failed. */
-  private def spent(): List[StateDatabase] = synchronized {
+  /** Those of earlier lines that failed. */
+  private def deleteSpent(): Unit = deleteRetired { database =>
     val isPast = state match {
       case DatabaseState.Failed(on, _) => history.line.exists(_.number != on)
       case _                           => true
     }
-    val (gone, kept) = retired.partition(_.hasFailed && isPast)
-    retired = kept
-    gone
+    database.hasFailed && isPast
+  }
+
+  private def deleteRetired(isOver: StateDatabase => Boolean): Unit = {
+    val over = synchronized {
+      val (gone, kept) = retired.partition(isOver)
+      retired = kept
+      gone
+    }
+    over.foreach(databases.discard)
   }
 }
 
@@ -409,9 +388,6 @@ private object StoreDatabase {
 
   /** Longer than any step should take. */
   private final val CloseMs = 30000L
-
-  /** The number of no line. */
-  private final val NoLine = 0L
 
   /** @param written what it holds */
   private final class Local(
