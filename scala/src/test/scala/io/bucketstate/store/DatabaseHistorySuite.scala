@@ -20,12 +20,12 @@ import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.error.{BucketstateException, ConflictException}
 import io.bucketstate.rocksdb.{
+  Databases => NativeDatabases,
   ExecutorNative,
   LocalStates,
   NativeState,
   StateDatabase,
-  WrittenVersion,
-  Databases => NativeDatabases
+  WrittenVersion
 }
 import io.bucketstate.table.StateTable
 import io.bucketstate.testkit._
