@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunAccess, RunFile, RunFormat}
+import io.bucketstate.rocksdb.ChangeParts.Change
 import io.bucketstate.table.FamilyDescriptor
 
 /**
@@ -27,7 +28,7 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
     manifest.runs.reverse.zipWithIndex.foreach { case (run, age) =>
       families.foreach { family =>
         if (isWanted()) {
-          if (age > 0 && isMultiValued(family)) replay(run, family.id, database)
+          if (age > 0 && isMultiValued(family)) replay(run, family.id, database, isWanted)
           else take(run, family.id, database)
         }
       }
@@ -54,15 +55,23 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
     target
   }
 
-  private def replay(run: Run, family: Int, database: StateDatabase): Unit = {
+  private def replay(
+      run: Run,
+      family: Int,
+      database: StateDatabase,
+      isWanted: () => Boolean
+  ): Unit = {
     val span = BucketSpan(family, 0, RunFormat.MaxBucket)
+    val parts = new ChangeParts(
+      database,
+      (into, change) => into.replay(change.family, change.bucket, change.op, change.record)
+    )
     val records = runs.readers.scan(Seq(run), span, dropRemovals = false)
-    try
-      database.change { changes =>
-        while (records.advance())
-          changes.replay(family, records.bucket, records.op, records.record)
-      }
-    finally records.close()
+    try {
+      while (isWanted() && records.advance())
+        parts.add(Change(family, records.bucket, records.op, records.record))
+      parts.flush()
+    } finally records.close()
   }
 
   private def has(family: Int)(file: RunFile): Boolean = file.buckets.exists(_.family == family)

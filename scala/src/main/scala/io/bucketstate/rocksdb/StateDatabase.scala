@@ -1,11 +1,8 @@
 package io.bucketstate.rocksdb
 
-import java.lang.ref.WeakReference
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Path
-import java.util.concurrent.locks.StampedLock
 
-import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.rocksdb.{
@@ -17,10 +14,6 @@ import org.rocksdb.{
   IngestExternalFileOptions,
   ReadOptions,
   RocksDB,
-  RocksDBException,
-  RocksIterator,
-  Slice,
-  Snapshot,
   Statistics,
   StatsLevel,
   TickerType,
@@ -30,8 +23,7 @@ import org.rocksdb.{
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{FamilyDescriptor, RecordBuffer, RecordOp}
+import io.bucketstate.table.{FamilyDescriptor, RecordOp}
 
 /**
  * One RocksDB database on a local disk: the state of one store at one version, a native column family for each of its
@@ -58,9 +50,7 @@ final class StateDatabase private (
 ) extends AutoCloseable {
   import StateDatabase._
 
-  private[this] val gate = new StampedLock
-  @volatile private[this] var isOpen = true
-  @volatile private[this] var failed = false
+  private[this] val gate = new DatabaseGate(folder)
   private[this] val unlogged = new WriteOptions().setDisableWAL(true)
   private[this] val records = options.records
   private[this] var families = initial // by number
@@ -68,78 +58,10 @@ final class StateDatabase private (
   private[this] var parts = initial.map { case (family, _) => family -> records.newPart() }
   private[this] var epoch = records.capture()
   private[this] var dropped = List.empty[ColumnFamilyHandle] // that somebody may still read
-  // By what they hold: a table that was dropped releases none of its states, it is just not there any more.
-  private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[NativeState]]
-
-  private[this] val reads = new NativeReads {
-
-    override def release(state: NativeState): Unit = {
-      val stamp = gate.readLock()
-      try
-        if (isOpen && states.synchronized(states.remove(state.held)).isDefined)
-          dispose(state.held)
-      finally gate.unlockRead(stamp)
-    }
-
-    override def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte] = {
-      val stamp = gate.readLock()
-      try {
-        requireOpen()
-        val part = held.parts(family)
-        val known = records.find(part, key, held.epoch)
-        if (known != null) known
-        else {
-          val record = read(held.byNumber(family), held.at, family, key)
-          if (record != null) records.found(part, key, record, held.epoch)
-          record
-        }
-      } catch {
-        case e: RocksDBException => throw unreadable(e)
-      } finally gate.unlockRead(stamp)
-    }
-
-    private def read(
-        handle: ColumnFamilyHandle,
-        at: ReadOptions,
-        family: Int,
-        key: RecordBuffer
-    ): Array[Byte] = {
-      val scratch = Scratch.ofThread
-      val keyLength = scratch.putKey(family, key)
-      var room = scratch.value
-      var length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
-      if (length > room.length) {
-        scratch.growValue(length)
-        room = scratch.value
-        length = db.get(handle, at, scratch.key, 0, keyLength, room, 0, room.length)
-      }
-      if (length < 0) null else scratch.record(keyLength, length)
-    }
-
-    override def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean = {
-      val stamp = gate.readLock()
-      try {
-        requireOpen()
-        val scratch = Scratch.ofThread
-        val keyLength = scratch.putKey(family, key)
-        db.keyMayExist(held.byNumber(family), held.at, scratch.key, 0, keyLength, null)
-      } finally gate.unlockRead(stamp)
-    }
-
-    override def iterate(
-        handle: ColumnFamilyHandle,
-        snapshot: Snapshot,
-        from: Array[Byte],
-        until: Array[Byte]
-    )(read: RocksIterator => Unit): Unit = whileOpen {
-      val at = new ReadOptions().setSnapshot(snapshot).setTotalOrderSeek(true).setPinData(true)
-      try between(handle, at, from, until)(read)
-      catch { case e: RocksDBException => throw unreadable(e) }
-    }
-  }
+  private[this] val states = new CapturedStates(db, gate, records)
 
   /** Has just these families from now on: makes those that are new, and drops those that are gone, with all their keys. */
-  def hold(wanted: Seq[FamilyDescriptor]): Unit = using("could not be changed") {
+  def hold(wanted: Seq[FamilyDescriptor]): Unit = gate.using("could not be changed") {
     // A number is never given again, and an encoding may take another's place.
     val known = wanted.iterator.map(_.id).toSet
     families.keysIterator.filterNot(known).toList.foreach { id =>
@@ -155,11 +77,11 @@ final class StateDatabase private (
   }
 
   /** Writes changes to families that it holds, in parts: a reader sees none of them before the next [[capture]]. */
-  def change(write: StateChanges => Unit): Unit = using("could not be written") {
+  def change(write: StateChanges => Unit): Unit = gate.using("could not be written") {
     val changes = new StateChanges(
       familyOf,
-      (handle, key) => translating("could not be read")(db.get(handle, key)),
-      batch => translating("could not be written")(db.write(unlogged, batch)),
+      (handle, key) => gate.translating("could not be read")(db.get(handle, key)),
+      batch => gate.translating("could not be written")(db.write(unlogged, batch)),
       note
     )
     try {
@@ -189,14 +111,14 @@ final class StateDatabase private (
       from: Array[Byte],
       until: Array[Byte],
       isOver: Array[Byte] => Boolean
-  ): Array[Byte] = using("could not be tidied") {
+  ): Array[Byte] = gate.using("could not be tidied") {
     val handle = familyOf(family)
     val at = new ReadOptions().setFillCache(false)
     val batch = new WriteBatch
     var behind: Array[Byte] = null
     var bytes = 0L
     try {
-      between(handle, at, from, until) { entries =>
+      EntryRange.read(db, handle, at, from, until) { entries =>
         while (behind == null && entries.isValid) {
           val (key, value) = (entries.key(), entries.value())
           bytes += (key.length + value.length).toLong
@@ -221,7 +143,7 @@ final class StateDatabase private (
    * @param mixed  whether they have keys of other families, too
    */
   def ingest(family: Int, files: Seq[Path], mixed: Boolean): Unit =
-    using("could not take over the files of a snapshot") {
+    gate.using("could not take over the files of a snapshot") {
       val handle = familyOf(family)
       val how = new IngestExternalFileOptions()
         .setMoveFiles(true)
@@ -240,7 +162,7 @@ final class StateDatabase private (
     }
 
   /** What it holds now, which must be this version. */
-  def capture(version: WrittenVersion): NativeState = using("could not be read") {
+  def capture(version: WrittenVersion): NativeState = gate.using("could not be read") {
     val snapshot = db.getSnapshot
     val byNumber = new Array[ColumnFamilyHandle](families.keysIterator.maxOption.fold(0)(_ + 1))
     families.foreachEntry((id, handle) => byNumber(id) = handle)
@@ -249,37 +171,27 @@ final class StateDatabase private (
     epoch = records.capture()
     val held =
       new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber, partOf, epoch)
-    val state = new NativeState(version, reads, held, bytes)
-    states.synchronized {
-      disposeUnreachable()
-      states(held) = new WeakReference(state)
-    }
-    state
+    states.add(version, held, bytes)
   }
 
   /** Whether somebody may still read a state that was captured. */
-  def isRead: Boolean = whileOpen {
-    states.synchronized {
-      disposeUnreachable()
-      states.nonEmpty
-    }
-  }
+  def isRead: Boolean = gate.whileOpen(states.nonEmpty)
 
   /** Whether RocksDB has ever refused to read or write something: what there is may not be whole. */
-  def hasFailed: Boolean = failed
+  def hasFailed: Boolean = gate.hasFailed
 
   /**
    * Makes a folder of links to its files, and copies of those that change, which hold what it holds now. Writes down what
    * is in memory first.
    */
-  def linkTo(target: Path): Unit = using("could not be linked") {
+  def linkTo(target: Path): Unit = gate.using("could not be linked") {
     val checkpoint = Checkpoint.create(db)
     try checkpoint.createCheckpoint(target.toString)
     finally checkpoint.close()
   }
 
   /** Asks RocksDB for its figures, which takes it longer than a look-up. */
-  def figures(): NativeFigures = using("could not be asked for figures") {
+  def figures(): NativeFigures = gate.using("could not be asked for figures") {
     def count(of: TickerType) = statistics.getTickerCount(of)
     def bytes(of: String) = db.getAggregatedLongProperty(of)
     NativeFigures(
@@ -300,11 +212,7 @@ final class StateDatabase private (
    * No more is written: a writer that RocksDB holds up until there is room fails at once. What is there can be read until
    * [[close]]. Does not wait.
    */
-  def endWrites(): Unit = {
-    val stamp = gate.readLock()
-    try if (isOpen) db.cancelAllBackgroundWork(false)
-    finally gate.unlockRead(stamp)
-  }
+  def endWrites(): Unit = gate.ifOpen(db.cancelAllBackgroundWork(false))
 
   private def files(family: ColumnFamilyHandle): Long =
     Levels.map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong).sum
@@ -312,63 +220,13 @@ final class StateDatabase private (
   def close(): Unit = {
     // Who waits within RocksDB would be waited for.
     endWrites()
-    val stamp = gate.writeLock()
-    try
-      if (isOpen) {
-        isOpen = false
-        val held = states.synchronized {
-          val all = states.keysIterator.toSeq
-          states.clear()
-          all
-        }
-        Closing.all(
-          held.map[AutoCloseable](one => () => dispose(one)) ++ families.values ++ dropped ++
-            Seq[AutoCloseable](main, unlogged, db, options, statistics)
-        )
-      }
-    finally gate.unlockWrite(stamp)
-  }
-
-  private def dispose(held: HeldSnapshot): Unit = {
-    held.at.close()
-    db.releaseSnapshot(held.snapshot)
-    held.snapshot.close()
-  }
-
-  /** Reads the entries from a key on and before another one. Closes `at`. */
-  private def between(
-      handle: ColumnFamilyHandle,
-      at: ReadOptions,
-      from: Array[Byte],
-      until: Array[Byte]
-  )(read: RocksIterator => Unit): Unit = {
-    val bound = new Slice(until)
-    val iterator = db.newIterator(handle, at.setIterateUpperBound(bound))
-    try {
-      iterator.seek(from)
-      read(iterator)
-      iterator.status()
-    } finally {
-      iterator.close()
-      at.close()
-      bound.close()
+    gate.close {
+      Closing.all(
+        states.takeAll() ++ families.values ++ dropped ++
+          Seq[AutoCloseable](main, unlogged, db, options, statistics)
+      )
     }
   }
-
-  /** With the lock of the states held. */
-  private def disposeUnreachable(): Unit =
-    states.collect { case (left, of) if of.get == null => left }.foreach { left =>
-      states -= left
-      dispose(left)
-    }
-
-  /** Asking again would not help: who reads from it is to begin anew. */
-  private def unreadable(cause: RocksDBException): CorruptException = {
-    failed = true
-    NativeErrors.unreadable(folder, cause)
-  }
-
-  private def requireOpen(): Unit = if (!isOpen) throw NativeErrors.closed(folder)
 
   private def familyOf(id: Int): ColumnFamilyHandle = families.getOrElse(
     id,
@@ -377,30 +235,10 @@ final class StateDatabase private (
 
   /** What was dropped takes no space from when nobody reads it. */
   private def closeUnread(): Unit = {
-    val read = states.synchronized(states.keysIterator.flatMap(_.byNumber).toSet)
-    val (kept, unread) = dropped.partition(read)
+    val (kept, unread) = dropped.partition(states.families)
     unread.foreach(_.close())
     dropped = kept
   }
-
-  private def using[A](problem: String)(body: => A): A = whileOpen(translating(problem)(body))
-
-  /** Runs `body` while the database is open. Look-ups, which are to allocate nothing, do the same by themselves. */
-  private def whileOpen[A](body: => A): A = {
-    val stamp = gate.readLock()
-    try {
-      requireOpen()
-      body
-    } finally gate.unlockRead(stamp)
-  }
-
-  private def translating[A](problem: String)(body: => A): A =
-    try body
-    catch {
-      case e: RocksDBException =>
-        failed = true
-        throw NativeErrors.failed(folder, problem, e)
-    }
 }
 
 object StateDatabase {

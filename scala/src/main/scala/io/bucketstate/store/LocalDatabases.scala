@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.run.WorkFolder
 import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.error.{InvalidException, UnavailableException}
@@ -117,16 +117,11 @@ private[bucketstate] final class LocalDatabases(
   }
 
   private def begin(): Used = {
-    val shared = ExecutorNative.join(limits)
-    try {
-      val folder = newFolder()
+    val folder = newFolder()
+    closingIfFailed(() => deleteTemporary(folder)) {
       NativeErrors.writing(folder.path, Unmade)(folder.make())
       if (folder.temporary) deleteOthers(folder.path) else deleteDead(folder.path)
-      Used(folder, shared)
-    } catch {
-      case failure: Throwable =>
-        shared.close()
-        throw failure
+      Used(folder, ExecutorNative.join(limits))
     }
   }
 
@@ -138,26 +133,24 @@ private[bucketstate] final class LocalDatabases(
       users += 1
       used.get
     }
-    val path =
-      try
-        NativeErrors.writing(using.folder.path, Unmade) {
-          val folder = OwnedFolder.make(using.folder.path, newId)
-          synchronized(owned(folder.path) = folder)
-          folder.path
-        }
-      catch {
-        case failure: Throwable =>
-          leave()
-          throw failure
+    val path = closingIfFailed(() => leave()) {
+      NativeErrors.writing(using.folder.path, Unmade) {
+        val folder = OwnedFolder.make(using.folder.path, newId)
+        synchronized(owned(folder.path) = folder)
+        folder.path
       }
-    try make(path, using.shared)
+    }
+    closingIfFailed(() => release(path))(make(path, using.shared))
+  }
+
+  private def closingIfFailed[A](made: AutoCloseable)(body: => A): A =
+    try body
     catch {
       case failure: Throwable =>
-        try release(path)
-        catch { case NonFatal(second) => failure.addSuppressed(second) }
+        try made.close()
+        catch { case second: Throwable => failure.addSuppressed(second) }
         throw failure
     }
-  }
 
   private def release(path: Path): Unit =
     synchronized(owned.remove(path)).foreach { folder =>
@@ -172,12 +165,15 @@ private[bucketstate] final class LocalDatabases(
 
   /** With the last database goes what it shares with others. */
   private def end(): Unit = if (closed && users == 0) {
-    used.foreach { using =>
-      using.shared.close()
-      if (using.folder.temporary) WorkFolder.deleteAll(using.folder.path)
-    }
+    val last = used
     used = None
+    last.foreach { using =>
+      Closing.all(Seq[AutoCloseable](using.shared, () => deleteTemporary(using.folder)))
+    }
   }
+
+  private def deleteTemporary(folder: WorkFolder): Unit =
+    if (folder.temporary) WorkFolder.deleteAll(folder.path)
 
   private def deleteDead(folder: Path): Unit =
     try { val _ = OwnedFolder.deleteDead(folder) }

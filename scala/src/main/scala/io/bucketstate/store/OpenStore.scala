@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.retention.RetentionRules
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{Engine, StoreConfig}
-import io.bucketstate.error.{BucketstateException, ConflictException}
+import io.bucketstate.error.BucketstateException
 import io.bucketstate.rocksdb.{LocalStates, OptionsCheck}
 import io.bucketstate.table.StateTable
 
@@ -293,7 +293,7 @@ private[bucketstate] final class OpenStore private (
     val start = ticker.nanos
     val opened = loading(keeper.openForWrite(base.version, base.checkpointId))
     deleteFailed(opened)
-    reader.foreach(requireSameCommit(_, opened))
+    reader.foreach(_.requireSameCommit(opened.commitId, host.name))
     val readerMs = loadedByReader.getAndSet(-1L)
     val loadMs = opened match {
       case _: Opened.Reloaded => Some(ticker.millisSince(start))
@@ -364,19 +364,6 @@ private[bucketstate] final class OpenStore private (
         LineageCheck.start(files, base.version, _, nextIsNew)
       )
   }
-
-  /**
-   * With checkpoint format 1 a task may read an attempt at its version from memory and write on top of
-   * another one: when the provider was unloaded in between, or memory was dropped because of a conflict.
-   */
-  private def requireSameCommit(reader: ReadSession, opened: Opened): Unit =
-    if (reader.commitId != opened.commitId) {
-      throw new ConflictException(
-        s"version ${reader.version} of ${host.name} was read as commit ${reader.commitId.mkString}, it " +
-          s"is now of commit ${opened.commitId.mkString}",
-        "Another attempt of the task won meanwhile. This attempt fails; its retry reads the winner's rows."
-      )
-    }
 }
 
 private[bucketstate] object OpenStore {

@@ -1,9 +1,9 @@
 package io.bucketstate.store
 
 import java.lang.management.ManagementFactory
-import java.nio.channels.{FileChannel, OverlappingFileLockException}
+import java.nio.channels.{FileChannel, FileLock, OverlappingFileLockException}
 import java.nio.file.StandardOpenOption.{CREATE, WRITE}
-import java.nio.file.{Files, Path}
+import java.nio.file.{Files, NoSuchFileException, Path}
 import java.util.UUID
 
 import scala.annotation.tailrec
@@ -35,26 +35,42 @@ private[store] object OwnedFolder {
     s"$Prefix${ProcessHandle.current.pid}-${process.getStartTime}-"
   }
 
-  /** A new one. Throws what the disk refuses. */
+  /**
+   * A new one. Throws what the disk refuses, and leaves nothing then.
+   *
+   * @param lock waits for the lock
+   */
   @tailrec
-  def make(in: Path, newId: () => UUID): OwnedFolder = {
+  def make(
+      in: Path,
+      newId: () => UUID,
+      lock: FileChannel => FileLock = _.lock()
+  ): OwnedFolder = {
     val path = Files.createDirectories(in.resolve(s"$Own${newId()}"))
-    val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
-    val isOwned =
-      try {
-        channel.lock()
-        // Before it was locked somebody may have found it dead. Who deletes has the lock meanwhile.
-        Files.exists(path.resolve(Owner))
-      } catch {
+    val owned =
+      try locked(path, lock)
+      catch {
         case failure: Throwable =>
-          channel.close()
+          try WorkFolder.deleteAll(path)
+          catch { case second: Throwable => failure.addSuppressed(second) }
           throw failure
       }
-    if (isOwned) new OwnedFolder(path, channel)
-    else {
-      channel.close()
-      make(in, newId)
+    owned match {
+      case Some(channel) => new OwnedFolder(path, channel)
+      case None          => make(in, newId, lock)
     }
+  }
+
+  /** None if the folder is not there any more. */
+  private def locked(path: Path, lock: FileChannel => FileLock): Option[FileChannel] = {
+    val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
+    var isOwned = false
+    try {
+      lock(channel)
+      // Before it was locked somebody may have found it dead. Who deletes has the lock meanwhile.
+      isOwned = Files.exists(path.resolve(Owner))
+      Option.when(isOwned)(channel)
+    } finally if (!isOwned) channel.close()
   }
 
   /** Deletes those in a folder whose process has died; how many. Throws what the disk refuses. */
@@ -65,15 +81,15 @@ private[store] object OwnedFolder {
       all.filterNot(_.getFileName.toString.startsWith(Own)).count(deleteIfDead)
     }
 
-  /** One that is just being made has no such file. */
-  private def deleteIfDead(path: Path): Boolean = {
-    val owner = path.resolve(Owner)
-    Files.exists(owner) && Using.resource(FileChannel.open(owner, WRITE)) { channel =>
-      val isDead =
-        try Option(channel.tryLock()).isDefined
-        catch { case _: OverlappingFileLockException => false }
-      if (isDead) WorkFolder.deleteAll(path)
-      isDead
-    }
-  }
+  /** For a folder of another process. One that is just being made, or that somebody has just deleted, has no such file. */
+  private[store] def deleteIfDead(path: Path): Boolean =
+    try
+      Using.resource(FileChannel.open(path.resolve(Owner), WRITE)) { channel =>
+        val isDead =
+          try Option(channel.tryLock()).isDefined
+          catch { case _: OverlappingFileLockException => false }
+        if (isDead) WorkFolder.deleteAll(path)
+        isDead
+      }
+    catch { case _: NoSuchFileException => false }
 }

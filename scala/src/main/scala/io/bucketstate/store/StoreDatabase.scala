@@ -2,25 +2,15 @@ package io.bucketstate.store
 
 import java.util.UUID
 
+import scala.util.control.NonFatal
+
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.config.MetricKey
-import io.bucketstate.error.{
-  BucketstateException,
-  ConflictException,
-  MissingException,
-  UnavailableException
-}
-import io.bucketstate.rocksdb.{
-  ExecutorNative,
-  ExpiredEntries,
-  NativeFigures,
-  NativeState,
-  StateDatabase,
-  WrittenVersion
-}
+import io.bucketstate.error.{ConflictException, MissingException, UnavailableException}
+import io.bucketstate.rocksdb.{ExpiredEntries, NativeState, StateDatabase, WrittenVersion}
 import io.bucketstate.store.DatabaseState.{Absent, Event, Holding, Offered, Task}
 
 /**
@@ -57,8 +47,7 @@ private[store] final class StoreDatabase(
   private[this] var retired = List.empty[StateDatabase] // that somebody may still read
   private[this] var atWork = false
   private[this] var isWoken = false // since the worker looked
-  @volatile private[this] var sampled = NativeFigures.None
-  private[this] var told = NativeFigures.None
+  private[this] val figures = new DatabaseFigures
 
   /** There may be something to do. Never waits. */
   def wake(): Unit = synchronized {
@@ -67,9 +56,13 @@ private[store] final class StoreDatabase(
       atWork = true
       try threads.submit(() => need)(() => work())
       catch {
-        case e @ (_: Exception | _: OutOfMemoryError) =>
+        case failure: Throwable =>
           atWork = false
-          log.warn(s"The local database of ${store.location} waits for a thread", e)
+          failure match {
+            case _: Exception | _: OutOfMemoryError =>
+              log.warn(s"The local database of ${store.location} waits for a thread", failure)
+            case _ => throw failure
+          }
       }
     }
   }
@@ -98,13 +91,9 @@ private[store] final class StoreDatabase(
       atWork |= drops
       drops
     }
-    if (isToDrop) {
-      drop()
-      synchronized {
-        atWork = false
-        notifyAll()
-      }
-    }
+    if (isToDrop)
+      try drop()
+      finally synchronized(rest())
     deleteSpent()
   }
 
@@ -134,52 +123,34 @@ private[store] final class StoreDatabase(
   }
 
   /** About the native memory that it takes, its part of what all share included. */
-  def nativeBytes: Long =
-    sampled.readerBytes + ExecutorNative.usedBytes / math.max(1, ExecutorNative.stores)
+  def nativeBytes: Long = figures.nativeBytes
 
   /** Figures since the last call, and of now. Asks nothing of RocksDB: they are taken in the background. */
-  def drainFigures(newest: Long): Map[MetricKey, Long] = synchronized {
-    val now = sampled
-    val since = now.since(told)
-    told = now
-    Map(
-      MetricKey.DbLag -> math.max(0L, newest - (if (local == null) 0L else local.written.version)),
-      MetricKey.DbCacheHits -> since.cacheHits,
-      MetricKey.DbCacheMisses -> since.cacheMisses,
-      MetricKey.DbFlushBytes -> since.flushBytes,
-      MetricKey.DbCompactionBytes -> since.compactBytes,
-      MetricKey.DbCompactionTime -> since.compactMillis,
-      MetricKey.DbStallTime -> since.stallMillis,
-      MetricKey.DbFileBytes -> now.fileBytes,
-      MetricKey.DbFiles -> now.files,
-      MetricKey.DbUnflushedBytes -> now.unflushedBytes,
-      MetricKey.DbMemory -> nativeBytes
-    )
+  def drainFigures(newest: Long): Map[MetricKey, Long] = {
+    val at = synchronized(if (local == null) 0L else local.written.version)
+    figures.drain(lag = math.max(0L, newest - at))
   }
 
   /** Waits for what is being done. An interrupt does not end it, and is kept for whoever called. */
-  def close(): Unit = {
-    val left = synchronized {
-      become(Event.Close)
-      if (local != null) local.database.endWrites()
-      val isInterrupted = awaitEnd()
-      val all = retired ++ Option(local).map(_.database)
-      retired = Nil
-      local = null
-      if (isInterrupted) Thread.currentThread.interrupt()
-      all
-    }
-    left.foreach(databases.discard)
-    databases.close()
-  }
+  def close(): Unit = Closing.all(
+    Seq[AutoCloseable](
+      () =>
+        synchronized {
+          become(Event.Close)
+          if (local != null) local.database.endWrites()
+        },
+      () => synchronized { Uninterrupted.await(this, CloseMs, ticker)(!atWork); () },
+      () => discard(takeAll()),
+      () => databases.close()
+    )
+  )
 
-  private def awaitEnd(): Boolean = {
-    val start = ticker.nanos
-    var isInterrupted = false
-    while (atWork && ticker.millisSince(start) < CloseMs)
-      try wait(100L)
-      catch { case _: InterruptedException => isInterrupted = true }
-    isInterrupted
+  /** All that there are. */
+  private def takeAll(): List[StateDatabase] = synchronized {
+    retire()
+    val all = retired
+    retired = Nil
+    all
   }
 
   private def become(event: Event): Unit = state = DatabaseState.after(state, event)
@@ -215,7 +186,23 @@ private[store] final class StoreDatabase(
   /** Takes no lock: it is asked by who holds that of all waiting work. */
   private def need: Double = history.bytes.toDouble / mostBehind
 
-  private def work(): Unit = while (workOnce()) ()
+  /** Whatever it ends with, it has ended, and the next batch goes on or is told why not. */
+  private def work(): Unit =
+    try while (workOnce()) ()
+    catch {
+      case failure: Throwable =>
+        synchronized {
+          become(Event.Broke(history.line.fold(0L)(_.number), failure))
+          retire()
+          rest()
+        }
+        log.warn(s"The local database of ${store.location} failed", failure)
+    }
+
+  private def rest(): Unit = {
+    atWork = false
+    notifyAll()
+  }
 
   /** Does what is due; false if that is nothing, and the work has ended. */
   private def workOnce(): Boolean = {
@@ -305,7 +292,7 @@ private[store] final class StoreDatabase(
       become(Event.WasOffered(Offered(on.number, at, isTaken), settled))
     }
     own.expired.some()
-    sampled = own.database.figures()
+    figures.sample(own.database.figures())
   }
 
   private def leave(snapshot: Attempt): Unit = {
@@ -336,22 +323,28 @@ private[store] final class StoreDatabase(
   /** Somebody has deleted it: a query that has ended needs it no more. */
   private def hasNoCheckpoint: Boolean =
     try store.list().isEmpty
-    catch { case _: BucketstateException => false }
+    catch { case NonFatal(_) => false }
 
   /** The next one begins anew. */
   private def giveUp(what: Boolean => Event): Unit = {
-    val isSpoilt = synchronized {
-      val last = Option(local).map(_.database)
+    val last = synchronized {
       become(what(state != DatabaseState.Closed))
-      local = null
-      sampled = NativeFigures.None
-      told = NativeFigures.None
-      last.foreach(_.endWrites())
-      retired ++= last
-      last.exists(_.hasFailed)
+      retire()
     }
-    // Its files may be what was left, too.
-    if (isSpoilt) databases.forget()
+    last.foreach { database =>
+      database.endWrites()
+      // Its files may be what was left, too.
+      if (database.hasFailed) databases.forget()
+    }
+  }
+
+  /** Nobody writes to the one that there was any more. */
+  private def retire(): Option[StateDatabase] = {
+    val last = Option(local).map(_.database)
+    local = null
+    figures.reset()
+    retired ++= last
+    last
   }
 
   /** Where files are gone because a newer snapshot made them needless, that is what to begin with. */
@@ -374,13 +367,16 @@ private[store] final class StoreDatabase(
     database.hasFailed && isPast
   }
 
+  private def discard(all: List[StateDatabase]): Unit =
+    Closing.all(all.map[AutoCloseable](one => () => databases.discard(one)))
+
   private def deleteRetired(isOver: StateDatabase => Boolean): Unit = {
     val over = synchronized {
       val (gone, kept) = retired.partition(isOver)
       retired = kept
       gone
     }
-    over.foreach(databases.discard)
+    discard(over)
   }
 }
 

@@ -2,7 +2,6 @@ package io.bucketstate.store
 
 import java.util.{Arrays, UUID}
 
-import scala.collection.mutable.ArrayBuffer
 import scala.util.Using
 
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogHeader, ChangelogReader}
@@ -10,7 +9,8 @@ import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Checkpoint
 import io.bucketstate.checkpoint.records.RecordPlaces
 import io.bucketstate.error.ConflictException
-import io.bucketstate.rocksdb.{StateChanges, StateDatabase, WrittenVersion}
+import io.bucketstate.rocksdb.ChangeParts.Change
+import io.bucketstate.rocksdb.{ChangeParts, StateDatabase, WrittenVersion}
 import io.bucketstate.table.ChangeSet
 
 /** A version whose changes are to be written down in a database. */
@@ -24,9 +24,6 @@ private[store] trait Unwritten {
 }
 
 private[store] object Unwritten {
-
-  /** Of a changelog that are in memory at a time. */
-  private final val PartBytes = 4L << 20
 
   /** As the table has it, whose entries it keeps in memory. */
   final class Changes(
@@ -67,23 +64,16 @@ private[store] object Unwritten {
         val places =
           new RecordPlaces(assigner, log.families.map(f => families.matching(path, f.descriptor)))
         database.hold(log.families.map(_.descriptor))
-        // Read outside of the database: who closes it is not to wait for storage.
-        val read = ArrayBuffer.empty[StateChanges => Unit]
-        var bytesRead = 0L
-        def write(): Unit = {
-          database.change(into => read.foreach(_(into)))
-          read.clear()
-          bytesRead = 0L
-        }
+        val parts = new ChangeParts(
+          database,
+          (into, change) => into(change.family, change.bucket, change.op, change.record)
+        )
         log.foreach { (block, op, bytes, offset, length) =>
-          val family = block.family
-          val bucket = places(family, bytes, offset)
+          val bucket = places(block.family, bytes, offset)
           val record = Arrays.copyOfRange(bytes, offset, offset + length)
-          read += (into => into(family, bucket, op, record))
-          bytesRead += length.toLong
-          if (bytesRead >= PartBytes) write()
+          parts.add(Change(block.family, bucket, op, record))
         }
-        write()
+        parts.flush()
         WrittenVersion(of.attempt, of.commitId, log.families)
       }
 

@@ -48,6 +48,40 @@ class DatabaseHistorySuite extends AnyFunSuite {
           (1 to 150).foreach(_ => history.anything())
           history.untilTaken()
           assert(history.wrong.isEmpty)
+          if (withIds) assert(history.repeated > 0)
+        } finally history.close()
+      }
+    }
+
+  for {
+    isSame <- Seq(true, false)
+    isThere <- Seq(true, false)
+  }
+    test(
+      s"a version is undone and made again, with the same changes: $isSame, when the database has it: $isThere"
+    ) {
+      TempFolder.use { folder =>
+        val random = new Random(1L)
+        val history = new History(folder, true, random, isQuiet = true, versionsInMemory = 2)
+        try {
+          history.untilTaken()
+          val first = Map("key 1" -> Some("first"), "key 2" -> None)
+          val base = history.newest
+          history.made(first)
+          if (isThere) {
+            history.fails()
+            history.workAll()
+            assert(history.isAt(base + 1))
+          }
+          history.newest = base
+          history.made(if (isSame) first else first + ("key 3" -> Some("second")))
+          assert((history.repeated > 0) == isSame)
+          (1 to 3).foreach { _ =>
+            history.workAll()
+            history.batch()
+          }
+          history.untilTaken()
+          assert(history.wrong.isEmpty && history.versionsTaken.exists(_ > base + 1))
         } finally history.close()
       }
     }
@@ -93,18 +127,24 @@ object DatabaseHistorySuite {
 
   private type Model = Map[String, String]
 
+  private final class Unexpected extends Error("nobody expects this")
+
   /**
    * One store's table, files and database. All runs in the caller's thread; what is to be done within a step of another
    * part is done by who calls that part.
    *
-   * @param isTold the database has a history of its own, as the test tells it, and nothing happens by itself
+   * @param isTold  the database has a history of its own, as the test tells it, and nothing happens by itself
+   * @param isQuiet nothing happens by itself
    */
   private final class History(
       folder: Path,
       withIds: Boolean,
       random: Random,
-      isTold: Boolean = false
+      isTold: Boolean = false,
+      isQuiet: Boolean = false,
+      versionsInMemory: Int = 3
   ) {
+    private val isCalm = isTold || isQuiet
     private val assigner = new BucketAssigner(4)
     private val ids = new AtomicLong
     private val newId = () => new UUID(0L, ids.incrementAndGet())
@@ -123,7 +163,7 @@ object DatabaseHistorySuite {
     private val keeper = new TableKeeper(
       recovery.load(_, _),
       history,
-      3,
+      versionsInMemory,
       () => 0L,
       Patience(0L, Ticker.System, () => ()),
       _ => checkpoint.recent.forget()
@@ -133,7 +173,7 @@ object DatabaseHistorySuite {
     private val snapshotter = new Snapshotter(checkpoint, "test", _ => None, 3, Long.MaxValue)
     private val queue = mutable.Queue.empty[Runnable]
     private val threads: Executor = work => { queue += work; () }
-    private val local = new LocalDatabases(
+    private def newLocal() = new LocalDatabases(
       () => WorkFolder(folder.resolve("local"), temporary = false),
       _ => Nil,
       Some(new LocalStates(folder.resolve("local"), 4, newId)),
@@ -141,22 +181,25 @@ object DatabaseHistorySuite {
       ExecutorNative.Limits(16L << 20, 1L << 30),
       newId
     )
-    private val database = new StoreDatabase(
+    private def newDatabase() = new StoreDatabase(
       followed,
       checkpoint,
-      new DatabaseSource(checkpoint, disturbed(local), (_, _) => ()),
+      new DatabaseSource(checkpoint, disturbed(newLocal()), (_, _) => ()),
       offered(_, _),
       mostBehind = Long.MaxValue,
       waitMs = 1000L,
       Ticker.System,
       new NeediestFirst(threads)
     )
+    private var database = newDatabase()
 
     private var models = Map.empty[Long, Model] // of the versions of the present line
     private var attempts = Map.empty[Long, Option[String]] // which was the last one at a version
     private var batches = Map.empty[Long, Map[String, Option[String]]] // what leads to them
-    private var newest = 0L // that Spark knows
     private var depth = 0
+
+    /** That Spark knows. */
+    var newest = 0L
 
     /** Versions at which the table took what the database holds. */
     var versionsTaken: Vector[Long] = Vector.empty
@@ -170,7 +213,7 @@ object DatabaseHistorySuite {
     private var retired = 0L // versions below this one have no changelog any more
 
     /** One of all that may happen. */
-    def anything(): Unit = random.nextInt(20) match {
+    def anything(): Unit = random.nextInt(24) match {
       case 0 | 1 => reload()
       case 2     => newest = math.max(0L, newest - 1 - random.nextInt(3)) // a restart of the query
       case 3     => files.failNext(Fault.Before)
@@ -180,7 +223,9 @@ object DatabaseHistorySuite {
       case 7 if newest > 0 =>
         val _ = Try(read(newest))
       case 8 if newest > 1 => Try(retire())
-      case n if n < 13     => work()
+      case 9               => restart()
+      case 10              => elsewhere()
+      case n if n < 16     => work()
       case _               => Try(batch())
     }
 
@@ -193,15 +238,36 @@ object DatabaseHistorySuite {
         batches += base + 1 -> changes
         newest = base + 1
         // Further actions of a foreachBatch: Spark goes on with the id of the first.
-        if (!isTold && random.nextInt(3) == 0) {
+        if (!isCalm && random.nextInt(3) == 0) {
           disturb()
           if (newest == base + 1 && base >= retired)
             Try(action(base, if (random.nextInt(4) > 0) changes else anyChanges()))
         }
         // Spark does not hear of it, and tries again.
-        if (!isTold && random.nextInt(6) == 0) newest = math.max(base, retired)
+        if (!isCalm && random.nextInt(6) == 0) newest = math.max(base, retired)
       }
     }
+
+    /** A batch of just these changes. */
+    def made(changes: Map[String, Option[String]]): Unit = {
+      attempts += newest + 1 -> action(newest, changes).get
+      newest += 1
+    }
+
+    /** A task that ends without a commit. */
+    def fails(): Unit = {
+      val table = open(newest)
+      database.opened()
+      keeper.aborted(table)
+    }
+
+    /** Whether the database holds a version, and the table reads from it or will. */
+    def isAt(version: Long): Boolean =
+      database.stateAt(Attempt(version, attempts(version)), keeper.commitOf(version)).exists {
+        state =>
+          state.release()
+          true
+      }
 
     private def anyChanges(): Map[String, Option[String]] =
       (0 to random.nextInt(12)).map { _ =>
@@ -220,7 +286,7 @@ object DatabaseHistorySuite {
         database.opened()
         change(table, changes)
         disturb()
-        if (!isTold && random.nextInt(8) == 0) {
+        if (!isCalm && random.nextInt(8) == 0) {
           keeper.aborted(table)
           None
         } else {
@@ -329,6 +395,40 @@ object DatabaseHistorySuite {
       ()
     }
 
+    /** The partition's tasks run on another executor for some batches. */
+    private def elsewhere(): Unit = {
+      val other = new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+      try
+        (0 to random.nextInt(3)).foreach { _ =>
+          Try {
+            val (base, changes) = (newest, anyChanges())
+            val recovered = recovery.load(base, attempts.getOrElse(base, None))
+            recovered.table.begin(base)
+            change(recovered.table, changes)
+            val committed = other.commit(
+              recovered.table.openChanges,
+              CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
+              newId(),
+              recovered.commitId,
+              mayReplace = true,
+              hasNext = true
+            )
+            attempts += base + 1 -> committed.ids.own
+            batches += base + 1 -> changes
+            newest = base + 1
+          }
+        }
+      finally other.close()
+    }
+
+    /** The next process on the same machine, which finds what this one has left for it. */
+    private def restart(): Unit = {
+      workAll()
+      keeper.forget()
+      database.close()
+      database = newDatabase()
+    }
+
     private def snapshot(): Unit = history.line.foreach { line =>
       line.at(line.settled).filter(_.version > 0).foreach { step =>
         val target = SnapshotTarget(step.point.attempt, step.point.commitId)
@@ -351,7 +451,7 @@ object DatabaseHistorySuite {
     def work(): Unit = if (queue.nonEmpty) queue.dequeue().run()
 
     /** Whoever else has something to do comes between, at times. */
-    private def disturb(): Unit = if (!isTold && depth < 2 && random.nextInt(4) == 0) {
+    private def disturb(): Unit = if (!isCalm && depth < 2 && random.nextInt(4) == 0) {
       depth += 1
       try
         random.nextInt(4) match {
@@ -363,6 +463,9 @@ object DatabaseHistorySuite {
       finally depth -= 1
     }
 
+    /** What nobody expects, of whatever kind. */
+    private def die(): Unit = if (!isCalm && random.nextInt(12) == 0) throw new Unexpected
+
     private def isWriting: Boolean = {
       var open = true
       keeper.whenIdle(_ => open = false)
@@ -373,6 +476,7 @@ object DatabaseHistorySuite {
     private def offered(at: CommitPoint, state: NativeState): Boolean = {
       disturb()
       val content = contentOf(state)
+      die()
       val isTaken = keeper.advance(at, state)
       if (isTaken) {
         versionsTaken :+= at.version
@@ -397,9 +501,11 @@ object DatabaseHistorySuite {
     private def disturbed(to: LocalDatabases): Databases = new Databases {
       override def create(): StateDatabase = {
         disturb()
+        die()
         to.create()
       }
       override def resume(isWanted: (Attempt, UUID) => Boolean) = {
+        die()
         val resumed = to.resume(isWanted)
         disturb()
         resumed
@@ -411,9 +517,16 @@ object DatabaseHistorySuite {
       ): Unit = {
         to.leave(database, version)
         disturb()
+        die()
       }
-      override def forget(): Unit = to.forget()
-      override def discard(database: StateDatabase): Unit = to.discard(database)
+      override def forget(): Unit = {
+        to.forget()
+        die()
+      }
+      override def discard(database: StateDatabase): Unit = {
+        to.discard(database)
+        die()
+      }
       override def close(): Unit = to.close()
     }
 
@@ -434,8 +547,8 @@ object DatabaseHistorySuite {
         tries += 1
         require(tries < 50, s"nothing is taken but $versionsTaken: ${followed.line}, last $last")
         Try(batch()).failed.foreach {
-          case e: BucketstateException => last = Some(e)
-          case other                   => throw other
+          case e @ (_: BucketstateException | _: Unexpected) => last = Some(e)
+          case other                                         => throw other
         }
         workAll()
       }

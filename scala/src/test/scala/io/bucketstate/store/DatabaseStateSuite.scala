@@ -59,6 +59,32 @@ class DatabaseStateSuite extends AnyFunSuite {
     }
   }
 
+  test("after a roll back, a version that is made again is known by its commit") {
+    val again = restored(4, number = 2L)
+    val same = commit(again, 5).settledUpTo(5)
+    val other = commit(again, 5, "again").settledUpTo(5)
+    def task(at: Long, on: StoreLine) = {
+      val before = Offered(1L, point(at), isTaken = true)
+      taskOf(Holding(point(at), on = 1L, goal = at, offered = Some(before)), on)
+    }
+    // Below the version that was undone: it goes on.
+    Seq(same, other).foreach { on =>
+      assert(task(4, on) == Task.Offer(point(4), on))
+      val offered = Some(Offered(2L, point(4), isTaken = true))
+      val now = Holding(point(4), on = 1L, goal = 4L, offered)
+      assert(taskOf(now, on) == Task.Write(follow(on, point(4)), on))
+    }
+    // At it: it has the same one, and not the other one.
+    assert(task(5, same) == Task.Offer(point(5), same))
+    assert(task(5, other) == Task.Drop)
+    // Above it, or before it was made again: nothing leads from there.
+    Seq(same, other).foreach(on => assert(task(6, on) == Task.Drop))
+    assert(task(5, again) == Task.Drop)
+    // Once what is above comes again as the same commit, that is what it has, too.
+    val whole = commit(same, 6).settledUpTo(6)
+    assert(task(6, whole) == Task.Offer(point(6), whole))
+  }
+
   test("what cannot be is refused, and a store that is closed is closed whatever comes") {
     val next = follow(line, point(3))
     val offered = Offered(1L, point(3), isTaken = true)

@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.UUID
 
@@ -39,6 +40,40 @@ class OwnedFolderSuite extends AnyFunSuite {
       own.delete()
       assert(!Files.exists(own.path))
       assert(OwnedFolder.deleteDead(folder.resolve("none")) == 0)
+    }
+  }
+
+  test("one that is found dead between its making and its lock is made anew") {
+    TempFolder.use { folder =>
+      var tries = 0
+      val own = OwnedFolder.make(
+        folder,
+        newId,
+        channel => {
+          tries += 1
+          if (tries == 1) {
+            val made = Files.list(folder).iterator.asScala.toSeq
+            assert(made.count(OwnedFolder.deleteIfDead) == 1)
+          }
+          channel.lock()
+        }
+      )
+      assert(tries == 2 && Files.list(folder).iterator.asScala.toSeq == Seq(own.path))
+      assume(Files.isReadable(locks))
+      assert(isLocked(own))
+      own.delete()
+    }
+  }
+
+  test(
+    "one whose lock is refused leaves nothing, and who comes too late for a dead one passes it by"
+  ) {
+    TempFolder.use { folder =>
+      intercept[IOException] {
+        OwnedFolder.make(folder, newId, _ => throw new IOException("no locks left"))
+      }
+      assert(Files.list(folder).iterator.asScala.isEmpty)
+      assert(!OwnedFolder.deleteIfDead(folder.resolve("db-gone")))
     }
   }
 

@@ -39,6 +39,16 @@ class StoreLineSuite extends AnyFunSuite {
     assert(line.undoneAbove(4).at(5).isEmpty)
   }
 
+  test("a version that is made again as the same commit has the changes of the last time") {
+    val line = committed(restored(3), 4L to 5L)
+    val undone = line.undoneAbove(4)
+    assert(undone.after(point(5)) == Follow.Elsewhere && undone.bytes == 10L)
+    val last = new TenBytes
+    val again = commit(undone, 5, changes = last).settledUpTo(5)
+    assert(again.bytes == 20L && again.at(5).flatMap(_.changes).exists(_ eq last))
+    assert(next(again, point(4)).contains(point(5)) && again.after(point(5)) == Follow.Nothing)
+  }
+
   test("what does not follow the newest begins the line anew: nothing leads to it") {
     val line = commit(committed(restored(3), 4L to 5L), 7).settledUpTo(7)
     (3L to 5L).foreach(v => assert(line.after(point(v)) == Follow.Earlier))
@@ -128,13 +138,14 @@ object StoreLineSuite {
       version: Long,
       attempt: String = "",
       oldest: Long = 0L,
-      needless: Long = -1L
+      needless: Long = -1L,
+      changes: Unwritten = new TenBytes
   ): StoreLine =
     line.committed(
       Attempt(version),
       idOf(version, attempt),
       Map.empty,
-      Some(TenBytes),
+      Some(changes),
       oldest,
       needless
     )
@@ -148,7 +159,7 @@ object StoreLineSuite {
       case _                                        => None
     }
 
-  private object TenBytes extends Unwritten {
+  private[store] final class TenBytes extends Unwritten {
     override def bytes: Long = 10L
     override def writeTo(database: StateDatabase): WrittenVersion =
       throw new UnsupportedOperationException
