@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.run.WorkFolder
-import io.bucketstate.rocksdb.{ExecutorNative, Databases => NativeDatabases}
+import io.bucketstate.rocksdb.{Databases => NativeDatabases, ExecutorNative}
 import io.bucketstate.testkit.TempFolder
 
 /** What a store's databases take of the machine, and that it is given back however they end. */

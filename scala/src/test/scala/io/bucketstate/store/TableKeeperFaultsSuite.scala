@@ -24,7 +24,7 @@ class TableKeeperFaultsSuite extends AnyFunSuite with Eventually {
   private val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Nothing)
 
   private final class Room(limitMs: Long = 60000L) {
-    val loads = new AtomicInteger
+    val loads: AtomicInteger = new AtomicInteger
     var published: Seq[Long] = Nil
     @volatile var onLoad: Long => Unit = _ => ()
     @volatile var alive: () => Unit = () => ()
