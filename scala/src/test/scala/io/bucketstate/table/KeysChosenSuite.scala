@@ -99,7 +99,7 @@ private object KeysChosenSuite {
   /** A bucket, and how many hashes and records were looked at in it. */
   private final class Work(isIndexed: Boolean, expected: Int = 0) {
     private val index: () => FamilyIndex = if (isIndexed) () => new OrderedIndex else null
-    val bucket = new Bucket(index, expected = expected)
+    val bucket: Bucket = new Bucket(index, expected = expected)
     private var calls = 0L
     private var hashes = 0L
     private var records = 0L

@@ -5,13 +5,13 @@ import java.nio.{ByteBuffer, ByteOrder}
 import scala.util.{Failure, Random, Success, Try}
 
 import org.apache.spark.sql.catalyst.expressions.{SpecializedGetters, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.streaming.state.{
   KeyStateEncoderSpec,
   NoPrefixKeyStateEncoderSpec,
   PrefixKeyScanStateEncoderSpec,
   RangeKeyScanStateEncoderSpec
 }
-import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
