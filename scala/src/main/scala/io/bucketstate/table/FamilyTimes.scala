@@ -28,6 +28,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
   private[this] var expiredKeys = 0L
   private[this] var lateWrites = 0L
   private[this] var removedUntil = 0L // end of the newest time bucket that a key was removed from
+  private[this] var width = expiry.span // of the time buckets that are written now
 
   restore(base)
 
@@ -65,6 +66,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
       if (open.untimed == TimedValue.Never && expiry.after.isDefined && newest >= 0) newest
       else open.untimed
     open = frozen(open.copy(horizon = horizon, untimed = untimed))
+    if (expiry.after.isEmpty) width = widthBeside(open.keys.size)
     known = known.keepingFrom(versions.oldest).and(open)
   }
 
@@ -110,11 +112,13 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
     if (start != TimedValue.Never && start > newest) newest = start
     if (start != TimedValue.Never && (replaced != null || expiry.after.isEmpty)) {
       val least = if (replaced == null) open.horizon else floorOf(replaced)
-      if (start < least) TimedValue.setStart(record, least)
+      val own = if (width == expiry.span) start else lastWithin(start)
+      val taken = Math.max(own, least)
+      if (taken != start) TimedValue.setStart(record, taken)
     }
-    val taken = replaced != null || start >= open.horizon || expiry.after.isEmpty
-    if (!taken) lateWrites += 1
-    taken
+    val isTaken = replaced != null || start >= open.horizon || expiry.after.isEmpty
+    if (!isTaken) lateWrites += 1
+    isTaken
   }
 
   /** A key has another record; either may be null for none. The time of the new one, `TimedValue.Untimed` for none. */
@@ -132,6 +136,19 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
       start
     }
   }
+
+  /**
+   * Where nothing expires, time buckets stay as long as they have keys, and footers and manifests list them all. So the
+   * more there are, the longer are those that come: a year of minutes is some four thousand.
+   */
+  private def widthBeside(buckets: Int): Long = {
+    val doublings = Math.max(0, buckets - Short) / Doubled
+    expiry.span << Math.min(doublings, MostDoublings)
+  }
+
+  /** The last span of the longer time bucket: its keys may expire later than others one day, and never earlier. */
+  private def lastWithin(start: Long): Long =
+    expiry.startOf(Math.floorDiv(start, width) * width + width - expiry.span)
 
   private def floorOf(record: Array[Byte]): Long = {
     val start = TimedValue.startOf(record)
@@ -207,6 +224,15 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
 }
 
 private object FamilyTimes {
+
+  /** So many time buckets are of one span, where nothing expires. */
+  private final val Short = 1000
+
+  /** After so many more, time buckets are twice as long. */
+  private final val Doubled = 250
+
+  /** A span fits an unsigned int, and so do all times. */
+  private final val MostDoublings = 31
 
   /**
    * Some versions one after another. Immutable.

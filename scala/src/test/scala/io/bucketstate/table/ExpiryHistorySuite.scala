@@ -94,6 +94,47 @@ class ExpiryHistorySuite extends AnyFunSuite {
     assert(perKey < 300, s"$perKey bytes per key that is there")
   }
 
+  test("where nothing expires the time buckets of years are some thousand") {
+    val minute = 60L
+    val table = new VersionedTable(assigner, 0L)
+    val family = table.family(specOf(Expiry(minute, None, byProcessingTime = false)))
+    // A key for each minute, an hour in a batch; and one that is written again and again.
+    val hours = 6000
+    val begin = 1000000L * minute
+    for (hour <- 0 until hours) {
+      table.begin(table.newest)
+      for (n <- hour * 60 until hour * 60 + 60)
+        family.put(record(s"$n", Item(begin + n * minute, "")))
+      family.put(record("often", Item(begin + hour * 60 * minute, "")))
+      table.commit()
+    }
+    val (keys, buckets) = (hours * 60, family.expiry.timeBuckets)
+    assert(buckets > 2000 && buckets < 4000)
+    assert(family.keyCount.contains(keys + 1L))
+
+    // What is removed in the order of time leaves, and is counted, as ever.
+    table.begin(table.newest)
+    (0 until keys / 2).foreach(n => family.remove(TextRecords.key(s"$n", assigner)))
+    val times = table.openChanges.families.head.times.get
+    table.commit()
+    assert(family.keyCount.contains(keys / 2 + 1L) && family.expiry.timeBuckets < buckets)
+
+    // Expiry that is turned on then takes no key too early, and few of them late.
+    val after = 30 * 86400L
+    val expiring = new FamilyTimes(
+      Expiry(minute, Some(after), byProcessingTime = false),
+      new Versions(table.newest),
+      times
+    )
+    expiring.begin(0L)
+    def isThere(n: Int): Boolean =
+      expiring.current.shows(family.get(TextRecords.key(s"$n", assigner), table.newest))
+    val (expired, young) = (keys / 2 until keys).partition(_ < keys - 1 - after / minute)
+    assert(young.forall(isThere) && expired.size > 100000)
+    val late = expired.count(isThere)
+    assert(late < expired.size / 50, s"$late keys are there for longer than that")
+  }
+
   test("a key ages from the newest time that it was written with") {
     val table = new VersionedTable(assigner, 0L)
     val family = table.family(specOf(Expiry(10L, Some(100L), byProcessingTime = false)))
