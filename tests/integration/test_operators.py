@@ -209,7 +209,7 @@ def test_eviction_beside_the_rows(
     spark: SparkSession, tmp_path: Path, query: Query, mode: str
 ) -> None:
     """The scan for what has expired is open while rows are read, written and removed."""
-    answers = []
+    answers: list[tuple[Any, ...]] = []
     for provider, factor in ((PROVIDER_CLASS, 1), (PROVIDER_CLASS, 50), (ROCKSDB, 1)):
         folder = tmp_path / f"{len(answers)}"
         folder.mkdir()
