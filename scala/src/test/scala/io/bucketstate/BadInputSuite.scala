@@ -92,7 +92,7 @@ class BadInputSuite extends AnyFunSuite {
         val provider = harness.provider(
           "spark.sql.streaming.stateStore.formatValidation.enabled" -> validation
         )
-        val reads = Seq[ReadStateStore => Any](_.get(key(1, "a")), _.iterator().next())
+        val reads = Seq[ReadStateStore => Any](_.get(key(1, "a")), _.iterator().next().value)
         for (read <- reads) {
           val reader = provider.getReadStore(1)
           refused(read(reader))
