@@ -266,7 +266,8 @@ class ProviderHistorySuite extends AnyFunSuite {
       val isOld = told.customMetrics.exists { case (metric, n) =>
         metric.name == MetricKey.Uncounted.name && n > 0
       }
-      assert(if (isOld) !isExact else told.numKeys == open.size)
+      if (isOld) assert(!isExact, "exact counts are never of an older version")
+      else assert(told.numKeys == open.size, s"keys of version ${base + 1}")
       record(base, open, store.getStateStoreCheckpointInfo())
       store = null
     }
