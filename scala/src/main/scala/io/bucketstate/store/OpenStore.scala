@@ -149,6 +149,7 @@ private[bucketstate] final class OpenStore private (
     ),
     MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
     () => snapshots.inUse,
+    history.baseOf,
     clock
   )
   private[this] val figures =

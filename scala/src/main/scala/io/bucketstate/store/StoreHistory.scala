@@ -45,6 +45,9 @@ private[store] final class StoreHistory(store: FileStore, isFollowed: Boolean) {
   /** The same, as far as memory knows. Does nothing else. */
   def now(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
 
+  /** See [[StoreLine.baseOf]]. */
+  def baseOf(attempt: Attempt): Option[Attempt] = line.flatMap(_.baseOf(attempt))
+
   /** Bytes of changes that wait for who follows. */
   def bytes: Long = line.fold(0L)(_.bytes)
 

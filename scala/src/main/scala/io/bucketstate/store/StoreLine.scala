@@ -80,6 +80,13 @@ private[store] final case class StoreLine private (
   def pointOf(attempt: Attempt, commitId: Option[UUID]): Option[CommitPoint] =
     at(attempt.version).map(_.point).filter(_.isOf(attempt, commitId))
 
+  /** What a commit was made on top of, if the line leads over both. */
+  def baseOf(attempt: Attempt): Option[Attempt] =
+    at(attempt.version)
+      .filter(_.point.attempt == attempt)
+      .flatMap(_ => at(attempt.version - 1))
+      .map(_.point.attempt)
+
   def holds(point: CommitPoint): Boolean = at(point.version).exists(_.point == point)
 
   def after(point: CommitPoint): Follow = at(point.version) match {
@@ -105,7 +112,8 @@ private[store] final case class StoreLine private (
    *
    * @param attempt  of the version
    * @param oldest   version that can still be opened
-   * @param needless versions up to this one are of no use to the table, unless they can be opened
+   * @param needless versions up to this one are of no use to the table, unless they can be opened; the line has some of them,
+   *                 for who asks what is whose base
    */
   def committed(
       attempt: Attempt,
@@ -122,7 +130,8 @@ private[store] final case class StoreLine private (
     )
     if (step.version != newest + 1) copy(steps = Vector(step), bytes = step.bytes)
     else {
-      val own = math.min(oldest, math.max(needless, step.version - Remembered) + 1)
+      val useful = math.max(needless, step.version - Remembered) + 1
+      val own = math.min(oldest, math.min(useful, step.version - Least))
       val from = followed.fold(own)(math.min(own, _))
       val gone = steps.take(countBefore(from))
       copy(
@@ -178,6 +187,9 @@ private[store] object StoreLine {
 
   /** Versions older than memory's that are known: a snapshot may take so long. */
   private final val Remembered = 1000
+
+  /** Versions that are known in any case: retention comes after some thirty, by default. */
+  private final val Least = 40
 
   /**
    * What a table was restored over.

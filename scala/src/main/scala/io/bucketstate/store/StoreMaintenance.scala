@@ -16,12 +16,14 @@ import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningId
  * logged with its cause and tried again. Thread-safe.
  *
  * @param inFlight data files that a snapshot under way builds on
+ * @param baseOf   what a commit was made on top of, where memory knows that
  */
 private[bucketstate] final class StoreMaintenance(
     store: FileStore,
     rules: RetentionRules,
     plan: MaintenancePlan,
     inFlight: () => Set[String],
+    baseOf: Attempt => Option[Attempt],
     clock: Clock
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
@@ -49,7 +51,7 @@ private[bucketstate] final class StoreMaintenance(
   private def clean(latest: Attempt): Unit = {
     // Before the files are listed: what is in flight by then must not be missed.
     val building = inFlight()
-    winners = WinningIds.leadingTo(store, latest.version, latest.checkpointId, winners)
+    winners = WinningIds.leadingTo(store, latest.version, latest.checkpointId, winners, baseOf)
     val report = retention.run(latest.version, building, winners)
     report.lowest.foreach(version => winners = winners.from(version))
     report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, store.location, d.reason))

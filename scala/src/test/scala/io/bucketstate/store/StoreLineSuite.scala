@@ -85,11 +85,17 @@ class StoreLineSuite extends AnyFunSuite {
     assert(later.followedTo(6).bytes == 0L)
   }
 
-  test("what nobody follows keeps no changes, and only what the table may ask for") {
+  test("what nobody follows keeps no changes, and only what the table and retention may ask for") {
     val line = committed(restored(0, isFollowed = false), 1L to 5L)
     assert(line.bytes == 0L && line.steps.forall(_.changes.isEmpty))
-    val later = commit(line, 6, oldest = 5L, needless = 4L)
-    assert(later.steps.map(_.version) == Seq(5L, 6L))
+    val later = (6L to 100L).foldLeft(line) { (to, version) =>
+      commit(to, version, oldest = version - 1, needless = version - 2)
+    }
+    assert(later.steps.map(_.version) == (60L to 100L))
+    assert((61L to 100L).forall(v => later.baseOf(Attempt(v)).contains(Attempt(v - 1))))
+    assert(Seq(3L, 60L, 101L).flatMap(v => later.baseOf(Attempt(v))).isEmpty)
+    assert(later.baseOf(Attempt(90, Some("others"))).isEmpty)
+    assert(later.undoneAbove(90).baseOf(Attempt(91)).isEmpty)
   }
 
   test("a snapshot of a commit of the line is what to begin with, one of another is not") {

@@ -33,13 +33,15 @@ object WinningIds {
   /**
    * Follows the headers back from a version that Spark has chosen, as far as there are files.
    *
-   * @param known ids found before: where they agree, nothing needs to be read again
+   * @param known  ids found before: where they agree, nothing needs to be read again
+   * @param baseOf what a commit was made on top of, where that is known without its file
    */
   def leadingTo(
       store: FileStore,
       version: Long,
       id: Option[String],
-      known: WinningIds
+      known: WinningIds,
+      baseOf: Attempt => Option[Attempt] = _ => None
   ): WinningIds = {
     val found = mutable.HashMap.empty[Long, String]
     var at = Attempt(version, id)
@@ -50,7 +52,10 @@ object WinningIds {
         .exists(at.checkpointId.contains)
     ) {
       at.checkpointId.foreach(found.update(at.version, _))
-      try at = Lineage.baseOf(store, at, ChangelogReader.readHeader(store, at))
+      try
+        at = baseOf(at).getOrElse(
+          Lineage.baseOf(store, at, ChangelogReader.readHeader(store, at))
+        )
       catch { case _: MissingException => more = false }
     }
     // What was known above this point is of another history.
