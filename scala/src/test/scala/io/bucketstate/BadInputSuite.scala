@@ -2,9 +2,10 @@ package io.bucketstate
 
 import java.nio.file.Files
 
-import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.{LongType, StructType}
+import org.apache.spark.sql.types.{BinaryType, LongType, StructType}
+import org.apache.spark.unsafe.Platform
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -100,6 +101,38 @@ class BadInputSuite extends AnyFunSuite {
         }
         provider.close()
       }
+    }
+  }
+
+  test("rows that Spark's check refuses are refused where they were restored, unless it is off") {
+    withHarness { harness =>
+      // Its first field is null and yet has a number, as no row of Spark's has.
+      val foreign = UnsafeProjection
+        .create(new StructType().add("v1", LongType).add("v2", BinaryType))
+        .apply(new GenericInternalRow(Array[Any](5L, Array[Byte](1, 2))))
+        .copy()
+      foreign.setNullAt(0)
+      val firstWord = foreign.getBaseOffset + UnsafeRow.calculateBitSetWidthInBytes(2)
+      Platform.putLong(foreign.getBaseObject, firstWord, 5L)
+      val writer = harness.provider()
+      val store = writer.getStore(0)
+      store.put(key(1, "a"), foreign)
+      assert(store.get(key(1, "a")) == foreign, "a query is not held against its own rows")
+      store.commit()
+      writer.close()
+      val strict = harness.provider()
+      val reads = Seq[ReadStateStore => Any](_.get(key(1, "a")), _.iterator().next())
+      for (read <- reads) {
+        val reader = strict.getReadStore(1)
+        val error = intercept[SparkThrowable](read(reader))
+        assert(error.getCondition == "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE")
+        reader.abort()
+      }
+      strict.close()
+      val off = "spark.sql.streaming.stateStore.formatValidation.enabled" -> "false"
+      val lenient = harness.provider(off)
+      assert(lenient.getReadStore(1).get(key(1, "a")) == foreign)
+      lenient.close()
     }
   }
 
