@@ -169,7 +169,7 @@ object DatabaseHistorySuite {
       _ => checkpoint.recent.forget()
     )
     private val committer =
-      new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+      newCommitter()
     private val snapshotter = new Snapshotter(checkpoint, "test", _ => None, 3, Long.MaxValue)
     private val queue = mutable.Queue.empty[Runnable]
     private val threads: Executor = work => { queue += work; () }
@@ -376,44 +376,46 @@ object DatabaseHistorySuite {
     private def otherAttempt(): Unit = if (newest > 0) {
       val version = newest - random.nextInt(2)
       if (version > math.max(0L, retired)) Try {
-        val base = version - 1
-        val recovered = recovery.load(base, attempts.getOrElse(base, None))
-        recovered.table.begin(base)
-        change(recovered.table, batches(version).map { case (k, v) => k -> v.map(_ + "'") })
-        val other = new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+        val other = newCommitter()
         try
-          other.commit(
-            recovered.table.openChanges,
-            CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
-            newId(),
-            recovered.commitId,
-            mayReplace = true,
-            hasNext = true
-          )
+          committed(version - 1, batches(version).map { case (k, v) => k -> v.map(_ + "'") }, other)
         finally other.close()
       }
       ()
     }
 
+    /** What another executor, which loads the version first, makes on top of it. */
+    private def committed(
+        base: Long,
+        changes: Map[String, Option[String]],
+        by: Committer
+    ): Committed = {
+      val baseId = attempts.getOrElse(base, None)
+      val recovered = recovery.load(base, baseId)
+      recovered.table.begin(base)
+      change(recovered.table, changes)
+      by.commit(
+        recovered.table.openChanges,
+        CheckpointIds(Option.when(withIds)(newId().toString), baseId),
+        newId(),
+        recovered.commitId,
+        mayReplace = true,
+        hasNext = true
+      )
+    }
+
+    private def newCommitter(): Committer =
+      new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+
     /** The partition's tasks run on another executor for some batches. */
     private def elsewhere(): Unit = {
-      val other = new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+      val other = newCommitter()
       try
         (0 to random.nextInt(3)).foreach { _ =>
           Try {
             val (base, changes) = (newest, anyChanges())
-            val recovered = recovery.load(base, attempts.getOrElse(base, None))
-            recovered.table.begin(base)
-            change(recovered.table, changes)
-            val committed = other.commit(
-              recovered.table.openChanges,
-              CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
-              newId(),
-              recovered.commitId,
-              mayReplace = true,
-              hasNext = true
-            )
-            attempts += base + 1 -> committed.ids.own
+            val made = committed(base, changes, other)
+            attempts += base + 1 -> made.ids.own
             batches += base + 1 -> changes
             newest = base + 1
           }
