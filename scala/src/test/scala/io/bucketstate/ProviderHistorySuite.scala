@@ -62,7 +62,7 @@ class ProviderHistorySuite extends AnyFunSuite {
   private val Blind = "spark.sql.streaming.stateStore.bucketed.exactKeyCount" -> "false"
 
   /** `make sweep` has many more of them run. */
-  private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(3)(_.toInt)
+  private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(2)(_.toInt)
 
   for {
     (name, conf) <- settings
@@ -163,6 +163,7 @@ class ProviderHistorySuite extends AnyFunSuite {
     private var open: Model = ExpiryModel(expiry)
     private var now = 10000L // seconds
     private val readers = mutable.ArrayBuffer.empty[(ReadStateStore, Model)]
+    private val last = mutable.Queue.empty[String] // steps, for who looks for what went wrong
 
     private def newest: Int = versions.size - 1
 
@@ -182,17 +183,23 @@ class ProviderHistorySuite extends AnyFunSuite {
       }
 
     private def step(): Unit = random.nextInt(100) match {
-      case n if n < 45  => write()
-      case n if n < 60  => remove()
-      case n if n < 72  => look()
-      case n if n < 82  => commit()
-      case n if n < 85  => abort()
-      case n if n < 88  => retryOlder()
-      case n if n < 92  => openReader()
-      case n if n < 96  => checkReader()
-      case n if n < 98  => scan()
-      case 98 if rivals => rivalAttempt()
-      case _            => restart()
+      case n if n < 45  => noted("write")(write())
+      case n if n < 60  => noted("remove")(remove())
+      case n if n < 72  => noted("look")(look())
+      case n if n < 82  => noted("commit")(commit())
+      case n if n < 85  => noted("abort")(abort())
+      case n if n < 88  => noted("retry")(retryOlder())
+      case n if n < 92  => noted("open reader")(openReader())
+      case n if n < 96  => noted("check reader")(checkReader())
+      case n if n < 98  => noted("scan")(scan())
+      case 98 if rivals => noted("rival")(rivalAttempt())
+      case _            => noted("restart")(restart())
+    }
+
+    private def noted(name: String)(step: => Unit): Unit = {
+      if (last.size == 60) last.dequeue()
+      last.enqueue(s"$name of ${if (store == null) newest else store.version}")
+      step
     }
 
     private def someKey(): (Long, String) = {
@@ -266,10 +273,21 @@ class ProviderHistorySuite extends AnyFunSuite {
       val isOld = told.customMetrics.exists { case (metric, n) =>
         metric.name == MetricKey.Uncounted.name && n > 0
       }
-      if (isOld) assert(!isExact, "exact counts are never of an older version")
-      else assert(told.numKeys == open.size, s"keys of version ${base + 1}")
-      record(base, open, store.getStateStoreCheckpointInfo())
+      val made = open
+      record(base, made, store.getStateStoreCheckpointInfo())
       store = null
+      if (isOld) assert(!isExact, "exact counts are never of an older version")
+      else if (told.numKeys != made.size) {
+        // Whether it is the count that is wrong, or what was counted.
+        val reader = provider.getReadStore(base + 1L, ids(base + 1))
+        val there = contents(reader)
+        reader.release()
+        fail(
+          s"version ${base + 1} has ${made.size} keys, ${told.numKeys} were told, and a scan finds " +
+            s"${there.size}; wrong are ${(there.toSet -- made.plain) ++ (made.plain.toSet -- there)}; " +
+            s"the last steps were ${last.mkString(", ")}"
+        )
+      }
     }
 
     /** The driver's view: this attempt is the one that the next batch builds on. */
