@@ -3,7 +3,7 @@ package io.bucketstate.store
 import java.lang.management.ManagementFactory
 import java.nio.channels.{FileChannel, FileLock, OverlappingFileLockException}
 import java.nio.file.StandardOpenOption.{CREATE, WRITE}
-import java.nio.file.{Files, NoSuchFileException, Path}
+import java.nio.file.{DirectoryNotEmptyException, Files, NoSuchFileException, Path}
 import java.util.UUID
 
 import scala.annotation.tailrec
@@ -62,7 +62,11 @@ private[store] object OwnedFolder {
   }
 
   /** None if the folder is not there any more. */
-  private def locked(path: Path, lock: FileChannel => FileLock): Option[FileChannel] = {
+  private def locked(path: Path, lock: FileChannel => FileLock): Option[FileChannel] =
+    try lockedIn(path, lock)
+    catch { case _: NoSuchFileException => None }
+
+  private def lockedIn(path: Path, lock: FileChannel => FileLock): Option[FileChannel] = {
     val channel = FileChannel.open(path.resolve(Owner), CREATE, WRITE)
     var isOwned = false
     try {
@@ -81,7 +85,10 @@ private[store] object OwnedFolder {
       all.filterNot(_.getFileName.toString.startsWith(Own)).count(deleteIfDead)
     }
 
-  /** For a folder of another process. One that is just being made, or that somebody has just deleted, has no such file. */
+  /**
+   * For a folder of another process. One that is empty may be just being made, and is made anew then; one that has no such
+   * file but others is being deleted.
+   */
   private[store] def deleteIfDead(path: Path): Boolean =
     try
       Using.resource(FileChannel.open(path.resolve(Owner), WRITE)) { channel =>
@@ -91,5 +98,9 @@ private[store] object OwnedFolder {
         if (isDead) WorkFolder.deleteAll(path)
         isDead
       }
-    catch { case _: NoSuchFileException => false }
+    catch { case _: NoSuchFileException => deleteIfEmpty(path) }
+
+  private def deleteIfEmpty(path: Path): Boolean =
+    try Files.deleteIfExists(path)
+    catch { case _: DirectoryNotEmptyException => false }
 }

@@ -3,8 +3,10 @@ package io.bucketstate.store
 import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -40,6 +42,30 @@ class OwnedFolderSuite extends AnyFunSuite {
       own.delete()
       assert(!Files.exists(own.path))
       assert(OwnedFolder.deleteDead(folder.resolve("none")) == 0)
+    }
+  }
+
+  test("one without anything in it goes, and is made anew if it was just being made") {
+    TempFolder.use { folder =>
+      Files.createDirectories(folder.resolve("db-1-2-x"))
+      assert(OwnedFolder.deleteDead(folder) == 1)
+      assert(Files.list(folder).iterator.asScala.isEmpty)
+      val isOver = new AtomicBoolean
+      val others = new Thread(() =>
+        while (!isOver.get)
+          Using.resource(Files.list(folder)) {
+            _.iterator.asScala.foreach(path => Try(Files.delete(path)))
+          }
+      )
+      others.start()
+      val own =
+        try Seq.fill(300)(OwnedFolder.make(folder, newId))
+        finally {
+          isOver.set(true)
+          others.join()
+        }
+      assert(own.forall(one => Files.exists(one.path.resolve("bucketstate.owner"))))
+      own.foreach(_.delete())
     }
   }
 
