@@ -2,6 +2,8 @@ package io.bucketstate.spark.rows
 
 import java.util.{Arrays => JArrays}
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.RocksDBKeyStateEncoder
 import org.apache.spark.sql.types.StructType
@@ -89,7 +91,11 @@ private[spark] final class SparkKeyCodec(
     val key = JArrays.copyOfRange(record, Record.keyStart(record), Record.keyEnd(record))
     // Spark's encoders follow what lengths and offsets in it say.
     if (!shape.fits(key)) throw RowShape.mismatch(what, layout.schema)
-    space.hold(encoder.decodeKey(key))
+    val row =
+      try encoder.decodeKey(key)
+      // Such as a decimal of more digits than its type has, which Spark looks at when it copies one.
+      catch { case NonFatal(e) => throw RowShape.mismatch(what, layout.schema, e) }
+    space.hold(row)
   }
 
   override def encodeKey(key: UnsafeRow): Array[Byte] = encoder.encodeKey(key)

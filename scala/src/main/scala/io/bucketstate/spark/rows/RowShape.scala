@@ -67,11 +67,16 @@ private[rows] object RowShape {
   /** The values of a family, for an error. */
   def valuesOf(family: String): String = s"A value of the column family '$family'"
 
-  def mismatch(what: String, schema: StructType): CorruptException = new CorruptException(
+  def mismatch(
+      what: String,
+      schema: StructType,
+      cause: Throwable = null
+  ): CorruptException = new CorruptException(
     what,
     s"its bytes do not have the layout of the schema ${schema.catalogString}",
     "The checkpoint was written with another schema, or a file of it was changed: restart with the query that wrote " +
-      "it, or from a new checkpoint location."
+      "it, or from a new checkpoint location.",
+    cause
   )
 }
 

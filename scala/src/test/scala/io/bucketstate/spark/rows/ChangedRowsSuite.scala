@@ -4,6 +4,7 @@ import java.nio.{ByteBuffer, ByteOrder}
 
 import scala.util.{Failure, Random, Success, Try}
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{SpecializedGetters, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.streaming.state.{
@@ -73,6 +74,22 @@ class ChangedRowsSuite extends AnyFunSuite {
       }
     }
     assert(refused > rounds && read > rounds)
+  }
+
+  test("a key with a decimal of more digits than its type has") {
+    val schema = new StructType().add("first", IntegerType).add("amount", DecimalType(30, 6))
+    val key =
+      UnsafeProjection.create(schema)(InternalRow(1, Decimal(BigDecimal("9" * 24 + ".5"), 30, 6)))
+    val spec = RangeKeyScanStateEncoderSpec(schema, Seq(0))
+    val codec = KeyCodecs.forSpec("keys", spec, NoValue, BucketKey.Whole)
+    val bytes = codec.encodeKey(key)
+    assert(codec.decode(recordOf(bytes, new Random(1)), new RowSpace(2)) == key)
+    bytes(bytes.length - 16) = 0x7f // the number's highest byte
+    val failure = intercept[CorruptException] {
+      codec.decode(recordOf(bytes, new Random(1)), new RowSpace(2))
+    }
+    assert(failure.getMessage.contains("A key of the column family 'keys'"))
+    assert(failure.getMessage.contains("amount:decimal(30,6)") && failure.getCause != null)
   }
 
   test("arrays that claim more elements than there are bytes") {
