@@ -58,13 +58,19 @@ class ColdHistorySuite extends AnyFunSuite {
     isRestarted <- Seq(false, true)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
-    seed <- 1 to 2
+    (layout, few) <- Seq(
+      Layout.Colliding -> 2,
+      Layout.CollidingRanges -> 1,
+      Layout.CollidingPrefixes -> 1
+    )
+    seed <- 1 to Seeds.of(few)
   }
     test(
-      s"random histories of keys that collide, evicting $name: restarted $isRestarted, lists $lists, exact $exact, $seed"
+      s"random histories of keys that collide, ${layout.scans}, evicting $name: restarted $isRestarted, " +
+        s"lists $lists, exact $exact, $seed"
     ) {
       val random = new Random(seed.toLong)
-      new History(1, 300, policy, lists, exact, random, isRestarted, Layout.Colliding).run(3000)
+      new History(1, 300, policy, lists, exact, random, isRestarted, layout).run(3000)
     }
 
   for {

@@ -38,6 +38,27 @@ class ExpiryHistorySuite extends AnyFunSuite {
       new History(keys, evicting, byProcessingTime, new Random(seed.toLong)).run(4000)
     }
 
+  for {
+    (name, evicting) <- Seq("never evicting" -> 0, "evicting now and then" -> 8)
+    byProcessingTime <- Seq(false, true)
+    isRestarted <- Seq(false, true)
+    seed <- 1 to Seeds.of(1)
+  }
+    test(
+      s"random histories of keys that collide, $name: by processing time $byProcessingTime, restarted $isRestarted, $seed"
+    ) {
+      val random = new Random(seed.toLong)
+      new History(
+        300,
+        evicting,
+        byProcessingTime,
+        random,
+        isRestarted,
+        nameOf = Layout.Colliding.key
+      )
+        .run(4000)
+    }
+
   // Whole buckets with keys that are newer than the cold part, swept while the horizon goes far, and evicted then.
   for {
     isRestarted <- Seq(false, true)
@@ -267,6 +288,7 @@ private object ExpiryHistorySuite {
   /**
    * @param evicting how many of a hundred steps evict
    * @param database has the cold parts; they are maps if there is none
+   * @param nameOf   the keys by their numbers
    */
   private final class History(
       keys: Int,
@@ -275,7 +297,8 @@ private object ExpiryHistorySuite {
       random: Random,
       isRestarted: Boolean = false,
       database: Option[NativeColds] = None,
-      mostly: Mostly = Mostly.Timed
+      mostly: Mostly = Mostly.Timed,
+      nameOf: Int => String = n => s"key-$n"
   ) {
     private val expiry = Expiry(10L, Some(100L + random.nextInt(3) * 5), byProcessingTime)
     private val base = 5L
@@ -353,7 +376,7 @@ private object ExpiryHistorySuite {
 
     private def kept: Int = (table.newest - table.oldest).toInt + 1
 
-    private def someKey(): String = "key-" + random.nextInt(keys)
+    private def someKey(): String = nameOf(random.nextInt(keys))
 
     private def begin(): Unit = {
       val wanted = table.newest - random.nextInt(4)

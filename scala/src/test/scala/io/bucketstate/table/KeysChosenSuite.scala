@@ -1,6 +1,8 @@
 package io.bucketstate.table
 
-import java.lang.reflect.ParameterizedType
+import java.nio.{ByteBuffer, ByteOrder}
+
+import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -77,22 +79,63 @@ class KeysChosenSuite extends AnyFunSuite {
     }
   }
 
-  test("the maps that have keys of users order those of one hash") {
-    for (name <- Seq("PrefixIndex$Prefix", "FoundKeys$Key")) {
-      val key = Class.forName(s"io.bucketstate.table.$name")
-      // What java.util's maps ask for.
-      assert(key.getGenericInterfaces.exists {
-        case of: ParameterizedType =>
-          of.getRawType == classOf[Comparable[_]] && of.getActualTypeArguments.toSeq == Seq(key)
-        case _ => false
-      })
+  test("many prefixes of one hash are added, found and removed with few comparisons each") {
+    val index = ComparedKeys
+      .counting(classOf[PrefixIndex], BucketKey.LengthPrefixed, assigner)
+      .asInstanceOf[FamilyIndex]
+    val length = ByteBuffer.allocate(4).order(ByteOrder.nativeOrder).putInt(12).array
+    val prefixes = (0 until Fewer).map { n =>
+      CollidingKeys.withHash(length ++ "pre-".getBytes, n.toLong << 32 | 77L)
+    }
+    val cells = for {
+      prefix <- prefixes
+      key <- Seq("a", "b")
+    } yield new Cell(Record.of(prefix ++ key.getBytes, Array.emptyByteArray))
+    requireFew(cells.size)(cells.foreach(index.add))
+    requireFew(prefixes.size) {
+      assert(prefixes.forall(prefix => index.prefixed(prefix).asScala.size == 2))
+    }
+    requireFew(cells.size)(cells.foreach(index.remove))
+    assert(index.isEmpty)
+  }
+
+  test("many keys of one hash that one version asks for are found with few comparisons each") {
+    val keep: Long => Boolean = _ => true
+    val found = ComparedKeys.counting(classOf[FoundKeys], Int.box(0), keep)
+    val orLearn = found.getClass.getMethod("orLearn", classOf[RecordBuffer], classOf[() => _])
+    val orElse = found.getClass.getMethod("orElse", classOf[RecordBuffer], classOf[() => _])
+    val keys = (0 until Fewer).map { n =>
+      val buffer = new RecordBuffer(assigner)
+      buffer.key(ofHash(n.toLong << 32 | 77L), BucketKey.Whole)
+      buffer
+    }
+    requireFew(keys.size) {
+      keys.foreach(key => orLearn.invoke(found, key, () => key.toKeyRecord))
+    }
+    val unasked: () => Array[Byte] = () => fail("what was learnt is not asked for again")
+    for (look <- Seq(orLearn, orElse)) requireFew(keys.size) {
+      keys.foreach { key =>
+        assert(key.sameKey(look.invoke(found, key, unasked).asInstanceOf[Array[Byte]]))
+      }
     }
   }
 }
 
 private object KeysChosenSuite {
+  import org.scalatest.Assertions._
+
   private final val Many = 30000
   private val assigner = new BucketAssigner(1)
+
+  /** Keys whose comparisons are counted, one by one. */
+  private final val Fewer = 4096
+
+  /** A map of keys of one hash is a tree: an operation looks twice at a way down it, and compares twice at each node. */
+  private def requireFew(operations: Int)(work: => Unit): Unit = {
+    val compared = ComparedKeys.during(work)
+    val most = 6L * operations * (Integer.SIZE - Integer.numberOfLeadingZeros(operations))
+    assert(compared > 0 && compared <= most, s"$compared comparisons in $operations operations")
+  }
 
   private def ofHash(hash: Long): Array[Byte] = CollidingKeys.withHash(Array.emptyByteArray, hash)
 

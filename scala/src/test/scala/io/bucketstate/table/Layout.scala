@@ -36,13 +36,15 @@ private[table] object Layout {
     override def part(someKey: () => String, random: Random): Part = whole
   }
 
-  case object Ranges extends Layout(Scans.Ranges, BucketKey.Whole) {
-    override def key(n: Int): String = s"key-$n"
+  sealed abstract class Ranged extends Layout(Scans.Ranges, BucketKey.Whole) {
+
+    /** Characters that are not asked for where a key is to be a prefix of others. */
+    protected def dropped(random: Random): Int
 
     override def part(someKey: () => String, random: Random): Part = random.nextInt(4) match {
       case 0 => whole
       case 1 =>
-        val prefix = someKey().dropRight(random.nextInt(3))
+        val prefix = someKey().dropRight(dropped(random))
         new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = true)
       case _ =>
         val (from, until) = (bound(someKey, random), bound(someKey, random))
@@ -57,18 +59,48 @@ private[table] object Layout {
       Option.when(random.nextInt(3) > 0)(someKey())
   }
 
-  /** A length of five, as Spark's prefix encoder has it in front, a prefix so long, and the rest. */
-  case object Prefixes extends Layout(Scans.Prefixes, BucketKey.LengthPrefixed) {
-    private val length =
-      ByteBuffer.allocate(4).order(ByteOrder.nativeOrder).putInt(5).array.map(_.toChar).mkString
+  case object Ranges extends Ranged {
+    override def key(n: Int): String = s"key-$n"
+    override protected def dropped(random: Random): Int = random.nextInt(3)
+  }
 
-    override def key(n: Int): String = s"${length}pre-${n % 7}:$n"
+  case object CollidingRanges extends Ranged {
+    private val texts =
+      (0 until 10).map(n => CollidingKeys.texts(s"range-$n-", 77).take(30).toIndexedSeq)
+    override def key(n: Int): String = texts(n % 10)(n / 10)
+    override protected def dropped(random: Random): Int = 6 + random.nextInt(4)
+  }
+
+  /** A length, as Spark's prefix encoder has it in front, a prefix so long, and the rest. */
+  sealed abstract class Prefixed(length: Int)
+      extends Layout(Scans.Prefixes, BucketKey.LengthPrefixed) {
+    protected val encodedLength: String = ByteBuffer
+      .allocate(4)
+      .order(ByteOrder.nativeOrder)
+      .putInt(length)
+      .array
+      .map(_.toChar)
+      .mkString
 
     override def part(someKey: () => String, random: Random): Part =
       if (random.nextInt(4) == 0) whole
       else {
-        val prefix = someKey().take(9)
+        val prefix = someKey().take(encodedLength.length + length)
         new Part(_.prefixed(prefix.getBytes, _), _.startsWith(prefix), isOrdered = false)
       }
+  }
+
+  case object Prefixes extends Prefixed(5) {
+    override def key(n: Int): String = s"${encodedLength}pre-${n % 7}:$n"
+  }
+
+  /** All prefixes have one hash, and all keys. */
+  case object CollidingPrefixes extends Prefixed(12) {
+    private val texts = CollidingKeys
+      .texts(s"${encodedLength}pre-", 77)
+      .take(60)
+      .map(CollidingKeys.texts(_, 77).take(5).toIndexedSeq)
+      .toIndexedSeq
+    override def key(n: Int): String = texts(n % 60)(n / 60)
   }
 }
