@@ -19,21 +19,33 @@ import io.bucketstate.table.FamilyDescriptor
 final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boolean) {
 
   /**
-   * @param isWanted asked now and then; what was begun is of no use once it says no
-   * @return what the database holds then
+   * @param isWanted asked now and then; once it has said no, nothing more is done
+   * @return what the database holds then; None if it does not hold all of it, because it was not wanted for a moment
    */
-  def into(database: StateDatabase, manifest: Manifest, isWanted: () => Boolean): WrittenVersion = {
+  def into(
+      database: StateDatabase,
+      manifest: Manifest,
+      isWanted: () => Boolean
+  ): Option[WrittenVersion] = {
     val families = manifest.families.map(_.descriptor)
     database.hold(families)
-    manifest.runs.reverse.zipWithIndex.foreach { case (run, age) =>
-      families.foreach { family =>
-        if (isWanted()) {
-          if (age > 0 && isMultiValued(family)) replay(run, family.id, database, isWanted)
-          else take(run, family.id, database)
+    val parts = for {
+      (run, age) <- manifest.runs.reverseIterator.zipWithIndex
+      family <- families.iterator
+    } yield (run, age, family)
+    // Whoever wants it again later must not take a part of it for the whole.
+    val isWhole = parts.forall { case (run, age, family) =>
+      isWanted() && {
+        if (age > 0 && isMultiValued(family)) replay(run, family.id, database, isWanted)
+        else {
+          take(run, family.id, database)
+          true
         }
       }
     }
-    WrittenVersion(manifest.attempt, manifest.commitId, manifest.families.map(_.described))
+    Option.when(isWhole) {
+      WrittenVersion(manifest.attempt, manifest.commitId, manifest.families.map(_.described))
+    }
   }
 
   private def take(run: Run, family: Int, database: StateDatabase): Unit = {
@@ -55,12 +67,13 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
     target
   }
 
+  /** False if it ended before the run did. */
   private def replay(
       run: Run,
       family: Int,
       database: StateDatabase,
       isWanted: () => Boolean
-  ): Unit = {
+  ): Boolean = {
     val span = BucketSpan(family, 0, RunFormat.MaxBucket)
     val parts = new ChangeParts(
       database,
@@ -68,9 +81,13 @@ final class RunIngestion(runs: RunAccess, isMultiValued: FamilyDescriptor => Boo
     )
     val records = runs.readers.scan(Seq(run), span, dropRemovals = false)
     try {
-      while (isWanted() && records.advance())
+      var goesOn = isWanted()
+      while (goesOn && records.advance()) {
         parts.add(Change(family, records.bucket, records.op, records.record))
+        goesOn = isWanted()
+      }
       parts.flush()
+      goesOn
     } finally records.close()
   }
 

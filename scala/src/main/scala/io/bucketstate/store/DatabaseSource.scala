@@ -33,20 +33,20 @@ private[store] final class DatabaseSource(
 
   /**
    * A database that begins with the newest commit of the store which one before it has left; else with a snapshot, or,
-   * without one, with the empty state. Tells what it holds.
+   * without one, with the empty state. Tells what it holds; None, and there is none, if it was not wanted for a moment.
    *
    * @param isOurs   whether the store's history leads on from a commit
-   * @param isWanted asked now and then; what was begun is of no use once it says no
+   * @param isWanted asked now and then; once it has said no, nothing more is done
    */
   def begin(
       from: Option[Manifest],
       isOurs: CommitPoint => Boolean,
       isWanted: () => Boolean
-  ): (StateDatabase, WrittenVersion) =
-    databases.resume((version, id) => isOurs(CommitPoint(version, Some(id)))).getOrElse {
+  ): Option[(StateDatabase, WrittenVersion)] =
+    databases.resume((version, id) => isOurs(CommitPoint(version, Some(id)))).orElse {
       val created = databases.create()
-      discardingIfFailed(created) {
-        created -> from.fold(DatabaseSource.Empty) { manifest =>
+      val holds = discardingIfFailed(created) {
+        from.fold(Option(DatabaseSource.Empty)) { manifest =>
           try ingestion.into(created, manifest, isWanted)
           catch {
             case damage: CorruptException =>
@@ -55,6 +55,8 @@ private[store] final class DatabaseSource(
           }
         }
       }
+      if (holds.isEmpty) discard(created)
+      holds.map(created -> _)
     }
 
   private def discardingIfFailed[A](database: StateDatabase)(body: => A): A =

@@ -249,21 +249,22 @@ private[store] final class StoreDatabase(
     synchronized(become(Event.Began(from, on.number)))
     // Its files may be what fills the disk.
     deleteSpent()
-    val (made, holds) = databases.begin(seed, leadsFrom(_), () => isWanted(from))
+    val made = databases.begin(seed, leadsFrom(_), () => isWanted(from))
     val isTaken = synchronized {
-      val at =
-        if (from.isOf(holds.attempt, holds.commitId)) from
-        else CommitPoint(holds.attempt, holds.commitId)
-      val isTaken = state != DatabaseState.Closed && isWanted(from)
-      if (isTaken) {
+      val taken = made.filter(_ => state != DatabaseState.Closed && isWanted(from))
+      taken.foreach { case (database, holds) =>
+        val at =
+          if (from.isOf(holds.attempt, holds.commitId)) from
+          else CommitPoint(holds.attempt, holds.commitId)
         become(Event.Made(at, on.number, history.line.getOrElse(on).settled))
-        local =
-          new Local(made, new ExpiredEntries(assigner.numBuckets, made.remove(_, _)(_)), holds)
+        val expired = new ExpiredEntries(assigner.numBuckets, database.remove(_, _)(_))
+        local = new Local(database, expired, holds)
         local.expired.written(holds)
-      } else become(Event.Dropped)
-      isTaken
+      }
+      if (taken.isEmpty) become(Event.Dropped)
+      taken.isDefined
     }
-    if (!isTaken) databases.discard(made)
+    if (!isTaken) made.foreach { case (database, _) => databases.discard(database) }
   }
 
   /** Whether the store's history is known to lead on from a commit. */

@@ -100,7 +100,7 @@ class IngestedStateSuite extends ColdStateContract(numBuckets = 4) {
     SnapshotRoom.withHistory(folder, history) { (room, manifest) =>
       use(folder.resolve("db")) { database =>
         val ingestion = new RunIngestion(room.runs, _ => false)
-        val state = database.capture(ingestion.into(database, manifest, () => true))
+        val state = database.capture(ingestion.into(database, manifest, () => true).get)
         body(state)
         state.release()
       }

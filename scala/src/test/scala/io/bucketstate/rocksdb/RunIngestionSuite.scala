@@ -1,5 +1,7 @@
 package io.bucketstate.rocksdb
 
+import java.util.UUID
+
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
@@ -70,12 +72,49 @@ class RunIngestionSuite extends AnyFunSuite {
           assert(manifest.runs.size > 1)
           NativeStateSuite.use(folder.resolve("db")) { database =>
             val written =
-              new RunIngestion(room.runs, _ => true).into(database, manifest, () => true)
+              new RunIngestion(room.runs, _ => true).into(database, manifest, () => true).get
             assert(written.version == 9)
             val state = database.capture(written)
             assert(content(state) == room.model(9))
             state.release()
           }
+        }
+      }
+    }
+
+  for (values <- Seq("one value", "several values"))
+    test(s"what was not wanted for a moment is not taken for the whole, $values") {
+      TempFolder.use { folder =>
+        val files = new MemoryFileStore
+        Using.resource(new SnapshotRoom(files, folder, maxRuns = 6)) { room =>
+          room.commit((0 until 300).map(n => s"old-$n" -> Some("v" * 50)): _*)
+          room.snapshotter.take(room.target(1L))
+          room.commit((0 until 9).map(n => s"new-$n" -> Some("v")): _*)
+          val manifest = room.snapshotter.take(room.target(2L)).manifest
+          assert(manifest.runs.size == 2)
+          val ingestion = new RunIngestion(room.runs, _ => values == "several values")
+          var asked = 0
+
+          /** Whether the database is said to hold the version. */
+          def begun(isWanted: Int => Boolean): Boolean = {
+            asked = 0
+            NativeStateSuite.use(folder.resolve(s"db ${UUID.randomUUID()}")) { database =>
+              def now(): Boolean = {
+                asked += 1
+                isWanted(asked)
+              }
+              val written = ingestion.into(database, manifest, () => now())
+              written.foreach { version =>
+                val state = database.capture(version)
+                assert(content(state) == room.model(2))
+                state.release()
+              }
+              written.isDefined
+            }
+          }
+          assert(begun(_ => true))
+          val all = asked
+          (1 to all).foreach(no => assert(!begun(_ != no) && asked == no))
         }
       }
     }
