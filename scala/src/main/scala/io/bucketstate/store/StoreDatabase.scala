@@ -213,6 +213,7 @@ private[store] final class StoreDatabase(
     var line = history.line
     try {
       deleteUnread()
+      val asked = history.line.map(_.number)
       // May read from storage: no lock is held.
       val follow = before match {
         case now: Holding => history.after(now.at)
@@ -220,8 +221,11 @@ private[store] final class StoreDatabase(
       }
       val (task, hasEnded) = synchronized {
         line = history.line
-        val task = if (state == DatabaseState.Closed) Task.Rest else taskAfter(follow)
-        val hasEnded = task == Task.Rest && (!isWoken || state == DatabaseState.Closed)
+        // What follows on one line says nothing of another one: it is asked again.
+        val isAnswered = line.map(_.number) == asked
+        val isClosed = state == DatabaseState.Closed
+        val task = if (isClosed || !isAnswered) Task.Rest else taskAfter(follow)
+        val hasEnded = isClosed || task == Task.Rest && isAnswered && !isWoken
         if (hasEnded) atWork = false
         notifyAll()
         (task, hasEnded)

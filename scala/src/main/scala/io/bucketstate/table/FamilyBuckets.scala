@@ -178,8 +178,9 @@ private[table] final class FamilyBuckets(
         }
       }
       if (!whole) notWholeAnyMore()
-      cold.keepLoaded(filling.removals)
       buckets.setRelease(number, filling.bucket)
+      // Only now: the writer settles what is kept, and then looks for it in the bucket.
+      cold.keepLoaded(filling.removals)
       filling.bucket
     }
   }
