@@ -213,16 +213,16 @@ private[store] final class StoreDatabase(
     var line = history.line
     try {
       deleteUnread()
-      val asked = history.line.map(_.number)
       // May read from storage: no lock is held.
       val follow = before match {
         case now: Holding => history.after(now.at)
         case _            => Follow.Nothing
       }
       val (task, hasEnded) = synchronized {
+        val asked = line
         line = history.line
         // What follows on one line says nothing of another one: it is asked again.
-        val isAnswered = line.map(_.number) == asked
+        val isAnswered = line.map(_.number) == asked.map(_.number)
         val isClosed = state == DatabaseState.Closed
         val task = if (isClosed || !isAnswered) Task.Rest else taskAfter(follow)
         val hasEnded = isClosed || task == Task.Rest && isAnswered && !isWoken
@@ -254,21 +254,20 @@ private[store] final class StoreDatabase(
     // Its files may be what fills the disk.
     deleteSpent()
     val made = databases.begin(seed, leadsFrom(_), () => isWanted(from))
-    val isTaken = synchronized {
+    val taken = synchronized {
       val taken = made.filter(_ => state != DatabaseState.Closed && isWanted(from))
-      taken.foreach { case (database, holds) =>
+      taken.fold(become(Event.Dropped)) { case (database, holds) =>
         val at =
           if (from.isOf(holds.attempt, holds.commitId)) from
           else CommitPoint(holds.attempt, holds.commitId)
         become(Event.Made(at, on.number, history.line.getOrElse(on).settled))
         val expired = new ExpiredEntries(assigner.numBuckets, database.remove(_, _)(_))
+        expired.written(holds)
         local = new Local(database, expired, holds)
-        local.expired.written(holds)
       }
-      if (taken.isEmpty) become(Event.Dropped)
-      taken.isDefined
+      taken
     }
-    if (!isTaken) made.foreach { case (database, _) => databases.discard(database) }
+    if (taken.isEmpty) made.foreach { case (database, _) => databases.discard(database) }
   }
 
   /** Whether the store's history is known to lead on from a commit. */
