@@ -1,6 +1,6 @@
 package io.bucketstate.store
 
-import io.bucketstate.checkpoint.snapshot.SnapshotGate
+import io.bucketstate.background.WorkGate
 
 /**
  * Lets the thread that makes a snapshot rest as the plan says. It works for a slice of some milliseconds
@@ -15,7 +15,7 @@ private[bucketstate] final class Pace(
     situation: Double => PaceSituation,
     ticker: Ticker,
     pause: Pause
-) extends SnapshotGate {
+) extends WorkGate {
   import Pace._
 
   private[this] val worker = Thread.currentThread()

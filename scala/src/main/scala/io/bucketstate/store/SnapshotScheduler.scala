@@ -6,11 +6,11 @@ import java.util.concurrent.atomic.AtomicBoolean
 
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{
   Compaction,
-  SnapshotGate,
   SnapshotPlan,
   SnapshotReport,
   SnapshotSituation,
@@ -137,7 +137,7 @@ private[bucketstate] final class SnapshotScheduler(
   }
 
   /** Takes the snapshot now, without a rest; failures stay here too. */
-  def run(snapshot: DueSnapshot): Unit = run(snapshot, SnapshotGate.Open, compactsBeside = false)
+  def run(snapshot: DueSnapshot): Unit = run(snapshot, WorkGate.Open, compactsBeside = false)
 
   private def runPaced(snapshot: DueSnapshot): Unit =
     paced(() => lag, () => growth)(run(snapshot, _, plan.compactsBeside))
@@ -153,7 +153,7 @@ private[bucketstate] final class SnapshotScheduler(
     finally synchronized(paces -= own)
   }
 
-  private def run(snapshot: DueSnapshot, gate: SnapshotGate, compactsBeside: Boolean): Unit =
+  private def run(snapshot: DueSnapshot, gate: WorkGate, compactsBeside: Boolean): Unit =
     if (snapshot.claim()) {
       var what = "The snapshot of the newest version"
       try {

@@ -267,7 +267,7 @@ private[store] final class TableKeeper(
         val held = table
         val ended = new AtomicBoolean
         val release = () => if (ended.compareAndSet(false, true)) endRead(held, version.version)
-        val source = BucketSource.ofState(held.familiesAt(version.version), version.version)
+        val source = new MemorySource(held.familiesAt(version.version), version.version)
         register(version.version)
         source -> release
       }

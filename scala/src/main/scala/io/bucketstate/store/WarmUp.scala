@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.table.{LoadHost, StateTable}
+import io.bucketstate.table.{StateTable, TableHost}
 
 /**
  * Brings into memory what a restored table of one store still has in files: beside the batches, from the
@@ -19,7 +19,7 @@ private[bucketstate] final class WarmUp(
     numBuckets: Int,
     told: Throwable => Throwable,
     memory: () => StoreMemory
-) extends LoadHost {
+) extends TableHost {
   private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
   private[this] val loading = new BucketLoading
   private[this] val failures = new AtomicLong

@@ -24,7 +24,7 @@ trait FamilyState {
 
   /**
    * The records of several keys at a version, null for those that are not there. What is not in memory is read side by
-   * side, see [[LoadHost.forEach]].
+   * side, see [[TableHost.forEach]].
    *
    * @param keys records of keys alone
    */

@@ -20,7 +20,7 @@ object StateTables {
       families: Seq[FamilySpec],
       nextFamily: Int = 0,
       loader: BucketLoader = BucketLoader.Empty,
-      host: LoadHost = LoadHost.Plain,
+      host: TableHost = TableHost.Plain,
       countsExactly: Boolean = true
   ): StateTable = {
     val table = new VersionedTable(assigner, base, loader, host, countsExactly)

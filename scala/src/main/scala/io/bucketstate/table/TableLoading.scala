@@ -7,7 +7,7 @@ import io.bucketstate.error.UnavailableException
 /**
  * What the families of a table share while buckets are loaded. Thread-safe.
  *
- * @param inUse told once, of the first use; see [[LoadHost.inUse]]
+ * @param inUse told once, of the first use; see `TableHost.inUse`
  */
 private[table] final class TableLoading(
     val loader: BucketLoader,

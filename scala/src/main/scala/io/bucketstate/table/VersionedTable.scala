@@ -22,7 +22,7 @@ private[table] final class VersionedTable(
     assigner: BucketAssigner,
     base: Long,
     loader: BucketLoader = BucketLoader.Empty,
-    host: LoadHost = LoadHost.Plain,
+    host: TableHost = TableHost.Plain,
     countsExactly: Boolean = true,
     mostBytes: Int = Record.MaxLength
 ) extends StateTable {

@@ -212,7 +212,7 @@ private object AboveColdSuite {
     override def release(): Unit = ()
   }
 
-  private final class LimitedHost(most: Long) extends LoadHost {
+  private final class LimitedHost(most: Long) extends TableHost {
     var changes = 0L
 
     override def failureOf(cause: Throwable): Throwable = cause

@@ -204,7 +204,7 @@ class BlindWritesSuite extends AnyFunSuite {
   /** A restart at version 5, its files without a count. */
   private final class Files(hasRoom: Boolean, changed: Map[String, String])
       extends BucketLoader
-      with LoadHost {
+      with TableHost {
     private val base = new MapCold(4, ten, assigner, isCounted = false)
     override def keyCount(family: Int): Option[Long] = None
     override def times(family: Int): Option[TimeBuckets] = None

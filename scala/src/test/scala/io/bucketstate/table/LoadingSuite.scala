@@ -41,7 +41,7 @@ class LoadingSuite extends AnyFunSuite {
 
   private final class Told extends Exception
 
-  private class Host extends LoadHost {
+  private class Host extends TableHost {
     val used: AtomicInteger = new AtomicInteger
     val parallel: AtomicInteger = new AtomicInteger
     override def failureOf(cause: Throwable): Throwable = new Told().initCause(cause)
@@ -76,7 +76,7 @@ class LoadingSuite extends AnyFunSuite {
     }
   }
 
-  private def tableOf(loader: BucketLoader, host: LoadHost) = {
+  private def tableOf(loader: BucketLoader, host: TableHost) = {
     val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, Scans.Ranges)
     val table = StateTables.heap(assigner, 7, Seq(spec), nextFamily = 3, loader, host)
     assert(table.nextFamily == 3)

@@ -4,7 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 /** How often a table asks whether there is room while its buckets are loaded. */
 class RoomCountedSuite extends AnyFunSuite {
-  private final class Room(var left: Long) extends LoadHost {
+  private final class Room(var left: Long) extends TableHost {
     var asked = 0
     override def hasRoom(bytes: Long): Boolean = {
       asked += 1

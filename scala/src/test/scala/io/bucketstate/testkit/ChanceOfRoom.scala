@@ -2,10 +2,10 @@ package io.bucketstate.testkit
 
 import scala.util.Random
 
-import io.bucketstate.table.{LoadHost, StateTable}
+import io.bucketstate.table.{StateTable, TableHost}
 
 /** Has room for a bucket at every fourth time that it is asked, as chance will have it. */
-final class ChanceOfRoom(random: Random) extends LoadHost {
+final class ChanceOfRoom(random: Random) extends TableHost {
   override def failureOf(cause: Throwable): Throwable = cause
   override def inUse(table: StateTable): Unit = ()
   override def hasRoom(bytes: Long): Boolean = random.nextInt(4) == 0

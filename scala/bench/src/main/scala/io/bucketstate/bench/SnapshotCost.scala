@@ -16,6 +16,7 @@ import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder => WorkFiles}
 import io.bucketstate.checkpoint.snapshot.{SnapshotReport, SnapshotTarget, Snapshotter}
+import io.bucketstate.store.MemorySource
 
 /**
  * What a snapshot costs the thread that makes it, in processor time and allocation, with nothing
@@ -72,7 +73,7 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
       val base = snapshotter(runs, 8).take(SnapshotTarget(Attempt(preloaded), None)).manifest
       val table = recovery(runs).load(version, None).table
       (0 until numBuckets).foreach(bucket => table.families.foreach(_.load(bucket)))
-      val memory = Some(BucketSource.ofState(table.familiesAt(version), version))
+      val memory = Some(new MemorySource(table.familiesAt(version), version))
       Seq(
         row("append", base, 8, full = false, SnapshotTarget(Attempt(version), None), runs),
         row("rewrite, memory", base, 8, full = true, target(version, memory), runs),

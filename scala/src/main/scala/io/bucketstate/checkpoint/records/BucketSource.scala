@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.table.{ColdState, FamilyState, RecordOp, RecordSink}
+import io.bucketstate.table.{ColdState, RecordSink}
 
 /**
  * Records that can be had bucket by bucket, each key at most once, in no order inside a bucket: a
@@ -16,16 +16,6 @@ trait BucketSource {
 }
 
 object BucketSource {
-
-  /** The state at a version that stays readable until all is read; the writer may go on meanwhile. */
-  def ofState(states: Seq[FamilyState], version: Long): BucketSource = new BucketSource {
-    private val byFamily = states.map(s => s.spec.id -> s).toMap
-
-    def families: Iterable[Int] = byFamily.keys
-
-    def read(family: Int, bucket: Int, sink: RecordSink): Unit =
-      byFamily(family).recordsOf(bucket, version).foreach(sink(_, RecordOp.Put))
-  }
 
   /** The state at a version outside the table, which nobody releases before all is read. */
   def ofCold(all: Iterable[Int], state: ColdState): BucketSource = new BucketSource {

@@ -22,7 +22,7 @@ import io.bucketstate.checkpoint.manifest.{
   RepairRules
 }
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.table.{LoadHost, StateTable, StateTables}
+import io.bucketstate.table.{StateTable, StateTables, TableHost}
 
 /**
  * Carries out a [[RecoveryPlan]]: finds the newest manifest that leads to a version and the changelogs
@@ -34,7 +34,7 @@ import io.bucketstate.table.{LoadHost, StateTable, StateTables}
 final class Recovery(
     checkpoint: Checkpoint,
     rules: RepairRules,
-    host: LoadHost = LoadHost.Plain,
+    host: TableHost = TableHost.Plain,
     prepare: StateTable => Unit = _ => ()
 ) {
   import Recovery._

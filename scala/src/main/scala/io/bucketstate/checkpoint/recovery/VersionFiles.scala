@@ -17,7 +17,7 @@ import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.RecordPlaces
 import io.bucketstate.error.BucketstateException
-import io.bucketstate.table.{LoadHost, StateTables}
+import io.bucketstate.table.{StateTables, TableHost}
 
 /**
  * Makes a table of a manifest and changelogs that were found to lead to a version. Checks what the
@@ -26,7 +26,7 @@ import io.bucketstate.table.{LoadHost, StateTables}
  */
 private[checkpoint] final class VersionFiles(
     checkpoint: Checkpoint,
-    host: LoadHost
+    host: TableHost
 ) {
   import VersionFiles._
   import checkpoint.{assigner, families, runs, store}

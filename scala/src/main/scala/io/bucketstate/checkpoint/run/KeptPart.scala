@@ -1,12 +1,5 @@
 package io.bucketstate.checkpoint.run
 
-/** What look-ups need of a file besides its data blocks. Thread-safe. */
-private[run] trait LookUpPart {
-
-  /** Heap that it takes, in bytes. */
-  def heapBytes: Long
-}
-
 /**
  * A file's index or filter: whole in memory while the cache has room for it, else read page by page. It is read whole and
  * verified first in any case, so that pages, which have no checksum in the file, can be held against what was verified.

@@ -70,7 +70,7 @@ private[run] final class SstBlockBuilder(restartInterval: Int, valueLengths: Boo
 
   /** Nothing can be added behind this, until `reset`. */
   def finish(): Unit = {
-    room(SstBlocks.TrailerBytes.toLong)
+    room(SstHandle.TrailerBytes.toLong)
     var i = 0
     while (i < restartCount) {
       putInt(restarts(i))

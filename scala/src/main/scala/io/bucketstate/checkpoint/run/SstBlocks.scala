@@ -58,7 +58,7 @@ private[run] final class SstBlocks(
   def readSome(first: SstHandle, last: SstHandle, part: String): Array[Byte] = {
     require(first, part)
     require(last, part)
-    val length = last.offset - first.offset + last.size + TrailerBytes
+    val length = last.offset - first.offset + last.size + SstHandle.TrailerBytes
     if (length > MaxBytes) throw outside(last, part)
     file.read(first.offset, length.toInt)
   }
@@ -77,7 +77,9 @@ private[run] final class SstBlocks(
       room: Array[Byte]
   ): ByteSlice = {
     // Of several blocks that were read at once, only the first and the last were looked at before.
-    if (at.size < LeastBytes || from < 0 || at.size + TrailerBytes > stored.length - from.toLong)
+    if (
+      at.size < LeastBytes || from < 0 || at.size + SstHandle.TrailerBytes > stored.length - from.toLong
+    )
       throw outside(at, part)
     val size = at.size.toInt
     verify(stored, from, at, part)
@@ -90,7 +92,7 @@ private[run] final class SstBlocks(
     open(readSome(at, at, part), 0, at, part, NoRoom)
 
   private def require(at: SstHandle, part: String): Unit = {
-    val room = footer.offset - TrailerBytes
+    val room = footer.offset - SstHandle.TrailerBytes
     if (
       at.offset < 0 || at.offset > room || at.size < LeastBytes || at.size > room - at.offset ||
       at.size > MaxBytes
@@ -98,7 +100,7 @@ private[run] final class SstBlocks(
   }
 
   private def outside(at: SstHandle, part: String) = {
-    val room = footer.offset - TrailerBytes
+    val room = footer.offset - SstHandle.TrailerBytes
     damage(
       s"expected the $part within the first $room bytes, found ${at.size} bytes at byte ${at.offset}"
     )
@@ -153,9 +155,6 @@ private[run] final class SstBlocks(
 }
 
 private[run] object SstBlocks {
-
-  /** Behind each block: how it is compressed, and its checksum. */
-  val TrailerBytes = 5
 
   /** No room at all. */
   private val NoRoom = new Array[Byte](0)

@@ -15,6 +15,9 @@ private[run] object SstHandle {
   /** What one takes at most. */
   val MaxBytes = 20
 
+  /** Length of what follows each block: how it is compressed, and its checksum. */
+  val TrailerBytes = 5
+
   /** An unsigned number in LEB128; returns where it ends. */
   def putVarint(target: Array[Byte], from: Int, n: Long): Int = {
     var at = from

@@ -44,7 +44,7 @@ private[run] object SstFooter {
   /** Throws `CorruptException` if it is damaged, or of another kind than is read here. */
   def read(file: ReadableFile, damage: Damage): SstFooter = {
     val offset = file.length - Bytes
-    if (offset < SstBlocks.TrailerBytes)
+    if (offset < SstHandle.TrailerBytes)
       throw damage(s"expected an SST with a footer of $Bytes bytes, found ${file.length} bytes")
     val bytes = file.read(offset, Bytes)
     val fields = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
@@ -93,7 +93,7 @@ private[run] object SstFooter {
       throw damage(s"expected a footer of table format ${RunFormat.TableFormat}, found another")
     }
     val size = Integer.toUnsignedLong(fields.getInt(MetaindexSizeAt))
-    val metaindex = SstHandle(offset - SstBlocks.TrailerBytes - size, size)
+    val metaindex = SstHandle(offset - SstHandle.TrailerBytes - size, size)
     SstFooter(checksum, base, metaindex, offset)
   }
 }

@@ -84,7 +84,7 @@ private[run] object SstIndex {
         else {
           val before = placeNow
           SstHandle(
-            before.offset + before.size + SstBlocks.TrailerBytes,
+            before.offset + before.size + SstHandle.TrailerBytes,
             before.size + source.signedVarint()
           )
         }

@@ -37,7 +37,7 @@ private[run] final class SstOutput(
     if (compression == SstCompression.Off) put(block.array, block.length, compression.kind)
     else {
       val raw = block.length
-      val bound = MaxLength + compressor.bound(raw) + SstBlocks.TrailerBytes
+      val bound = MaxLength + compressor.bound(raw) + SstHandle.TrailerBytes
       if (compressed.length < bound) compressed = new Array[Byte](bound)
       val from = compression.putLength(compressed, raw)
       val length = from + compressor.compress(block.array, 0, raw, compressed, from)
@@ -60,7 +60,7 @@ private[run] final class SstOutput(
     val place = SstHandle(offset, count.toLong)
     bytes(count) = kind
     SstChecksum.Crc32c.write(bytes, count + 1, base, offset)
-    append(bytes, count + SstBlocks.TrailerBytes)
+    append(bytes, count + SstHandle.TrailerBytes)
     place
   }
 

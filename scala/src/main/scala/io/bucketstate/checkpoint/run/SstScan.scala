@@ -72,5 +72,5 @@ private object SstScan {
   /** Many scans end soon. */
   private val FirstReadBytes = 16L * 1024
 
-  private def endOf(at: SstHandle): Long = at.offset + at.size + SstBlocks.TrailerBytes
+  private def endOf(at: SstHandle): Long = at.offset + at.size + SstHandle.TrailerBytes
 }

@@ -97,7 +97,7 @@ private[run] final class SstWriter(
     val parts = new SstBlockBuilder(restartInterval = 1) // in the order of their names
     val filterLength = filter.length
     if (filter.isWanted)
-      addPart(parts, SstFilter.Part, out.store(filter.build(SstBlocks.TrailerBytes), filterLength))
+      addPart(parts, SstFilter.Part, out.store(filter.build(SstHandle.TrailerBytes), filterLength))
     index.finish()
     val indexLength = index.length
     addPart(parts, SstLayout.Index, out.store(index.array, index.length))

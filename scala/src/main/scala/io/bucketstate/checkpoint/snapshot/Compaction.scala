@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.snapshot
 
 import java.util.concurrent.CancellationException
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest, ManifestFamily}
 import io.bucketstate.checkpoint.records.{
   CountedRecords,
@@ -68,7 +69,7 @@ final class Compaction private[snapshot] (
    *
    * @param gate passed at each record
    */
-  def run(gate: SnapshotGate): Long =
+  def run(gate: WorkGate): Long =
     try {
       gate.begin(merges.iterator.map(_.entries).sum)
       merges.iterator.map { merge =>
@@ -169,7 +170,7 @@ final class Compaction private[snapshot] (
     done = done.filter { case (merge, _) => offered(merge) }
   }
 
-  private def recordsOf(merge: SpanMerge, gate: SnapshotGate): RecordCursor = {
+  private def recordsOf(merge: SpanMerge, gate: WorkGate): RecordCursor = {
     val living = manifest.families.iterator.map(_.descriptor.id).toSet
     val all = runs.readers.scanAll(merge.merged, dropRemovals = merge.isWhole)
     val wanted = new RecordFilter(all, r => living(r.family))

@@ -1,5 +1,6 @@
 package io.bucketstate.checkpoint.snapshot
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.manifest.{Checkpoint, KeysAt, Manifest}
 import io.bucketstate.checkpoint.run.{BucketCuts, Run}
 
@@ -63,7 +64,7 @@ private[snapshot] final class Compactions(
   def inside(
       base: Option[Manifest],
       planned: PlannedSnapshot,
-      gate: SnapshotGate
+      gate: WorkGate
   ): (Long, SnapshotRecipe) = {
     val kept = planned.recipe.kept
     val (limit, spared) = planned.beside match {

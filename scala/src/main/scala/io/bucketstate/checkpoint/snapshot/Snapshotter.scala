@@ -4,6 +4,7 @@ import java.util.UUID
 
 import scala.collection.mutable.ArrayBuffer
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBuckets,
@@ -126,7 +127,7 @@ final class Snapshotter(
   def take(
       target: SnapshotTarget,
       full: Boolean = false,
-      gate: SnapshotGate = SnapshotGate.Open,
+      gate: WorkGate = WorkGate.Open,
       compactsBeside: Boolean = false
   ): SnapshotReport = oneAtATime.synchronized {
     try {
@@ -222,7 +223,7 @@ final class Snapshotter(
       keys: Map[Int, Long],
       lineage: Lineage,
       newestFirst: Seq[ChangelogReader],
-      gate: SnapshotGate
+      gate: WorkGate
   ): RecordCursor = {
     val living = newestFirst.head.families.iterator.map(_.descriptor.id).toSet
     def incoming = new ChangeMerger(

@@ -7,6 +7,7 @@ import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{KeysAt, Manifest, Manifests}
 import io.bucketstate.error.{BucketstateException, MissingException}
@@ -88,7 +89,7 @@ class CompactionSuite extends AnyFunSuite {
           waiting ++= report.compaction
           if (!full && report.manifest.runs.tail.exists(!before(_))) adopted += 1
           while (waiting.nonEmpty && random.nextInt(3) == 0)
-            try waiting.remove(0).run(SnapshotGate.Open)
+            try waiting.remove(0).run(WorkGate.Open)
             catch { case _: CancellationException => () }
         }
         assert(adopted > 0)
@@ -121,7 +122,7 @@ class CompactionSuite extends AnyFunSuite {
             assert(of.version < version && of.keys == room.model(of.version).size)
           }
           report.compaction.foreach { c =>
-            c.run(SnapshotGate.Open)
+            c.run(WorkGate.Open)
             c.counted.get(0).foreach { of =>
               compacted += 1
               assert(of == KeysAt(version, room.model(version).size.toLong))
@@ -139,7 +140,7 @@ class CompactionSuite extends AnyFunSuite {
       val before = manifestOf(room)
       room.commit("during" -> Some("d"))
       var during = Option.empty[Manifest]
-      compaction.run(new SnapshotGate {
+      compaction.run(new WorkGate {
         def begin(records: Long): Unit = ()
         def pass(): Unit = if (during.isEmpty)
           during = Some(
@@ -183,7 +184,7 @@ class CompactionSuite extends AnyFunSuite {
       val compaction = firstCompaction(room)
       room.commit("a" -> Some("b"))
       room.snapshotter.take(room.target(room.newest), full = true)
-      assertThrows[CancellationException](compaction.run(SnapshotGate.Open))
+      assertThrows[CancellationException](compaction.run(WorkGate.Open))
       assert(room.snapshotter.inFlight.isEmpty)
       assert(unnamed(store).isEmpty)
     }
@@ -193,14 +194,14 @@ class CompactionSuite extends AnyFunSuite {
     withRoom(maxRuns = 3) { (room, store) =>
       val compaction = firstCompaction(room)
       val before = store.list("runs").map(_.name).toSet
-      compaction.run(SnapshotGate.Open)
+      compaction.run(WorkGate.Open)
       assert(room.snapshotter.inFlight.nonEmpty)
       assert(store.list("runs").map(_.name).toSet == before ++ room.snapshotter.inFlight)
       room.snapshotter.discard()
       assert(store.list("runs").map(_.name).toSet == before)
     }
     withRoom(maxRuns = 3) { (room, store) =>
-      firstCompaction(room).run(SnapshotGate.Open)
+      firstCompaction(room).run(WorkGate.Open)
       val version = room.commit("a" -> Some("b"))
       val named = room.snapshotter.take(room.target(version), compactsBeside = true).manifest
       room.snapshotter.discard()
@@ -219,7 +220,7 @@ class CompactionSuite extends AnyFunSuite {
       def next() = room.snapshotter.take(room.target(room.commit()), compactsBeside = true)
       next().compaction.foreach(_.giveUp())
       val compaction = next().compaction.get
-      compaction.run(SnapshotGate.Open)
+      compaction.run(WorkGate.Open)
       val made = compaction.inFlight
       assert(made.nonEmpty)
       room.backTo(kept)
@@ -238,7 +239,7 @@ class CompactionSuite extends AnyFunSuite {
       val compaction = firstCompaction(room)
       room.runs.retain(Set.empty)
       store.delete(manifests(store).maxBy(_.version).runs(1).files.head.name)
-      assertThrows[MissingException](compaction.run(SnapshotGate.Open))
+      assertThrows[MissingException](compaction.run(WorkGate.Open))
       val version = room.commit("a" -> Some("b"))
       val target = room.target(version, fromMemory = true)
       val report = room.snapshotter.take(target, compactsBeside = true)
@@ -260,7 +261,7 @@ class CompactionSuite extends AnyFunSuite {
       room = new SnapshotRoom(store, folder, maxRuns = 3)
       Using.resource(room) { _ =>
         val compaction = firstCompaction(room)
-        compaction.run(SnapshotGate.Open)
+        compaction.run(WorkGate.Open)
         val made = room.snapshotter.inFlight
         val version = room.commit("a" -> Some("b"))
         val report = room.snapshotter.take(room.target(version), compactsBeside = true)
@@ -321,7 +322,7 @@ class CompactionSuite extends AnyFunSuite {
               .take(room.target(v.toLong), compactsBeside = true)
               .compaction
           }
-          if (v % 2 == 0 && waiting.nonEmpty) step(waiting.remove(0).run(SnapshotGate.Open))
+          if (v % 2 == 0 && waiting.nonEmpty) step(waiting.remove(0).run(WorkGate.Open))
         }
         step(snapshotter.take(room.target(13), compactsBeside = true))
         val calls = store.calls - committed

@@ -7,6 +7,7 @@ import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.checkpoint.run.Run
@@ -16,7 +17,7 @@ import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
 class SpanCompactionSuite extends AnyFunSuite {
 
   /** Counts the records that are gone over. */
-  private final class Counting extends SnapshotGate {
+  private final class Counting extends WorkGate {
     var records = 0L
     def begin(more: Long): Unit = ()
     def pass(): Unit = records += 1
@@ -101,7 +102,7 @@ class SpanCompactionSuite extends AnyFunSuite {
             // A snapshot in the midst of a compaction takes over the spans that are done.
             if (waiting.nonEmpty && random.nextInt(2) == 0) {
               val stop = random.nextInt(30)
-              val within = new SnapshotGate {
+              val within = new WorkGate {
                 var records = 0
                 def begin(more: Long): Unit = ()
                 def pass(): Unit = {
