@@ -13,7 +13,7 @@ import io.bucketstate.checkpoint.io.{Attempt, FileStores, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter, TimeBucketSpan}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.Expiry
+import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness}
 

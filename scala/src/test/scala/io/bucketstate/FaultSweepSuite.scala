@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
-import io.bucketstate.table.{Expiry, TimedValue}
+import io.bucketstate.record.{Expiry, TimedValue}
 import io.bucketstate.testkit.CallFault._
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{

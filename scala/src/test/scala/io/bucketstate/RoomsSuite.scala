@@ -21,27 +21,30 @@ class RoomsSuite extends AnyFunSuite {
 
   /** Each room, with what it may use of the project besides itself. */
   private val allowed: Map[String, Set[String]] = {
-    val base = Set("error", "config", "bucket", "table")
+    val base = Set("error", "config", "record")
     val io = base + "checkpoint.io"
     val records = io + "checkpoint.records"
     val changelog = records + "checkpoint.changelog"
     val run = records + "checkpoint.run"
     val manifest = changelog ++ run + "checkpoint.manifest"
     val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
-    val store = manifest ++ siblings + "background" + "memory" + "rocksdb" + "store"
+    val store = manifest ++ siblings + "background" + "memory" + "rocksdb" + "table" + "store"
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
       "background" -> Set("error"),
-      "bucket" -> Set("error"),
-      "table" -> Set("error", "bucket"),
-      "memory" -> Set("error", "config", "table"),
-      "checkpoint.io" -> (base - "table"),
+      "record" -> Set("error"),
+      "table" -> Set("error", "record"),
+      "memory" -> Set("error", "config", "record"),
+      "checkpoint.io" -> Set("error", "config"),
       "checkpoint.records" -> io,
       "checkpoint.changelog" -> records,
       "checkpoint.run" -> records,
       "checkpoint.manifest" -> (changelog ++ run)
-    ) ++ siblings.map(_ -> (manifest + "background")) ++ Map(
+    ) ++ Map(
+      "checkpoint.snapshot" -> (manifest + "background"),
+      "checkpoint.recovery" -> (manifest + "table"),
+      "checkpoint.retention" -> manifest,
       "rocksdb" -> manifest,
       "store" -> store,
       "spark.rows" -> records,
@@ -107,7 +110,7 @@ class RoomsSuite extends AnyFunSuite {
 
   test("the table and what it stands on know no file system") {
     for {
-      c <- classes if Set("error", "config", "bucket", "table")(roomOf(c.file))
+      c <- classes if Set("error", "config", "record", "table")(roomOf(c.file))
       name <- c.names
     } assert(!name.startsWith("org/apache/hadoop/"), s"${c.file} uses $name")
   }

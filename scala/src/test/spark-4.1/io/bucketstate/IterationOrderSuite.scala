@@ -5,8 +5,9 @@ import scala.util.Random
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.ProviderHarness._
+
 
 /**
  * Timers and times to live as Spark 4.1's operators find them: by iterating over all keys of a family that scans

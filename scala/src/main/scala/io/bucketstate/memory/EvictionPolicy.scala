@@ -1,6 +1,6 @@
 package io.bucketstate.memory
 
-import io.bucketstate.table.BucketResidence
+import io.bucketstate.record.BucketResidence
 
 /**
  * Which buckets leave memory first: those that were not used for longest, as in Apex's managed state. Where

@@ -13,7 +13,7 @@ import org.rocksdb.{
   Snapshot
 }
 
-import io.bucketstate.table.RecordBuffer
+import io.bucketstate.record.RecordBuffer
 
 /** The states of a database that were captured and that somebody may still read, and how they are read. Thread-safe. */
 private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, records: RecordCache)

@@ -2,7 +2,7 @@ package io.bucketstate.rocksdb
 
 import scala.collection.mutable
 
-import io.bucketstate.table.{TimeBuckets, TimedValue}
+import io.bucketstate.record.{TimeBuckets, TimedValue}
 
 /**
  * Takes out of a database what has expired, which no reader sees any more. To find it all of a family has to be read, so

@@ -15,7 +15,6 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{
   LocalState,
@@ -25,6 +24,7 @@ import io.bucketstate.checkpoint.manifest.{
 }
 import io.bucketstate.checkpoint.run.{LocalRuns, WorkFolder}
 import io.bucketstate.error.BucketstateException
+import io.bucketstate.record.BucketAssigner
 
 /**
  * What the databases of a store leave in a local folder that outlives them, so that a restart on the same machine

@@ -6,7 +6,7 @@ import org.rocksdb.{ColumnFamilyHandle, ReadOptions, RocksIterator, Snapshot}
 
 import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
+import io.bucketstate.record.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
 
 /**
  * A native snapshot, which keeps what it shows from being compacted away until it is released.

@@ -2,8 +2,7 @@ package io.bucketstate.rocksdb
 
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong, LongAdder}
 
-import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer}
 
 /**
  * Records of all databases of an executor, outside the heap: what was written or looked up last, so that a look-up need not

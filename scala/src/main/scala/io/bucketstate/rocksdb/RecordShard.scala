@@ -5,7 +5,7 @@ import java.util.concurrent.locks.StampedLock
 
 import org.apache.spark.unsafe.Platform
 
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{Record, RecordBuffer}
 
 /**
  * A part of a [[RecordCache]]: a ring of chunks outside the heap that records are appended to, the oldest chunk being

@@ -4,8 +4,8 @@ import java.nio.file.{Files, Path}
 
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunAccess, RunFile, RunFormat}
+import io.bucketstate.record.FamilyDescriptor
 import io.bucketstate.rocksdb.ChangeParts.Change
-import io.bucketstate.table.FamilyDescriptor
 
 /**
  * Makes an empty database hold what a manifest's runs hold: their files become files of the database, under a second name

@@ -1,7 +1,7 @@
 package io.bucketstate.rocksdb
 
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.RecordBuffer
+import io.bucketstate.record.RecordBuffer
 
 /** Room of one thread for the keys and values that it hands to RocksDB and is handed: a look-up allocates its answer alone. */
 private[rocksdb] final class Scratch {

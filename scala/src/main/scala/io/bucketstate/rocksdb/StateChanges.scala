@@ -5,7 +5,7 @@ import java.nio.ByteBuffer
 import org.rocksdb.{ColumnFamilyHandle, WriteBatch}
 
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * Changes on their way into a database, some together. For one thread.

@@ -23,7 +23,7 @@ import org.rocksdb.{
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.{FamilyDescriptor, RecordOp}
+import io.bucketstate.record.{FamilyDescriptor, RecordOp}
 
 /**
  * One RocksDB database on a local disk: the state of one store at one version, a native column family for each of its

@@ -3,7 +3,7 @@ package io.bucketstate.rocksdb
 import java.util.Arrays
 
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * What databases hold: keys and values as in a run's files ([[RunFormat]]), so that those can be ingested as they are.

@@ -4,7 +4,7 @@ import java.util.UUID
 
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.table.TimeBuckets
+import io.bucketstate.record.TimeBuckets
 
 /**
  * A version of a store that was written down in a database.

@@ -10,7 +10,7 @@ import org.apache.spark.sql.types.NullType
 
 import io.bucketstate.config.{ConfigKey, TimeBucketConfig}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Expiry, TimedValue}
+import io.bucketstate.record.{Expiry, TimedValue}
 
 /**
  * How the pairs of a store age. Thread-safe.

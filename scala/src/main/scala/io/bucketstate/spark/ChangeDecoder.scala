@@ -5,8 +5,8 @@ import org.apache.spark.sql.execution.streaming.state.RecordType
 
 import io.bucketstate.checkpoint.changelog.Change
 import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.record.{Record, RecordOp, TimedValue}
 import io.bucketstate.spark.rows.{KeyCodecs, RowListCodec, RowSpace}
-import io.bucketstate.table.{Record, RecordOp, TimedValue}
 
 /** Changes of one column family as Spark's change feed describes them. Not thread-safe. */
 private[spark] final class ChangeDecoder(family: FamilySchema) {

@@ -4,8 +4,8 @@ import org.apache.spark.sql.execution.streaming.state.{KeyStateEncoderSpec, Stat
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
+import io.bucketstate.record.FamilyDescriptor
 import io.bucketstate.spark.rows.{KeyCodecs, RowCodec, RowCodecs}
-import io.bucketstate.table.FamilyDescriptor
 
 /**
  * A column family as Spark describes it when it makes one. Immutable.

@@ -5,8 +5,9 @@ import java.util.{Arrays, Comparator}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
+import io.bucketstate.record.{Record, RecordBuffer, TimedValue}
 import io.bucketstate.spark.rows.{KeyCodec, KeyCodecs, RowListCodec, RowPairs, RowSpace}
-import io.bucketstate.table.{FamilyState, Record, RecordBuffer, RecordScan, TimedValue}
+import io.bucketstate.table.{FamilyState, RecordScan}
 
 /**
  * One column family of one opened store: rows on Spark's side, records on the table's. Not

@@ -9,10 +9,10 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreErrors
 }
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{FamilyDescriptor, FamilyState, RecordBuffer, StateTable}
+import io.bucketstate.record.{BucketAssigner, FamilyDescriptor, RecordBuffer}
+import io.bucketstate.table.{FamilyState, StateTable}
 
 /**
  * What the query said of its column families: of a family that is only in the files nobody knows the

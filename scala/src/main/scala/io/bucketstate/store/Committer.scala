@@ -4,7 +4,6 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBytes,
   ChangelogHeader,
@@ -15,7 +14,14 @@ import io.bucketstate.checkpoint.changelog.{
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.ConflictException
-import io.bucketstate.table.{ChangeSet, ChangeSink, FamilyChanges, FamilyDescriptor, TimeBuckets}
+import io.bucketstate.record.{
+  BucketAssigner,
+  ChangeSet,
+  ChangeSink,
+  FamilyChanges,
+  FamilyDescriptor,
+  TimeBuckets
+}
 
 /**
  * A version that is durable.

@@ -2,7 +2,8 @@ package io.bucketstate.store
 
 import java.lang.ref.WeakReference
 
-import io.bucketstate.table.{ColdState, StateTable}
+import io.bucketstate.record.ColdState
+import io.bucketstate.table.StateTable
 
 /**
  * Tables that no version is opened from any more, or never was, and that somebody may still have. Changed by one thread

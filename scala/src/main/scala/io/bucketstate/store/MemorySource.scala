@@ -1,7 +1,8 @@
 package io.bucketstate.store
 
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.table.{FamilyState, RecordOp, RecordSink}
+import io.bucketstate.record.{RecordOp, RecordSink}
+import io.bucketstate.table.FamilyState
 
 /**
  * The whole state as memory has it at a version that stays readable until all is read; the writer may go on meanwhile.

@@ -5,7 +5,6 @@ import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Closing, FileStore, ForeignFiles}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
@@ -16,6 +15,7 @@ import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.BucketstateException
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.{LocalStates, OptionsCheck}
 import io.bucketstate.table.StateTable
 

@@ -6,8 +6,9 @@ import java.util.concurrent.atomic.LongAdder
 import io.bucketstate.checkpoint.run.{ReadLimits, RunAccess}
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey, StoreConfig}
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
+import io.bucketstate.record.BucketResidence
 import io.bucketstate.rocksdb.ExecutorNative
-import io.bucketstate.table.{BucketResidence, StateTable}
+import io.bucketstate.table.StateTable
 
 /**
  * What one store has in memory, and how it comes to have less. Counts among the stores of the process from its first

@@ -9,7 +9,8 @@ import scala.collection.mutable
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.{ColdState, StateTable}
+import io.bucketstate.record.ColdState
+import io.bucketstate.table.StateTable
 
 /** How a version came to be in memory. */
 private[bucketstate] sealed trait Opened {

@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.Arrays
 
+import io.bucketstate.record.{FamilySpec, KeyedHash, RecordBuffer, TimeBuckets, TimedValue}
+
 /**
  * One bucket: an open-addressing hash table (linear probing) from keys to the newest thing known of
  * them, which is a settled record (`Array[Byte]`) or an [[Entry]] with its chain of older ones.

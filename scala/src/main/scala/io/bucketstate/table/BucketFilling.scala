@@ -4,8 +4,18 @@ import java.util.Arrays
 
 import scala.collection.mutable
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.error.CorruptException
+import io.bucketstate.record.{
+  BucketAssigner,
+  ColdState,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  TimeBuckets,
+  TimedValue
+}
 
 /**
  * A bucket while it is being loaded, seen by nobody else: first what the cold part has, in a whole bucket, then

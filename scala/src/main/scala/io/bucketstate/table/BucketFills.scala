@@ -2,7 +2,7 @@ package io.bucketstate.table
 
 import java.util.concurrent.atomic.AtomicReferenceArray
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer}
 
 /**
  * Makes buckets of a family whole again: what the cold part has of one is read ahead by any thread, and becomes part of

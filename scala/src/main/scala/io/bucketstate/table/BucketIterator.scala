@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import scala.collection.mutable
 
+import io.bucketstate.record.TimeBuckets
+
 /**
  * The records of some buckets at a version, in no order. Of a bucket that is not whole first those in memory, and then,
  * of what the cold part has, the keys that memory did not know when this came by: they had not changed since the

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.{ColdState, RecordBuffer, RecordSink, TimeBuckets}
+
 /**
  * Where a table takes the buckets from that are not in memory yet: each is loaded once, when it is first
  * touched, by whichever thread that is. Safe for several threads.

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.Record
+
 /**
  * The place of a key in a family that is scanned: its bucket and the bucket's index both lead here, so
  * that a scan looks nothing up. Cells compare by the bytes of their keys (unsigned, lexicographic); two are equal only if

@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.{Arrays => JArrays}
 
+import io.bucketstate.record.{ChangeSink, FamilyChanges, FamilyDescriptor, TimeBuckets}
+
 /** What the open version wrote in one family: the newest entry of each key. Writer only. */
 private[table] final class ChangeList(numBuckets: Int) {
   import ChangeList._

@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.lang.invoke.VarHandle
 
+import io.bucketstate.record.RecordOp
+
 /**
  * One write of one key at one version, newest first in a chain of older ones.
  *

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.BucketResidence
+
 /**
  * Buckets that are to be evicted beside later writes, one at a time: after one that takes much, more writes come before
  * the next. They wait until what these writes settle has settled, because only that can leave memory. Writer only.

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.TimeBuckets
+
 /**
  * Gives back the memory of what has expired for everybody who can still read, a few slots beside each write: as the
  * settling of versions, and Flink's incremental clean-up, it is paid for by those who bring in new records. A

@@ -2,7 +2,7 @@ package io.bucketstate.table
 
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer, TimeBuckets}
 
 /**
  * The buckets of one family: those in memory, and the way to those that are not. Whoever comes to a missing

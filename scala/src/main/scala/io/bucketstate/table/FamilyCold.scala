@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.LongAdder
 
 import scala.collection.mutable
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, ColdState, FamilySpec, KeyRange, RecordBuffer}
 
 /**
  * What a family asks of the cold part, and the removals that it must not forget because of it. Whoever asks has

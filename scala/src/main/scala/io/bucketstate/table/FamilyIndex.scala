@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.{Iterator => JIterator}
 
+import io.bucketstate.record.KeyRange
+
 /**
  * Finds keys of a bucket by a part of them. It holds the very cells that the bucket's slots hold: it says which
  * keys may exist, the cells say what they hold at a version.

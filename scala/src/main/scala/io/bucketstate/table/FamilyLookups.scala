@@ -2,7 +2,7 @@ package io.bucketstate.table
 
 import java.util.Arrays
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, FamilySpec, Record, RecordBuffer}
 
 /**
  * Looks several keys up together: those of buckets that are not whole side by side, in the order in which files have

@@ -2,7 +2,7 @@ package io.bucketstate.table
 
 import java.util.{Iterator => JIterator}
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, FamilySpec, KeyRange, RecordBuffer}
 
 /** Scans of a family by a part of its keys, which has an index in each bucket. Any thread. */
 private[table] final class FamilyScans(

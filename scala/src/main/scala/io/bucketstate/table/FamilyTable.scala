@@ -1,6 +1,16 @@
 package io.bucketstate.table
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketResidence,
+  FamilyChanges,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  Scans,
+  TimedValue
+}
 
 /**
  * [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote.

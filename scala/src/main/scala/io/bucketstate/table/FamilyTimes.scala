@@ -4,6 +4,8 @@ import java.util.Arrays
 
 import scala.collection.immutable.SortedMap
 
+import io.bucketstate.record.{Expiry, TimeBuckets, TimedValue}
+
 /**
  * The time buckets of a family at every version that can be read, and at the open one, whose keys are counted while
  * it is written. The horizon of a version is that of the times seen before it: so it stands still while the version is

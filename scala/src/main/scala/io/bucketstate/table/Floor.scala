@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.concurrent.atomic.AtomicInteger
 
+import io.bucketstate.record.ColdState
+
 /**
  * Where a table's cold part is: which one is asked now, which will be, and which are still being read.
  *

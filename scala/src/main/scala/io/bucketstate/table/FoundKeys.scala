@@ -3,6 +3,8 @@ package io.bucketstate.table
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 
+import io.bucketstate.record.RecordBuffer
+
 /**
  * What the cold part of one floor said of single keys: of those that a batch has asked for, until it ends. An answer
  * may come late, from a thread that a killed attempt has left: so each floor and each version has an object of its own,

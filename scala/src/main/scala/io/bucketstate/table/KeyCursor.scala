@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.{Iterator => JIterator}
 
+import io.bucketstate.record.{KeyRange, Record}
+
 /** Keys of one bucket in the order of their bytes, with what is known of them. For one thread. */
 private[table] abstract class KeyCursor {
 

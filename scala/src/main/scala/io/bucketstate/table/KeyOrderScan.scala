@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.PriorityQueue
 
+import io.bucketstate.record.Record
+
 /**
  * The records of some buckets at a version in the byte order of their keys: as [[CellScan]] gives those of one bucket
  * that is whole.

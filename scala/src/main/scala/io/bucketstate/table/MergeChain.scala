@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.ArrayDeque
 
+import io.bucketstate.record.Record
+
 /**
  * Keys with several values. A merge is an [[Entry]] that holds the key and only what it appends, and
  * stands on what it appends to; the values of a key are those of the chain below, oldest first, down to

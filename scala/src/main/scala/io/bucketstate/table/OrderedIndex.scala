@@ -3,6 +3,8 @@ package io.bucketstate.table
 import java.util.concurrent.ConcurrentSkipListMap
 import java.util.{Collections, Iterator => JIterator}
 
+import io.bucketstate.record.{KeyRange, Record}
+
 /**
  * Keys in byte order (unsigned, lexicographic).
  *

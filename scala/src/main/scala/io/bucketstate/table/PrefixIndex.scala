@@ -3,7 +3,7 @@ package io.bucketstate.table
 import java.util.concurrent.ConcurrentHashMap
 import java.util.{ArrayList, Arrays, Collections, Iterator => JIterator, NoSuchElementException}
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{BucketAssigner, BucketKey, KeyRange, Record}
 
 /**
  * Keys by their prefix, in no order: what Spark's `PrefixKeyScanStateEncoder` asks for. A scan is one

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.TimeBuckets
+
 /**
  * An iterator over records that looks at some of them at a time. Records lie anywhere in memory, and a
  * processor waits for many of them in the time it waits for one, if it need not know the first to ask

@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.{KeyedHash, RecordBuffer}
+
 /**
  * Hashes and slots of one size, see [[Bucket]]. It is its own array of hashes: a probe waits for one object less.
  *

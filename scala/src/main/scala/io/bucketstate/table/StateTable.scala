@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.record.{BucketResidence, ChangeSet, ColdState, FamilySpec, RecordBuffer}
+
 /**
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.

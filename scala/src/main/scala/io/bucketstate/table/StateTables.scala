@@ -1,6 +1,6 @@
 package io.bucketstate.table
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, FamilySpec}
 
 /** Makes state tables: the one place that chooses an engine. */
 object StateTables {

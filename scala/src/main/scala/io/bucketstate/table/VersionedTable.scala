@@ -2,7 +2,14 @@ package io.bucketstate.table
 
 import java.util.ArrayDeque
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketResidence,
+  ChangeSet,
+  ColdState,
+  FamilySpec,
+  Record
+}
 
 /**
  * The state of one store on the heap, at several versions at once, without copying any of it:

@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import java.util.Arrays
 
+import io.bucketstate.record.Record
+
 /**
  * Keys behind a bound, in no order but by how far behind it they are: in piles, each of those whose first bit that
  * differs from the bound is the same (a radix heap: Ahuja, Mehlhorn, Orlin and Tarjan, 1990). When the bound moves

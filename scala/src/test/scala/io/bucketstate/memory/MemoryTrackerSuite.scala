@@ -4,7 +4,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.{ConfigKey, MemoryLimit, SparkHonoured, StoreConfig}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.BucketResidence
+import io.bucketstate.record.BucketResidence
 
 /** One limit for many stores: who gives up how much, and when. */
 class MemoryTrackerSuite extends AnyFunSuite {

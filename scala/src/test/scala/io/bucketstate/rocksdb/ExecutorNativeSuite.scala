@@ -4,7 +4,7 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit.TextRecords
 
 /** What all databases share is there as long as a store needs it, and its memory no longer. */

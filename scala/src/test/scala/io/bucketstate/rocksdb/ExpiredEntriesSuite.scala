@@ -4,10 +4,9 @@ import scala.collection.immutable.SortedMap
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.table.{RecordBuffer, RecordOp, TimeBuckets, TimedValue}
+import io.bucketstate.record.{BucketAssigner, RecordBuffer, RecordOp, TimeBuckets, TimedValue}
 import io.bucketstate.testkit.{Changes, TempFolder, TextRecords}
 
 /** What has expired leaves a database within some versions; what has not stays. */

@@ -9,9 +9,9 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.{LocalState, LocalStateFile, LocalStateFormat}
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit.{Damage, TempFolder}
 
 /** What databases leave behind: what is taken of it, and what is passed over. */

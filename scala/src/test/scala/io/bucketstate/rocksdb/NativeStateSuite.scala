@@ -5,10 +5,9 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.table.{ColdState, RecordOp}
+import io.bucketstate.record.{BucketAssigner, ColdState, RecordOp}
 import io.bucketstate.testkit.{Changes, ColdStateContract, SnapshotRoom, TempFolder, TextRecords}
 
 private object NativeStateSuite {

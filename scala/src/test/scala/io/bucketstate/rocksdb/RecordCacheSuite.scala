@@ -7,7 +7,7 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit.TextRecords
 
 private object RecordCacheSuite {

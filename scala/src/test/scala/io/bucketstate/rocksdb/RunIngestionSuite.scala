@@ -7,7 +7,7 @@ import scala.util.{Random, Using}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
 
 /** Databases that begin with a snapshot's runs: removals, appended values and files of several families keep their meaning. */

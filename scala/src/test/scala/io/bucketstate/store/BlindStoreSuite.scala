@@ -8,7 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, ManifestName}
 import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.MetricKey
-import io.bucketstate.table.{Expiry, FamilyState}
+import io.bucketstate.record.Expiry
+import io.bucketstate.table.FamilyState
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder}
 

@@ -7,7 +7,7 @@ import scala.util.{Random, Success, Try}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
-import io.bucketstate.table.Expiry
+import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   MemoryFileStore,

@@ -10,7 +10,6 @@ import scala.util.{Random, Try}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
@@ -19,6 +18,7 @@ import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.error.{BucketstateException, ConflictException}
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.{
   Databases => NativeDatabases,
   ExecutorNative,

@@ -14,7 +14,7 @@ import io.bucketstate.error.{
   MissingException,
   UnavailableException
 }
-import io.bucketstate.table.RecordOp
+import io.bucketstate.record.RecordOp
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   Fault,

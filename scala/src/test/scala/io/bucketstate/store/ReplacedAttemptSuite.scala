@@ -5,7 +5,7 @@ import java.time.Instant
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.table.Expiry
+import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder}
 

@@ -4,12 +4,12 @@ import java.util.UUID
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.{Recovered, ReplayedVersion}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.rocksdb.{StateDatabase, WrittenVersion}
-import io.bucketstate.table.{FamilySpec, Scans, StateTables}
+import io.bucketstate.table.StateTables
 import io.bucketstate.testkit.Changes
 
 /** What follows a commit: the next version that was made on top of it and cannot be undone, or nothing. */

@@ -11,9 +11,9 @@ import scala.concurrent.{Await, ExecutionContext, ExecutionContextExecutorServic
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.{FamilySpec, Scans, StateTable, StateTables}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
+import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords}
 
 /** What becomes of the table when something goes wrong with it, and of tasks that want the same one at the same time. */

@@ -4,10 +4,10 @@ import java.util.UUID
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.table.{FamilySpec, Scans, StateTable, StateTables}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
+import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords}
 
 /** Which snapshots become a table's cold part: those of the very versions that it was made of. */

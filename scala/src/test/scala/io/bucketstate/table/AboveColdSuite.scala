@@ -4,7 +4,19 @@ import java.util.concurrent.CountDownLatch
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ColdState,
+  Expiry,
+  FamilySpec,
+  KeyRange,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  Scans,
+  TimedValue
+}
 import io.bucketstate.testkit.TextRecords.{keyOf, valueOf}
 import io.bucketstate.testkit.{Changes, MapCold}
 

@@ -2,7 +2,19 @@ package io.bucketstate.table
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ColdState,
+  Expiry,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  Scans,
+  TimeBuckets
+}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 

@@ -4,7 +4,7 @@ import scala.util.Try
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.testkit.TextRecords.{record, valueOf}
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 

@@ -2,7 +2,15 @@ package io.bucketstate.table
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  Scans
+}
 import io.bucketstate.testkit.Changes
 
 /** Room for what is loaded: made once where it is known how much comes, and given back where less does. */

@@ -5,8 +5,18 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ColdState,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  TimeBuckets
+}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{
   ChanceOfRoom,

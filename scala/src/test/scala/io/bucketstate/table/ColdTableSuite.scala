@@ -7,7 +7,7 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
 import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 

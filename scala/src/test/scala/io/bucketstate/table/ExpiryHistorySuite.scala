@@ -7,8 +7,22 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ColdState,
+  Expiry,
+  FamilySpec,
+  KeyRange,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  Scans,
+  TimeBuckets,
+  TimedValue
+}
 import io.bucketstate.testkit.ExpiryModel.Item
 import io.bucketstate.testkit.TextRecords.keyOf
 import io.bucketstate.testkit.{

@@ -5,7 +5,14 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  FamilyDescriptor,
+  FamilySpec,
+  RecordBuffer,
+  Scans
+}
 
 /** Families that come and go over random histories, held against a map of maps for each version. */
 class FamilyVersionsSuite extends AnyFunSuite {

@@ -6,7 +6,15 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  Scans,
+  TimedValue
+}
 import io.bucketstate.testkit.{Changes, CollidingKeys}
 
 /** Keys that were chosen to collide make no bucket slow: what probes look at is counted. */

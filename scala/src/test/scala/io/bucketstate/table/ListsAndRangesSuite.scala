@@ -6,7 +6,16 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ChangeSet,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  Scans
+}
 import io.bucketstate.testkit.Changes
 
 /**

@@ -7,8 +7,19 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.error.UnavailableException
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  ColdState,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink,
+  Scans,
+  TimeBuckets
+}
 import io.bucketstate.testkit.Changes
 
 /** A table whose buckets come from a loader, and what it asks of its host meanwhile. */

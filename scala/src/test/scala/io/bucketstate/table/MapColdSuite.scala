@@ -1,6 +1,6 @@
 package io.bucketstate.table
 
-import io.bucketstate.bucket.BucketAssigner
+import io.bucketstate.record.{BucketAssigner, ColdState}
 import io.bucketstate.testkit.{ColdStateContract, MapCold}
 
 /** The cold part that other suites go by does what one has to do. */

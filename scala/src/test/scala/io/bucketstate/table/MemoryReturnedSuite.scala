@@ -8,7 +8,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
 import io.bucketstate.testkit.Changes
 
 /** What is removed gives its memory back, and nobody misses anything while it does. */

@@ -4,8 +4,8 @@ import java.util.concurrent.atomic.AtomicReference
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 import io.bucketstate.error.InvalidException
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Record, RecordBuffer, Scans}
 import io.bucketstate.testkit.Changes
 
 /** Keys with several values, read while what lies below the reader's version settles. */

@@ -9,6 +9,8 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.record.{KeyRange, Record}
+
 /** Whatever waits and whatever is in order: scans find what a sorted map has. */
 class OrderedIndexSuite extends AnyFunSuite {
 

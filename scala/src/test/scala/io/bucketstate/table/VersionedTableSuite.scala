@@ -7,7 +7,15 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  Scans
+}
 import io.bucketstate.testkit.Changes
 
 /** The table against a map per version: random writes, aborts, roll-backs, reads at every version kept. */

@@ -6,7 +6,7 @@ import org.scalacheck.Gen
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.{
+import io.bucketstate.record.{
   ChangeSet,
   ChangeSink,
   FamilyChanges,

@@ -8,8 +8,7 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
-import io.bucketstate.table.{ColdState, KeyRange, RecordBuffer, RecordOp}
+import io.bucketstate.record.{BucketAssigner, ColdState, KeyRange, RecordBuffer, RecordOp}
 
 /** What every `ColdState` guarantees, by the numbers of its contract. */
 abstract class ColdStateContract(numBuckets: Int) extends AnyFunSuite {

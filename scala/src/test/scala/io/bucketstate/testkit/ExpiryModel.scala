@@ -2,7 +2,7 @@ package io.bucketstate.testkit
 
 import scala.collection.immutable.SortedMap
 
-import io.bucketstate.table.{Expiry, TimeBuckets, TimedValue}
+import io.bucketstate.record.{Expiry, TimeBuckets, TimedValue}
 
 /**
  * What the state of a version should be where records expire: a map in which all that has expired is gone at once.

@@ -6,7 +6,7 @@ import scala.util.Using
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
-import io.bucketstate.table.{ChangeSet, FamilyChanges, RecordOp}
+import io.bucketstate.record.{ChangeSet, FamilyChanges, RecordOp}
 
 /**
  * The changelog that is kept as a golden file of its format version: two families of all that were ever

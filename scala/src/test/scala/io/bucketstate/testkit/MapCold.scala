@@ -1,7 +1,14 @@
 package io.bucketstate.testkit
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{KeyRange, Record, RecordBuffer, RecordOp, RecordSink}
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  KeyRange,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  RecordSink
+}
 
 /**
  * A cold part with one family, number 0, of strings. Refuses to answer once it is closed.

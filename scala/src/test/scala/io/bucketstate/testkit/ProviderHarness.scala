@@ -16,8 +16,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 import io.bucketstate.BucketedStateStoreProvider
 import io.bucketstate.config.ConfigKey
+import io.bucketstate.record.Expiry
 import io.bucketstate.spark.StoreView
-import io.bucketstate.table.Expiry
 
 /**
  * Drives a provider as Spark does, through its public doors only: keys are (long, string), values

@@ -18,7 +18,7 @@ import io.bucketstate.checkpoint.run.{
   VersionSpan,
   WorkFolder
 }
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /** Runs for tests: their content as a sorted map, made at random, and read back from a cursor. */
 object Runs {

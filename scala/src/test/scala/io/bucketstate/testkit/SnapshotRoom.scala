@@ -6,14 +6,13 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{BucketAssigner, Record, RecordOp}
 
 /**
  * A store's changelogs made by hand from strings, and a snapshotter over them, without Spark or a table. A key such as
@@ -143,7 +142,7 @@ final class SnapshotRoom(
 
   private def memory(version: Long): BucketSource = new BucketSource {
     def families: Iterable[Int] = 0 until familyCount
-    def read(family: Int, bucket: Int, sink: io.bucketstate.table.RecordSink): Unit =
+    def read(family: Int, bucket: Int, sink: io.bucketstate.record.RecordSink): Unit =
       model(version).foreach { case (key, value) =>
         if (familyOf(key) == family && bucketOf(key) == bucket) {
           sink(Record.of(bytesOf(key), value.getBytes), RecordOp.Put)

@@ -2,8 +2,7 @@ package io.bucketstate.testkit
 
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{BucketAssigner, BucketKey, Record, RecordBuffer}
 
 /** Keys and values that are texts, as a table takes and gives them. */
 object TextRecords {

@@ -1,6 +1,6 @@
 package io.bucketstate.testkit
 
-import io.bucketstate.table.ColdState
+import io.bucketstate.record.ColdState
 
 /** A cold part that refuses to answer once nobody may need it any more. */
 trait WatchedCold extends ColdState {

@@ -8,7 +8,6 @@ import scala.util.Using
 
 import com.sun.management.ThreadMXBean
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
@@ -16,6 +15,7 @@ import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
 import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder => WorkFiles}
 import io.bucketstate.checkpoint.snapshot.{SnapshotReport, SnapshotTarget, Snapshotter}
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.store.MemorySource
 
 /**

@@ -10,8 +10,8 @@ import io.bucketstate.checkpoint.records.KnownFamilies
 /**
  * One change of one column family.
  *
- * @param op     one of [[io.bucketstate.table.RecordOp]]
- * @param record key and value as [[io.bucketstate.table.Record]] lays them out; a removal ends with the key
+ * @param op     one of [[io.bucketstate.record.RecordOp]]
+ * @param record key and value as [[io.bucketstate.record.Record]] lays them out; a removal ends with the key
  */
 final case class Change(version: Long, op: Byte, record: Array[Byte])
 

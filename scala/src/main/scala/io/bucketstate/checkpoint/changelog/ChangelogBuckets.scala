@@ -8,7 +8,7 @@ import scala.collection.mutable.ArrayBuffer
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.checkpoint.records.{BucketOfRecord, BucketSource}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.RecordSink
+import io.bucketstate.record.RecordSink
 
 /**
  * A changelog taken apart by bucket, in any order, each bucket read once. Every block is read once, when the

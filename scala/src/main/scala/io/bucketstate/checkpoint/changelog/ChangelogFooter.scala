@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import scala.collection.immutable.{IndexedSeq, SortedMap}
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage, LittleEndian}
-import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
+import io.bucketstate.record.{FamilyDescriptor, TimeBuckets, TimedValue}
 
 /**
  * The index at a changelog's end.

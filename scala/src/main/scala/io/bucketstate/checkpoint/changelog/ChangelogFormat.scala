@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import java.nio.charset.StandardCharsets.US_ASCII
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.{FamilyChanges, FamilyDescriptor, Record, TimeBuckets}
+import io.bucketstate.record.{FamilyChanges, FamilyDescriptor, Record, TimeBuckets}
 
 /**
  * The layout of a changelog, format versions 1 and 2. All numbers are little-endian and unsigned unless said

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.changelog
 import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.io.{Attempt, ByteSlice, Damage, FileStore}
-import io.bucketstate.table.TimeBuckets
+import io.bucketstate.record.TimeBuckets
 
 /** A block's raw bytes, and where in them each record starts. Immutable. */
 private[checkpoint] final class IndexedBlock(val raw: Array[Byte], val starts: Array[Int])

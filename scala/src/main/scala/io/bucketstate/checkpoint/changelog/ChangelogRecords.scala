@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.changelog
 
 import io.bucketstate.checkpoint.io.Damage
-import io.bucketstate.table.RecordOp
+import io.bucketstate.record.RecordOp
 
 /** The records inside a block's raw bytes. */
 private[checkpoint] object ChangelogRecords {

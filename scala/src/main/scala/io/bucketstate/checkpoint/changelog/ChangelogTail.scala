@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.changelog
 
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.table.{RecordBuffer, RecordSink}
+import io.bucketstate.record.{RecordBuffer, RecordSink}
 
 /**
  * The changelogs between a snapshot and the version that a restart wants, by bucket and by key: opened,

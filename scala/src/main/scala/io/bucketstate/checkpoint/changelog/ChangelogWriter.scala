@@ -7,7 +7,7 @@ import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.{BlockCodec, BlockCompressor, LittleEndian}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{ChangeSet, ChangeSink, FamilyChanges, Record}
+import io.bucketstate.record.{ChangeSet, ChangeSink, FamilyChanges, Record}
 
 /**
  * Encodes change sets as changelogs (see `ChangelogFormat`), one after another for one thread. It

@@ -1,4 +1,5 @@
 package io.bucketstate.checkpoint.changelog
+
 import io.bucketstate.checkpoint.io.{Attempt, ChangelogName, CheckpointFiles, FileStore}
 import io.bucketstate.error.MissingException
 

@@ -4,7 +4,7 @@ package io.bucketstate.checkpoint.changelog
 trait RecordHandler {
 
   /**
-   * @param op     one of [[io.bucketstate.table.RecordOp]]
+   * @param op     one of [[io.bucketstate.record.RecordOp]]
    * @param buffer holds the record's body from `offset` on, for the time of this call only
    */
   def apply(block: ChangelogBlock, op: Byte, buffer: Array[Byte], offset: Int, length: Int): Unit

@@ -7,7 +7,7 @@ import scala.util.Using
 import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
 import io.bucketstate.checkpoint.records.{BucketOfRecord, Lookup}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{RecordBuffer, RecordSink}
+import io.bucketstate.record.{RecordBuffer, RecordSink}
 
 /**
  * One changelog of a [[ChangelogTail]]. A block is read and inflated when one of its buckets is first

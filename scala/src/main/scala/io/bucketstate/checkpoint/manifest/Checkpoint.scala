@@ -1,10 +1,10 @@
 package io.bucketstate.checkpoint.manifest
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.RecentChangelogs
 import io.bucketstate.checkpoint.io.FileStore
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.run.RunAccess
+import io.bucketstate.record.BucketAssigner
 
 /**
  * The checkpoint of one store: its files, and what they are written and read with. Holds what it is given

@@ -4,7 +4,7 @@ import java.util.UUID
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogHeader}
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
 import io.bucketstate.checkpoint.run.Run
-import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
+import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
 
 /** So many keys a family held at a version. */
 final case class KeysAt(version: Long, keys: Long)

@@ -11,7 +11,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
-import io.bucketstate.table.{FamilyDescriptor, TimeBuckets, TimedValue}
+import io.bucketstate.record.{FamilyDescriptor, TimeBuckets, TimedValue}
 
 /** The members of a manifest's JSON, written and read side by side. */
 private[checkpoint] object ManifestJson {

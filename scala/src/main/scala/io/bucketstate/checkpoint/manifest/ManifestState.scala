@@ -5,7 +5,7 @@ import java.util.Arrays
 import io.bucketstate.checkpoint.records.{ExpiredRecords, Lookup}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.table.{ColdState, KeyRange, Record, RecordBuffer, RecordSink}
+import io.bucketstate.record.{ColdState, KeyRange, Record, RecordBuffer, RecordSink}
 
 /**
  * The state at a manifest's version as its runs have it. Files are opened when they are first asked, and must be

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.table.{ColdState, RecordSink}
+import io.bucketstate.record.{ColdState, RecordSink}
 
 /**
  * Records that can be had bucket by bucket, each key at most once, in no order inside a bucket: a

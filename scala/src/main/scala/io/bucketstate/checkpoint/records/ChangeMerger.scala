@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import java.util.Arrays
 
-import io.bucketstate.table.{RecordOp, RecordSink}
+import io.bucketstate.record.{RecordOp, RecordSink}
 
 /**
  * Puts the records of several versions into a run's order, each key once: its newest record, with what

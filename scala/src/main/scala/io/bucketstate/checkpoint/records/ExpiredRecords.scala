@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import java.util.Arrays
 
-import io.bucketstate.table.{Record, RecordOp, TimeBuckets}
+import io.bucketstate.record.{Record, RecordOp, TimeBuckets}
 
 /**
  * What records at one version have expired: in files they are still there, and mean what a removal means.

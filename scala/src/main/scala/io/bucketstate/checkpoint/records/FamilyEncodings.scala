@@ -1,8 +1,7 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.bucket.BucketKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Expiry, FamilyDescriptor, FamilySpec, Scans}
+import io.bucketstate.record.{BucketKey, Expiry, FamilyDescriptor, FamilySpec, Scans}
 
 /**
  * The names of encodings as files hold them, and what they mean for where a family's keys lie: so that a
@@ -22,7 +21,7 @@ object FamilyEncodings {
   /** Values that are lists of such. */
   val EvolvingRows = "evolving-rows/1"
 
-  /** Values with the time that they age from, or without; see [[io.bucketstate.table.TimedValue]]. */
+  /** Values with the time that they age from, or without; see [[io.bucketstate.record.TimedValue]]. */
   val TimedRow = "timed-row/1"
 
   val TimestampPrefix = "spark-timestamp-prefix"

@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.records
 
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Expiry, FamilyDescriptor, FamilySpec}
+import io.bucketstate.record.{Expiry, FamilyDescriptor, FamilySpec}
 
 /**
  * The column families that a store's files may hold.

@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.table.RecordOp
+import io.bucketstate.record.RecordOp
 
 /** What a file, or a run, or some of them say of a key. */
 sealed trait Lookup

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import java.util.ArrayDeque
 
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * The records of one key from several versions, handed over newest first, as the one record they come

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import java.util.Arrays
 
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * Records one after another in the order of a run: by family, bucket and key bytes (unsigned), each
@@ -17,10 +17,10 @@ trait RecordCursor extends AutoCloseable {
 
   def bucket: Int
 
-  /** Key and value as in [[io.bucketstate.table.Record]], the key alone for a removal. Never changed: it may be kept. */
+  /** Key and value as in [[io.bucketstate.record.Record]], the key alone for a removal. Never changed: it may be kept. */
   def record: Array[Byte]
 
-  /** Which [[io.bucketstate.table.RecordOp]] the record is. */
+  /** Which [[io.bucketstate.record.RecordOp]] the record is. */
   def op: Byte
 
   final def isRemoval: Boolean = op == RecordOp.Remove

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.records
 
 import java.util.{Arrays, Comparator}
 
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * Puts records into the order of their key bytes, unsigned; those of equal keys stay in the order they came

@@ -1,7 +1,6 @@
 package io.bucketstate.checkpoint.records
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{FamilySpec, Record}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Record}
 
 /** Which bucket a family's record is of, where that is not written down beside it. */
 private[bucketstate] trait BucketOfRecord {

@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.records
 
 import io.bucketstate.checkpoint.io.Closing
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * Several cursors as one: of each key the record of the newest that has it, with what that appends to.

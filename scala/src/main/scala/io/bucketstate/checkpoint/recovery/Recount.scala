@@ -4,7 +4,8 @@ import scala.collection.immutable.SortedMap
 import scala.collection.mutable
 
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
-import io.bucketstate.table.{StateTable, TimeBuckets, TimedValue}
+import io.bucketstate.record.{TimeBuckets, TimedValue}
+import io.bucketstate.table.StateTable
 
 /**
  * Counts the keys of families by time bucket where the files cannot be right about them: without checkpoint ids another

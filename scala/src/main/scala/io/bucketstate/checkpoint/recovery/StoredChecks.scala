@@ -1,8 +1,8 @@
 package io.bucketstate.checkpoint.recovery
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{ChangedSetting, CorruptException, InvalidException}
+import io.bucketstate.record.BucketAssigner
 
 /** What checksums of single files cannot tell: whether a file fits the settings of now, and the others. */
 private[checkpoint] object StoredChecks {

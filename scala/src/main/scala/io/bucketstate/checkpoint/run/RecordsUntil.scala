@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.run
 
 import io.bucketstate.checkpoint.records.{CursorBehind, RecordCursor}
-import io.bucketstate.table.KeyRange
+import io.bucketstate.record.KeyRange
 
 /** Records of one bucket, in the order of their keys, up to the end of a range. For one thread. */
 private[run] final class RecordsUntil(records: RecordCursor, keys: KeyRange)

@@ -6,7 +6,7 @@ import java.util.UUID
 
 import scala.collection.mutable.ArrayBuffer
 
-import io.bucketstate.table.{Record, RecordOp, TimedValue}
+import io.bucketstate.record.{Record, RecordOp, TimedValue}
 
 /**
  * One file of a run being written to the local disk, and what was put in it. For one thread.

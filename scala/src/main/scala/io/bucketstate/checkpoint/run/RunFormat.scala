@@ -5,7 +5,7 @@ import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 
 /**
  * The layout of a run's file, format version 1: an SST as RocksDB's `SstFileWriter` makes it (block

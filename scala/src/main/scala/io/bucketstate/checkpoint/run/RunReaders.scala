@@ -6,7 +6,7 @@ import scala.math.Ordering.Implicits._
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
-import io.bucketstate.table.KeyRange
+import io.bucketstate.record.KeyRange
 
 /**
  * A store's runs, read together. Files are opened, and where that is needed fetched, when they are

@@ -9,7 +9,7 @@ import scala.util.control.NonFatal
 
 import io.bucketstate.checkpoint.io.{FileStore, RunName}
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.table.{RecordOp, TimedValue}
+import io.bucketstate.record.{RecordOp, TimedValue}
 
 /**
  * Writes runs: each file first to the local disk, then, whole, to the checkpoint. A run is visible to

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.run
 import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.LittleEndian
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * Puts entries into a block, as [[SstEntries]] reads them; block after block in the same array. For one

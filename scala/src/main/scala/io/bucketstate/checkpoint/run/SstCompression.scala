@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.run
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * How the blocks of a file may be compressed.

@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import java.util.Arrays
 
-import io.bucketstate.table.{TimeBuckets, TimedValue}
+import io.bucketstate.record.{TimeBuckets, TimedValue}
 
 /**
  * How a run is cut by time, so that what is old has files of its own, which one day need not be read to be dropped.

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.snapshot
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.run.{Run, RunFile}
-import io.bucketstate.table.TimeBuckets
+import io.bucketstate.record.TimeBuckets
 
 /**
  * Which files of a manifest's runs nobody needs to read any more, without reading them. An expired record hides what

@@ -5,7 +5,6 @@ import java.util.UUID
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.background.WorkGate
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBuckets,
   ChangelogFamily,
@@ -31,6 +30,7 @@ import io.bucketstate.error.{
   CorruptException,
   MissingException
 }
+import io.bucketstate.record.BucketAssigner
 
 /**
  * A version to be snapshot.

@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * Rows as compact bytes: an `UnsafeRow` without what its schema already says (padding, offsets, unused

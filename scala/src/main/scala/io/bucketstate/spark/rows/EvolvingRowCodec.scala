@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * Rows whose schema may change while they are kept: `varint(schema id) | row`, the row as

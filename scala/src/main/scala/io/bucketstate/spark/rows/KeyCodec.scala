@@ -8,8 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.RocksDBKeyStateEncoder
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.bucket.BucketKey
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{BucketKey, Record, RecordBuffer}
 
 /**
  * Keys of one column family as bytes and back. Not thread-safe: one per store, because Spark's encoders

@@ -5,8 +5,8 @@ import java.nio.ByteOrder
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.bucket.BucketKey
 import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.record.BucketKey
 
 /** Which codec Spark's encoder specifications lead to, and what files call it. */
 private[spark] object KeyCodecs {

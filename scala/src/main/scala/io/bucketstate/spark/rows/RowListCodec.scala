@@ -3,7 +3,7 @@ package io.bucketstate.spark.rows
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{Record, RecordBuffer}
 
 /**
  * Values that are lists of rows: `(varint(length) | row)*`, each row as its codec lays it out. So a

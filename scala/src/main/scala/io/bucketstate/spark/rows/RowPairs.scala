@@ -3,7 +3,7 @@ package io.bucketstate.spark.rows
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /**
  * Records as Spark's pairs. The pair and its rows are the same ones again and again, as Spark's contract

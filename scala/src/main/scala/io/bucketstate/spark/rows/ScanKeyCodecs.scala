@@ -7,9 +7,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
 
-import io.bucketstate.bucket.BucketKey
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{Record, RecordBuffer}
+import io.bucketstate.record.{BucketKey, Record, RecordBuffer}
 
 /**
  * Keys that are scanned by a part of them, as the bytes that Spark's own encoder of the same specification

@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ByteSlice, Damage, LittleEndian}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{FamilyDescriptor, RecordOp}
+import io.bucketstate.record.{FamilyDescriptor, RecordOp}
 import io.bucketstate.testkit._
 
 class ChangelogDamageSuite extends AnyFunSuite {

@@ -12,7 +12,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.error.{InvalidException, MissingException}
-import io.bucketstate.table.ChangeSet
+import io.bucketstate.record.ChangeSet
 import io.bucketstate.testkit._
 
 class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

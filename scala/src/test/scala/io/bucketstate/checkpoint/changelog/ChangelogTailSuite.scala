@@ -7,11 +7,10 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.io.{Attempt, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.{FamilyEncodings, Lookup, RecordPlaces}
 import io.bucketstate.error.{CorruptException, UnavailableException}
-import io.bucketstate.table.{Record, RecordBuffer, RecordOp}
+import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer, RecordOp}
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness}
 
@@ -67,7 +66,7 @@ class ChangelogTailSuite extends AnyFunSuite {
 
   private def found(tail: ChangelogTail, key: Seq[Byte]): Option[Seq[Byte]] = {
     val buffer = new RecordBuffer(assigner)
-    buffer.keyOf(key.toArray, 0, io.bucketstate.bucket.BucketKey.Whole)
+    buffer.keyOf(key.toArray, 0, io.bucketstate.record.BucketKey.Whole)
     Lookup.combined(0, tail.find(0, buffer)) match {
       case Lookup.Found(record) => Some(record.drop(Record.keyEnd(record)).toSeq)
       case _                    => None

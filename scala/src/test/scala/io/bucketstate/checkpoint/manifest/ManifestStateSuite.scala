@@ -1,6 +1,6 @@
 package io.bucketstate.checkpoint.manifest
 
-import io.bucketstate.table.ColdState
+import io.bucketstate.record.ColdState
 import io.bucketstate.testkit.{ColdStateContract, SnapshotRoom, TempFolder}
 
 /** The runs of a manifest as a cold part: one run or several, files by bucket. */

@@ -12,7 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.io.{Attempt, Damage, ManifestName, RunName}
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
 import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
-import io.bucketstate.table.{FamilyDescriptor, TimeBuckets}
+import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
 import io.bucketstate.testkit.{Changes, GoldenRuns, MemoryFileStore}
 
 class ManifestSuite extends AnyFunSuite {

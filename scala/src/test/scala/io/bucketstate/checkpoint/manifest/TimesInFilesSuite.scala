@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run._
 import io.bucketstate.error.{CorruptException, InvalidException}
-import io.bucketstate.table._
+import io.bucketstate.record._
 import io.bucketstate.testkit.{Changes, MemoryFileStore, Runs, TempFolder}
 
 /** Times of records in changelogs, manifests and runs: written, read back, and refused where they are wrong. */

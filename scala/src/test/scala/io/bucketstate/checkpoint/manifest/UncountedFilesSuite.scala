@@ -9,7 +9,7 @@ import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, Ch
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.run._
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table._
+import io.bucketstate.record._
 import io.bucketstate.testkit.{Changes, MemoryFileStore}
 
 /** Changelogs and manifests that do not say how many keys there are: they have no number that could be taken for it. */

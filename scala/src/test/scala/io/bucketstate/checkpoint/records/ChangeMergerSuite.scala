@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 import io.bucketstate.testkit._
 
 /** Versions' changes, in memory and from changelogs, merged against a map. */

@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, C
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders, VersionSpan}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit._
 
 /** Values appended over versions, in changelogs and runs: what merging makes of them, against a map. */

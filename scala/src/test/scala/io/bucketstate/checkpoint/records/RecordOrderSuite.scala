@@ -4,7 +4,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 
 /** The order that numbers give, against the order that comparing whole keys gives. */
 class RecordOrderSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

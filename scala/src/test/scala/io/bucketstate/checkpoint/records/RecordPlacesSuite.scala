@@ -6,8 +6,7 @@ import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.{FamilySpec, Record, RecordBuffer, Scans}
+import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Record, RecordBuffer, Scans}
 import io.bucketstate.testkit.Changes
 
 /** A record's bucket is found where it lies, and is the one that its key is looked up in. */

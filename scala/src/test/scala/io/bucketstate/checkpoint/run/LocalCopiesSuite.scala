@@ -12,7 +12,7 @@ import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 import io.bucketstate.testkit._
 
 /** Copies of a remote checkpoint's runs that change or go while they are read, and a disk that has no room for them. */

@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, R
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
-import io.bucketstate.table.Record
+import io.bucketstate.record.Record
 import io.bucketstate.testkit._
 
 /** Damaged, missing and half-written run files: always an error, never a key that is not there. */

@@ -9,7 +9,7 @@ import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit._
 
 /** Files looked up in and scanned, against RocksDB's own reader and the map that was written. */

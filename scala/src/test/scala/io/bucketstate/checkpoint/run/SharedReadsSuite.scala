@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.table.{KeyRange, Record}
+import io.bucketstate.record.{KeyRange, Record}
 import io.bucketstate.testkit.{LeftOvers, Runs, TempFolder}
 
 /** What the stores of a process share to read runs: one cache, one limit on open files. */

@@ -13,7 +13,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.{BlockCodec, Damage, NioFileStore, ReadableFile}
 import io.bucketstate.error.{InvalidException, UnavailableException}
-import io.bucketstate.table.{Record, RecordOp}
+import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit.{ForeignSst, RocksDbFiles, Runs, TempFolder}
 
 /** What is written without RocksDB is what RocksDB reads, verifies and takes in. */

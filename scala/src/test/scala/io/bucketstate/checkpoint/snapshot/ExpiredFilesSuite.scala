@@ -9,7 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.RunName
 import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSpan, VersionSpan}
-import io.bucketstate.table.{TimeBuckets, TimedValue}
+import io.bucketstate.record.{TimeBuckets, TimedValue}
 
 /** Files that are left out because all they hold has expired: nobody who reads the rest sees a difference. */
 class ExpiredFilesSuite extends AnyFunSuite {

@@ -16,9 +16,8 @@ import org.apache.spark.sql.execution.streaming.state.{
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.bucket.BucketKey
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.Record
+import io.bucketstate.record.{BucketKey, Record}
 import io.bucketstate.testkit.Seeds
 
 /**

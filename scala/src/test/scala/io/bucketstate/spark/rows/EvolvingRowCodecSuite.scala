@@ -9,9 +9,8 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.error.CorruptException
-import io.bucketstate.table.RecordBuffer
+import io.bucketstate.record.{BucketAssigner, RecordBuffer}
 
 class EvolvingRowCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import EvolvingRowCodecSuite._

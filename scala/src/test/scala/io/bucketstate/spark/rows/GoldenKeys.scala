@@ -13,10 +13,9 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.bucketstate.bucket.BucketAssigner
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.table.{FamilyDescriptor, RecordBuffer}
+import io.bucketstate.record.{BucketAssigner, FamilyDescriptor, RecordBuffer}
 
 /**
  * The keys that are kept as a golden file of their encodings: where each lies and as which bytes. The

@@ -9,8 +9,7 @@ import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
-import io.bucketstate.table.RecordBuffer
+import io.bucketstate.record.{BucketAssigner, BucketKey, RecordBuffer}
 
 /** Keys that are scanned by a part of them: the same bytes as Spark's own encoders give, and the key back. */
 class ScanKeyCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -1,6 +1,4 @@
-package io.bucketstate.table
-
-import io.bucketstate.bucket.BucketKey
+package io.bucketstate.record
 
 /**
  * A column family as the files describe it.

@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 import java.security.SecureRandom
 
@@ -8,7 +8,7 @@ import com.google.common.hash.{HashFunction, Hashing}
  * A hash that nobody outside of this process can compute: who chooses keys cannot choose where they go. SipHash-2-4, with
  * a key that is drawn once. No file depends on it.
  */
-private[table] object KeyedHash {
+private[bucketstate] object KeyedHash {
   private[this] val random = new SecureRandom
   private[this] val function: HashFunction =
     Hashing.sipHash24(random.nextLong(), random.nextLong())

@@ -1,4 +1,4 @@
-package io.bucketstate.bucket
+package io.bucketstate.record
 
 import java.util.Arrays
 

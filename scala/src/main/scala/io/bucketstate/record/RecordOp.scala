@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 /** What a change does to a key. The numbers are those of the files. */
 object RecordOp {

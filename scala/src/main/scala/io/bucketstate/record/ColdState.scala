@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 /**
  * The whole state at one version, the *floor*, outside a table's memory. A table that holds only a part of a

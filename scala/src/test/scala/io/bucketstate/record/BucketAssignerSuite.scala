@@ -1,4 +1,4 @@
-package io.bucketstate.bucket
+package io.bucketstate.record
 
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite

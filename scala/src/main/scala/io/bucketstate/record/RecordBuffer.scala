@@ -1,8 +1,6 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 import java.util.{Arrays => JArrays}
-
-import io.bucketstate.bucket.{BucketAssigner, BucketKey}
 
 /**
  * Scratch space in which one record is put together: first the key, then, for a write, the value.
@@ -28,7 +26,7 @@ final class RecordBuffer(assigner: BucketAssigner) {
   def hash: Int = slotHash
 
   /** Likewise, as buckets ask for it whose keys were chosen to collide. */
-  private[table] def keyedHash: Int = KeyedHash.of(space, begin, keyLimit)
+  private[bucketstate] def keyedHash: Int = KeyedHash.of(space, begin, keyLimit)
 
   def bucket: Int = bucketNumber
 

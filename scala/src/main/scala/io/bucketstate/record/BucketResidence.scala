@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 /**
  * A bucket's part in memory at one moment. Immutable.

@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 import scala.collection.immutable.SortedMap
 

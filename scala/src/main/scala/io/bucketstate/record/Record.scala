@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 import java.lang.Iterable
 import java.util.Arrays

@@ -1,4 +1,4 @@
-package io.bucketstate.table
+package io.bucketstate.record
 
 /** Takes one change of a family: in which bucket, which [[RecordOp]], and the record (of a removal, the key alone). */
 trait ChangeSink {
