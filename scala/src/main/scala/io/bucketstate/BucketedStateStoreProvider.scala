@@ -7,7 +7,6 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.spark.plan.ExtensionCheck
 import io.bucketstate.spark.{
   BucketedReadStore,
   BucketedStore,
@@ -18,6 +17,7 @@ import io.bucketstate.spark.{
   SparkSettings,
   StoreDefinition
 }
+import io.bucketstate.spark.plan.ExtensionCheck
 import io.bucketstate.store.{ClocksAndIds, Ticker}
 
 /**

@@ -8,7 +8,7 @@ import scala.util.{Random, Using}
 import org.apache.spark.sql.execution.streaming.state.{StateStore, StateStoreProvider}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.run.SharedReads
+import io.bucketstate.checkpoint.run.open.SharedReads
 import io.bucketstate.error.InvalidException
 import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, ShortMemory}

@@ -9,11 +9,12 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
-import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
+import io.bucketstate.checkpoint.run.read.RunAccess
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit.{Changes, ProviderHarness, Runs, TempFolder}

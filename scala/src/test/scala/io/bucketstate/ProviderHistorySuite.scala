@@ -8,8 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.MetricKey
 import io.bucketstate.record.{Expiry, TimedValue}
-import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{BusyThreads, ExpiryModel, ProviderHarness, ShortMemory}
+import io.bucketstate.testkit.ProviderHarness._
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older

@@ -25,8 +25,12 @@ class RoomsSuite extends AnyFunSuite {
     val io = base + "checkpoint.io"
     val records = io + "checkpoint.records"
     val changelog = records + "checkpoint.changelog"
-    val run = records + "checkpoint.run"
-    val manifest = changelog ++ run + "checkpoint.manifest"
+    val run = io + "checkpoint.run"
+    val sst = run + "checkpoint.sst"
+    val open = sst + "checkpoint.run.open"
+    val write = sst ++ records + "checkpoint.run.write"
+    val read = open ++ write + "checkpoint.run.read"
+    val manifest = changelog ++ read + "checkpoint.manifest"
     val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
     val store = manifest ++ siblings + "background" + "memory" + "rocksdb" + "table" + "store"
     Map(
@@ -39,9 +43,12 @@ class RoomsSuite extends AnyFunSuite {
       "checkpoint.io" -> Set("error", "config"),
       "checkpoint.records" -> io,
       "checkpoint.changelog" -> records,
-      "checkpoint.run" -> records,
-      "checkpoint.manifest" -> (changelog ++ run)
-    ) ++ Map(
+      "checkpoint.run" -> io,
+      "checkpoint.sst" -> run,
+      "checkpoint.run.open" -> sst,
+      "checkpoint.run.write" -> (sst ++ records),
+      "checkpoint.run.read" -> (open ++ write),
+      "checkpoint.manifest" -> (changelog ++ read),
       "checkpoint.snapshot" -> (manifest + "background"),
       "checkpoint.recovery" -> (manifest + "table"),
       "checkpoint.retention" -> manifest,

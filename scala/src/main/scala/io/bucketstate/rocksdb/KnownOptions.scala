@@ -7,7 +7,7 @@ import scala.util.Using
 
 import org.rocksdb.{Options, RocksDB}
 
-import io.bucketstate.checkpoint.run.WorkFolder
+import io.bucketstate.checkpoint.io.WorkFolder
 import io.bucketstate.config.{NativeKey, Nearest}
 
 /**

@@ -15,14 +15,14 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{
   LocalState,
   LocalStateFile,
   LocalStateFormat,
   ManifestFamily
 }
-import io.bucketstate.checkpoint.run.{LocalRuns, WorkFolder}
+import io.bucketstate.checkpoint.run.LocalRuns
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.record.BucketAssigner
 

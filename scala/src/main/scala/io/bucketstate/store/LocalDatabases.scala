@@ -10,8 +10,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.io.{Attempt, Closing}
-import io.bucketstate.checkpoint.run.WorkFolder
+import io.bucketstate.checkpoint.io.{Attempt, Closing, WorkFolder}
 import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.error.{InvalidException, UnavailableException}
 import io.bucketstate.rocksdb.{

@@ -6,13 +6,21 @@ import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Closing, FileStore, ForeignFiles}
+import io.bucketstate.checkpoint.io.{
+  Attempt,
+  BlockCodec,
+  Closing,
+  FileStore,
+  ForeignFiles,
+  WorkFolder
+}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.RetentionRules
-import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.record.BucketAssigner

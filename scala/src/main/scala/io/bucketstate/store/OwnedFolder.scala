@@ -10,7 +10,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import io.bucketstate.checkpoint.run.WorkFolder
+import io.bucketstate.checkpoint.io.WorkFolder
 
 /**
  * A folder of this process, which others may delete once it has died: until then it holds a lock on a file in it. That is

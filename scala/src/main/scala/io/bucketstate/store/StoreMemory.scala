@@ -3,7 +3,8 @@ package io.bucketstate.store
 import java.util.ArrayDeque
 import java.util.concurrent.atomic.LongAdder
 
-import io.bucketstate.checkpoint.run.{ReadLimits, RunAccess}
+import io.bucketstate.checkpoint.run.open.ReadLimits
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey, StoreConfig}
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
 import io.bucketstate.record.BucketResidence

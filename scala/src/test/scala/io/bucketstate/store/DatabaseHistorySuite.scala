@@ -11,12 +11,13 @@ import scala.util.{Random, Try}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.changelog.ChangelogReader
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
-import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, ConflictException}
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.{

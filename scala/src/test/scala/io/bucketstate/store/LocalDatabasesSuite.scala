@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.run.WorkFolder
+import io.bucketstate.checkpoint.io.WorkFolder
 import io.bucketstate.rocksdb.{Databases => NativeDatabases, ExecutorNative}
 import io.bucketstate.testkit.TempFolder
 

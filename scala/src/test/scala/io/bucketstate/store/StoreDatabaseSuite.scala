@@ -13,8 +13,8 @@ import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.InvalidException
 import io.bucketstate.rocksdb.{ExecutorNative, NativeState, ThrowingFactory}
-import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit._
+import io.bucketstate.testkit.StoreHarness._
 
 /** The local database behind a store: what it takes over, what is read from it, and what becomes of it. */
 class StoreDatabaseSuite extends AnyFunSuite with Eventually {

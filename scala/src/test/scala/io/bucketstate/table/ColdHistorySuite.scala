@@ -17,7 +17,6 @@ import io.bucketstate.record.{
   RecordSink,
   TimeBuckets
 }
-import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{
   ChanceOfRoom,
   Changes,
@@ -27,6 +26,7 @@ import io.bucketstate.testkit.{
   TextRecords,
   WatchedCold
 }
+import io.bucketstate.testkit.TextRecords._
 
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in

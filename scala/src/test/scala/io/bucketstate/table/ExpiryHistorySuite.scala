@@ -23,8 +23,6 @@ import io.bucketstate.record.{
   TimeBuckets,
   TimedValue
 }
-import io.bucketstate.testkit.ExpiryModel.Item
-import io.bucketstate.testkit.TextRecords.keyOf
 import io.bucketstate.testkit.{
   ChanceOfRoom,
   Changes,
@@ -34,6 +32,8 @@ import io.bucketstate.testkit.{
   TextRecords,
   WatchedCold
 }
+import io.bucketstate.testkit.ExpiryModel.Item
+import io.bucketstate.testkit.TextRecords.keyOf
 
 /**
  * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,

@@ -4,16 +4,11 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ManifestName, NioFileStore}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ManifestName, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
-import io.bucketstate.checkpoint.run.{
-  LocalRuns,
-  RunWriter,
-  SstOptions,
-  TimeSpan,
-  VersionSpan,
-  WorkFolder
-}
+import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{LocalRuns, TimeSpan, VersionSpan}
+import io.bucketstate.checkpoint.sst.SstOptions
 
 /**
  * The manifest and the runs that are kept as golden files of their format versions: two runs, two

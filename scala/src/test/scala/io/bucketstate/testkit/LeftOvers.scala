@@ -7,7 +7,7 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 
-import io.bucketstate.checkpoint.run.{OpenRunFile, SharedReads}
+import io.bucketstate.checkpoint.run.open.{OpenRunFile, SharedReads}
 import io.bucketstate.rocksdb.ExecutorNative
 import io.bucketstate.store.{StoreMemory, Writers}
 

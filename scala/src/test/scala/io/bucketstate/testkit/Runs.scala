@@ -6,18 +6,12 @@ import scala.collection.immutable.TreeMap
 import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore}
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.checkpoint.run.{
-  BucketSpan,
-  LocalRuns,
-  OpenRunFile,
-  Run,
-  RunWriter,
-  SstOptions,
-  VersionSpan,
-  WorkFolder
-}
+import io.bucketstate.checkpoint.run.open.OpenRunFile
+import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, Run, VersionSpan}
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.record.{Record, RecordOp}
 
 /** Runs for tests: their content as a sorted map, made at random, and read back from a cursor. */

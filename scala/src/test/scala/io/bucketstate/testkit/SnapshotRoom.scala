@@ -7,11 +7,12 @@ import java.util.UUID
 import scala.util.Using
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
-import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder}
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.record.{BucketAssigner, Record, RecordOp}
 
 /**

@@ -9,12 +9,13 @@ import scala.util.Using
 import com.sun.management.ThreadMXBean
 
 import io.bucketstate.checkpoint.changelog.ChangelogReader
-import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
+import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore, WorkFolder => WorkFiles}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
-import io.bucketstate.checkpoint.run.{RunAccess, SstOptions, WorkFolder => WorkFiles}
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotReport, SnapshotTarget, Snapshotter}
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.store.MemorySource
 

@@ -3,7 +3,7 @@ package io.bucketstate.checkpoint.manifest
 import io.bucketstate.checkpoint.changelog.RecentChangelogs
 import io.bucketstate.checkpoint.io.FileStore
 import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.checkpoint.run.RunAccess
+import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.record.BucketAssigner
 
 /**

@@ -3,7 +3,8 @@ package io.bucketstate.checkpoint.manifest
 import java.util.Arrays
 
 import io.bucketstate.checkpoint.records.{ExpiredRecords, Lookup}
-import io.bucketstate.checkpoint.run.{BucketSpan, FilesByBucket, RunReaders}
+import io.bucketstate.checkpoint.run.BucketSpan
+import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 import io.bucketstate.record.{ColdState, KeyRange, Record, RecordBuffer, RecordSink}
 

@@ -17,7 +17,8 @@ import io.bucketstate.checkpoint.io.{
   Damage,
   FileStore,
   ReadableFile,
-  StorageErrors
+  StorageErrors,
+  WorkFolder
 }
 
 /**

@@ -18,7 +18,7 @@ object ColdReads {
 }
 
 /** How far one look-up went, over all files that it asks. For one thread. */
-private[run] final class LookUpTrace {
+private[checkpoint] final class LookUpTrace {
   private[this] var cached = false
   private[this] var read = false
 

@@ -7,7 +7,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
-import io.bucketstate.checkpoint.run._
+import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, VersionSpan}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record._
 import io.bucketstate.testkit.{Changes, MemoryFileStore}

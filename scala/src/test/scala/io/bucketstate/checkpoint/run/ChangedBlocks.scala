@@ -6,6 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.Random
 
 import io.bucketstate.checkpoint.io.{Damage, LittleEndian, ReadableFile}
+import io.bucketstate.checkpoint.sst.{SstBlocks, SstFooter, SstIndex, SstLayout}
 
 /** Files of runs that are wrong inside a block, whose checksum is right all the same. */
 object ChangedBlocks {

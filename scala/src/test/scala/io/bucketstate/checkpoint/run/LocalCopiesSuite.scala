@@ -8,8 +8,12 @@ import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
+import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.run.open.{ReadLimits, SharedReads}
+import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
+import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record

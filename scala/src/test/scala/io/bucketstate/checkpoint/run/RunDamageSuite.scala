@@ -6,9 +6,11 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, RunName}
+import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, RunName, WorkFolder}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
+import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunFileReader, RunReaders}
+import io.bucketstate.checkpoint.sst.SstFooter
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
 import io.bucketstate.testkit._

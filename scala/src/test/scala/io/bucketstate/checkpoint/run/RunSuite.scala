@@ -9,6 +9,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.testkit.{ManagedStores, Runs, TempFolder}
 
