@@ -32,7 +32,10 @@ class RoomsSuite extends AnyFunSuite {
     val read = open ++ write + "checkpoint.run.read"
     val manifest = changelog ++ read + "checkpoint.manifest"
     val siblings = Set("checkpoint.snapshot", "checkpoint.recovery", "checkpoint.retention")
-    val store = manifest ++ siblings + "background" + "memory" + "rocksdb" + "table" + "store"
+    val native = manifest + "rocksdb" + "rocksdb.state"
+    val history = native + "checkpoint.recovery" + "table" + "history"
+    val follower = history + "background" + "rocksdb.follower"
+    val store = follower ++ siblings + "memory" + "store"
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
@@ -52,12 +55,15 @@ class RoomsSuite extends AnyFunSuite {
       "checkpoint.snapshot" -> (manifest + "background"),
       "checkpoint.recovery" -> (manifest + "table"),
       "checkpoint.retention" -> manifest,
-      "rocksdb" -> manifest,
+      "history" -> history,
+      "rocksdb" -> io,
+      "rocksdb.state" -> native,
+      "rocksdb.follower" -> follower,
       "store" -> store,
       "spark.rows" -> records,
       "spark.plan" -> Set("error"),
       "spark" -> (store + "spark.rows"),
-      "" -> Set("spark", "spark.plan", "store", "config", SparksOwn),
+      "" -> Set("spark", "spark.plan", "store", "background", "config", SparksOwn),
       SparksOwn -> Set.empty[String]
     )
   }

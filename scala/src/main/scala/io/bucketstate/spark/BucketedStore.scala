@@ -6,10 +6,11 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state._
 
+import io.bucketstate.background.ClocksAndIds
 import io.bucketstate.checkpoint.io.{Attempt, FileStores}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.config.StoreConfig
-import io.bucketstate.store.{ClocksAndIds, OpenStore, ReadSession, WriteSession}
+import io.bucketstate.store.{OpenStore, ReadSession, WriteSession}
 import io.bucketstate.table.StateTable
 
 /**

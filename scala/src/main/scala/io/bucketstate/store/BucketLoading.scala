@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger, AtomicReferenc
 
 import scala.util.control.NonFatal
 
+import io.bucketstate.background.BackgroundPool
 import io.bucketstate.table.StateTable
 
 /** Brings the buckets of tables into memory. Thread-safe. */

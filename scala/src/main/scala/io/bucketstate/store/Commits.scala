@@ -5,6 +5,8 @@ import java.util.UUID
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.ConflictException
+import io.bucketstate.history.Unwritten
+import io.bucketstate.rocksdb.follower.StoreDatabase
 import io.bucketstate.table.StateTable
 
 /** Who hears of a commit, in this order. */

@@ -4,6 +4,7 @@ import java.util.UUID
 
 import scala.util.Using
 
+import io.bucketstate.background.Ticker
 import io.bucketstate.checkpoint.changelog.{
   ChangelogBytes,
   ChangelogHeader,

@@ -2,6 +2,7 @@ package io.bucketstate.store
 
 import io.bucketstate.checkpoint.io.Requests
 import io.bucketstate.config.MetricKey
+import io.bucketstate.rocksdb.follower.StoreDatabase
 import io.bucketstate.table.{ExpiryFigures, StateTable}
 
 /** Gathers the figures of a store from those who count them. Thread-safe. */

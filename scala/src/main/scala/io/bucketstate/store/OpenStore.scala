@@ -5,6 +5,7 @@ import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
+import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Writers}
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
 import io.bucketstate.checkpoint.io.{
   Attempt,
@@ -23,8 +24,10 @@ import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.BucketstateException
+import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.rocksdb.{LocalStates, OptionsCheck}
+import io.bucketstate.rocksdb.follower.{DatabaseSource, LocalDatabases, StoreDatabase}
+import io.bucketstate.rocksdb.state.{LocalStates, OptionsCheck}
 import io.bucketstate.table.StateTable
 
 /**

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.WorkGate
+import io.bucketstate.background.{Background, Pace, Ticker, Uninterrupted, WorkGate}
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{

@@ -3,12 +3,13 @@ package io.bucketstate.store
 import java.util.ArrayDeque
 import java.util.concurrent.atomic.LongAdder
 
+import io.bucketstate.background.Ticker
 import io.bucketstate.checkpoint.run.open.ReadLimits
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey, StoreConfig}
 import io.bucketstate.memory.{EvictionPolicy, HeapLimit, MemoryTracker, MemoryUser}
 import io.bucketstate.record.BucketResidence
-import io.bucketstate.rocksdb.ExecutorNative
+import io.bucketstate.rocksdb.state.ExecutorNative
 import io.bucketstate.table.StateTable
 
 /**

@@ -6,6 +6,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.background.{Background, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
@@ -13,6 +14,7 @@ import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.BucketstateException
+import io.bucketstate.rocksdb.follower.StoreDatabase
 
 /** Who wants to know of a store's snapshots. Thread-safe. */
 private[bucketstate] trait ManifestWatch {

@@ -6,9 +6,11 @@ import java.util.concurrent.atomic.AtomicBoolean
 import scala.annotation.tailrec
 import scala.collection.mutable
 
+import io.bucketstate.background.Patience
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.history.{CommitPoint, StoreHistory, Unwritten}
 import io.bucketstate.record.ColdState
 import io.bucketstate.table.StateTable
 

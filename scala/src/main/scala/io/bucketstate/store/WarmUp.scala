@@ -4,6 +4,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.background.BackgroundPool
 import io.bucketstate.table.{StateTable, TableHost}
 
 /**

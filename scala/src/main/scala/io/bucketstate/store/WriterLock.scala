@@ -6,6 +6,8 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.background.{Ticker, Writers}
+
 /**
  * Lets one task at a time write a store. Whoever acquires it gets a stamp; a task that no longer holds
  * its stamp (it was killed and another attempt took over) fails on its next call and can never reach

@@ -10,6 +10,7 @@ import org.scalatest.Assertions.intercept
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.UnavailableException
+import io.bucketstate.rocksdb.state.OptionsCheck
 import io.bucketstate.testkit.TempFolder
 
 class NativeLibrarySuite extends AnyFunSuite {

@@ -7,6 +7,8 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.BackgroundPool
+
 class BucketLoadingSuite extends AnyFunSuite {
   private val loading = new BucketLoading
 

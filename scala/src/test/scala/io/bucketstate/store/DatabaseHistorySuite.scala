@@ -10,6 +10,7 @@ import scala.util.{Random, Try}
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.{NeediestFirst, Patience, Ticker}
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
@@ -19,15 +20,17 @@ import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, ConflictException}
+import io.bucketstate.history.{CommitPoint, StoreHistory, Unwritten}
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.rocksdb.{
-  Databases => NativeDatabases,
+import io.bucketstate.rocksdb.follower.{DatabaseSource, Databases, LocalDatabases, StoreDatabase}
+import io.bucketstate.rocksdb.state.{
   ExecutorNative,
   LocalStates,
   NativeState,
   StateDatabase,
   WrittenVersion
 }
+import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.table.StateTable
 import io.bucketstate.testkit._
 

@@ -7,6 +7,7 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.{Background, NeediestFirst, PacePlan, Pause, Ticker}
 import io.bucketstate.checkpoint.snapshot.SnapshotPlan
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.MissingException

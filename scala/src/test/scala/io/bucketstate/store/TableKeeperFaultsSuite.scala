@@ -11,7 +11,9 @@ import scala.concurrent.{Await, ExecutionContext, ExecutionContextExecutorServic
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords}

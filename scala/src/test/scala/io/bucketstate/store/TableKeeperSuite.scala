@@ -4,8 +4,10 @@ import java.util.UUID
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.{Patience, Ticker}
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.history.{CommitPoint, StoreHistory}
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
 import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MapCold, MemoryFileStore, TextRecords}

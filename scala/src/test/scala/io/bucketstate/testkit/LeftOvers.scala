@@ -7,9 +7,10 @@ import scala.util.{Try, Using}
 
 import org.apache.spark.sql.execution.streaming.state.SparkInternals
 
+import io.bucketstate.background.Writers
 import io.bucketstate.checkpoint.run.open.{OpenRunFile, SharedReads}
-import io.bucketstate.rocksdb.ExecutorNative
-import io.bucketstate.store.{StoreMemory, Writers}
+import io.bucketstate.rocksdb.state.ExecutorNative
+import io.bucketstate.store.StoreMemory
 
 /** What this project may leave behind in a JVM and on a disk, counted. */
 object LeftOvers {

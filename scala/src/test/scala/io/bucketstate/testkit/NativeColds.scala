@@ -6,7 +6,8 @@ import scala.util.Using
 import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.record.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
-import io.bucketstate.rocksdb.{Databases, NativeState, StateDatabase, WrittenVersion}
+import io.bucketstate.rocksdb.Databases
+import io.bucketstate.rocksdb.state.{NativeState, StateDatabase, WrittenVersion}
 
 /** One database of one family, which is brought from what it holds to what it should, whatever the version. */
 final class NativeColds private (database: StateDatabase) {

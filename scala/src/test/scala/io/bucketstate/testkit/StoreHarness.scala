@@ -9,12 +9,13 @@ import java.util.concurrent.atomic.AtomicLong
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
+import io.bucketstate.background.{ClocksAndIds, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
 import io.bucketstate.record.{BucketAssigner, Expiry, Record, RecordBuffer, TimedValue}
-import io.bucketstate.store._
+import io.bucketstate.store.{OpenStore, StillHeld, StoreCall, StoreHost, WriteSession}
 import io.bucketstate.table.StateTable
 
 /** What a [[StoreHarness]] says when something is refused. */

@@ -1,0 +1,83 @@
+package io.bucketstate.history
+
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicReference
+
+import io.bucketstate.checkpoint.io.{Attempt, FileStore}
+import io.bucketstate.checkpoint.manifest.Manifest
+import io.bucketstate.checkpoint.recovery.Recovered
+
+/**
+ * The commits that the table of a store consists of. Its keeper changes it together with the table, with its lock held;
+ * who wants to come after it, such as a local database, asks what follows the commit that it is at. So nobody has to be
+ * told of a restart, of a roll back or of another attempt, and nobody can miss one.
+ *
+ * Thread-safe; [[after]] may read headers of changelogs, all else waits for nothing.
+ *
+ * @param isFollowed whether somebody follows it: else changes are not kept
+ */
+private[bucketstate] final class StoreHistory(store: FileStore, isFollowed: Boolean) {
+  private[this] val current = new AtomicReference[StoreLine] // null while there is no table
+  private[this] val earlier = new EarlierCommits(store)
+  private[this] var lines = 0L // the keeper's
+
+  /** As it is now; None while there is no table. */
+  def line: Option[StoreLine] = Option(current.get)
+
+  /** What comes after a commit; nothing while there is no table. Throws `UnavailableException`. */
+  def after(point: CommitPoint): Follow = {
+    changed(line => if (line.holds(point)) line.followedTo(point.version) else line)
+    now(point) match {
+      case Follow.Earlier =>
+        line.map(_.steps.head.point).fold[Follow](Follow.Nothing) { first =>
+          val way = earlier.between(point, first)
+          changed { line =>
+            if (line.steps.head.point == first)
+              line.extendedBack(way).followedTo(point.version)
+            else line
+          }
+          if (way.isEmpty) Follow.Elsewhere else now(point)
+        }
+      case known => known
+    }
+  }
+
+  /** The same, as far as memory knows. Does nothing else. */
+  def now(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
+
+  /** Bytes of changes that wait for who follows. */
+  def bytes: Long = line.fold(0L)(_.bytes)
+
+  /** There is another table. The keeper's, as are all below but the last. */
+  def begin(recovered: Recovered, checkpointId: Option[String], keys: Map[Int, Long]): Unit = {
+    lines += 1
+    current.set(StoreLine.of(recovered, lines, checkpointId, keys, isFollowed))
+  }
+
+  /** See [[StoreLine.committed]]. */
+  def committed(
+      attempt: Attempt,
+      commitId: UUID,
+      keys: Map[Int, Long],
+      changes: Option[Unwritten],
+      oldest: Long,
+      needless: Long
+  ): Unit = changed(_.committed(attempt, commitId, keys, changes, oldest, needless))
+
+  /** The versions above this one were undone. */
+  def undoAbove(version: Long): Unit = changed(_.undoneAbove(version))
+
+  /** The versions below this one cannot be opened any more. */
+  def settle(oldest: Long): Unit = changed(_.settledUpTo(oldest))
+
+  /** There is no table any more. */
+  def forget(): Unit = current.set(null)
+
+  /** A snapshot was published, of whatever history. */
+  def published(manifest: Manifest): Unit = changed(_.published(manifest))
+
+  private def changed(change: StoreLine => StoreLine): Unit = {
+    current.updateAndGet(line => if (line == null) null else change(line))
+    ()
+  }
+}

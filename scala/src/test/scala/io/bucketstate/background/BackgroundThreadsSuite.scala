@@ -1,0 +1,34 @@
+package io.bucketstate.background
+
+import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** How many threads work at a time, and what becomes of the rest when one of them hangs. */
+class BackgroundThreadsSuite extends AnyFunSuite {
+
+  test("what hangs holds up what comes after it only for a while, and up to a few") {
+    val threads = new BackgroundThreads(1, mostSpare = 2, overdueMs = 50)
+    val (hang, others) = (new CountDownLatch(1), new CountDownLatch(3))
+    (1 to 2).foreach(_ => threads.execute(() => hang.await()))
+    (1 to 3).foreach(_ => threads.execute(() => others.countDown()))
+    assert(others.await(30, TimeUnit.SECONDS))
+    hang.countDown()
+  }
+
+  test("what takes no longer than it may is done by no more threads than there are") {
+    val threads = new BackgroundThreads(2, mostSpare = 2, overdueMs = 60000)
+    val (atWork, most, done) = (new AtomicInteger, new AtomicInteger, new CountDownLatch(20))
+    (1 to 20).foreach { _ =>
+      threads.execute { () =>
+        most.accumulateAndGet(atWork.incrementAndGet(), Math.max(_, _))
+        Thread.`yield`()
+        atWork.decrementAndGet()
+        done.countDown()
+      }
+    }
+    assert(done.await(30, TimeUnit.SECONDS))
+    assert(most.get <= 2)
+  }
+}

@@ -1,0 +1,67 @@
+package io.bucketstate.rocksdb.follower
+
+import java.nio.file.{Files, Path}
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.checkpoint.io.WorkFolder
+import io.bucketstate.rocksdb.state.ExecutorNative
+import io.bucketstate.rocksdb.{Databases => NativeDatabases}
+import io.bucketstate.testkit.TempFolder
+
+/** What a store's databases take of the machine, and that it is given back however they end. */
+class LocalDatabasesSuite extends AnyFunSuite {
+
+  private def databases(
+      newFolder: () => WorkFolder,
+      others: Path => Seq[Path] = _ => Nil,
+      newId: () => UUID = () => UUID.randomUUID()
+  ) = new LocalDatabases(
+    newFolder,
+    others,
+    None,
+    NativeDatabases.Plain,
+    ExecutorNative.Limits(16L << 20, 1L << 30),
+    newId
+  )
+
+  private def made(in: Path) =
+    () => WorkFolder(Files.createTempDirectory(in, "work"), temporary = true)
+
+  private def namesIn(folder: Path): Seq[String] =
+    Files.list(folder).iterator.asScala.map(_.getFileName.toString).toSeq
+
+  for (failing <- Seq("what lies beside it", "the first database"))
+    test(s"a folder of its own goes when it cannot begin: $failing") {
+      TempFolder.use { folder =>
+        val before = ExecutorNative.stores
+        def fails = throw new IllegalStateException("no")
+        val all =
+          if (failing == "the first database") databases(made(folder), newId = () => fails)
+          else databases(made(folder), others = _ => fails)
+        intercept[IllegalStateException](all.create())
+        all.close()
+        assert(namesIn(folder).isEmpty && ExecutorNative.stores == before)
+      }
+    }
+
+  test(
+    "with the last database goes what it shares with others, although the store was closed before"
+  ) {
+    TempFolder.use { folder =>
+      val before = ExecutorNative.stores
+      val all = databases(made(folder))
+      val (one, other) = (all.create(), all.create())
+      assert(namesIn(folder).size == 1 && ExecutorNative.stores == before + 1)
+      all.discard(one)
+      all.close()
+      assert(namesIn(folder).size == 1)
+      all.discard(other)
+      assert(namesIn(folder).isEmpty && ExecutorNative.stores == before)
+      intercept[IllegalStateException](all.create())
+    }
+  }
+}
