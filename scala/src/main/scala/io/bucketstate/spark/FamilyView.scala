@@ -7,7 +7,8 @@ import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair
 
 import io.bucketstate.record.{Record, RecordBuffer, TimedValue}
 import io.bucketstate.spark.rows.{KeyCodec, KeyCodecs, RowListCodec, RowPairs, RowSpace}
-import io.bucketstate.table.{FamilyState, RecordScan}
+import io.bucketstate.table.FamilyState
+import io.bucketstate.table.scan.RecordScan
 
 /**
  * One column family of one opened store: rows on Spark's side, records on the table's. Not

@@ -1,6 +1,7 @@
 package io.bucketstate.table
 
 import io.bucketstate.record.TimeBuckets
+import io.bucketstate.table.cold.{FamilyBuckets, Floor}
 
 /**
  * Gives back the memory of what has expired for everybody who can still read, a few slots beside each write: as the

@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import scala.collection.immutable.TreeMap
 
+import io.bucketstate.table.version.Settler
+
 /**
  * The families of a version.
  *

@@ -3,6 +3,7 @@ package io.bucketstate.table
 import java.util.Arrays
 
 import io.bucketstate.record.{BucketAssigner, FamilySpec, Record, RecordBuffer}
+import io.bucketstate.table.cold.{FamilyBuckets, TableLoading}
 
 /**
  * Looks several keys up together: those of buckets that are not whole side by side, in the order in which files have

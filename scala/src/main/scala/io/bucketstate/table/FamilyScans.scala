@@ -3,6 +3,19 @@ package io.bucketstate.table
 import java.util.{Iterator => JIterator}
 
 import io.bucketstate.record.{BucketAssigner, FamilySpec, KeyRange, RecordBuffer}
+import io.bucketstate.table.bucket.SlotArrays
+import io.bucketstate.table.cold.{FamilyBuckets, FamilyCold, TableLoading}
+import io.bucketstate.table.index.{Cell, FamilyIndex}
+import io.bucketstate.table.scan.{
+  CellCursor,
+  CellScan,
+  KeyCursor,
+  KeyOrderScan,
+  OpenScans,
+  PartialCursor,
+  RecordScan
+}
+import io.bucketstate.table.version.Versions
 
 /** Scans of a family by a part of its keys, which has an index in each bucket. Any thread. */
 private[table] final class FamilyScans(

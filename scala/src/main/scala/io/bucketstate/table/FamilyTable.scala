@@ -11,6 +11,12 @@ import io.bucketstate.record.{
   Scans,
   TimedValue
 }
+import io.bucketstate.table.bucket.Bucket
+import io.bucketstate.table.cold.{BucketFills, FamilyBuckets, FamilyCold, Floor, TableLoading}
+import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Stamp, Visibility}
+import io.bucketstate.table.index.{FamilyIndex, OrderedIndex, PrefixIndex}
+import io.bucketstate.table.scan.{BucketIterator, OpenScans, RecordScan}
+import io.bucketstate.table.version.{ChangeList, KeyCount, Settler, SettlingBacklog, Versions}
 
 /**
  * [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote.

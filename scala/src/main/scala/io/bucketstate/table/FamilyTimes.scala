@@ -5,6 +5,7 @@ import java.util.Arrays
 import scala.collection.immutable.SortedMap
 
 import io.bucketstate.record.{Expiry, TimeBuckets, TimedValue}
+import io.bucketstate.table.version.Versions
 
 /**
  * The time buckets of a family at every version that can be read, and at the open one, whose keys are counted while

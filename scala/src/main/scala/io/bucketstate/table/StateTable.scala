@@ -1,6 +1,7 @@
 package io.bucketstate.table
 
 import io.bucketstate.record.{BucketResidence, ChangeSet, ColdState, FamilySpec, RecordBuffer}
+import io.bucketstate.table.scan.RecordScan
 
 /**
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,

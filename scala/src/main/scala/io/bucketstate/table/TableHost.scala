@@ -1,5 +1,7 @@
 package io.bucketstate.table
 
+import io.bucketstate.table.cold.LoadHost
+
 /**
  * What a table asks of whoever keeps it. Safe for several threads; one host may have many tables.
  */

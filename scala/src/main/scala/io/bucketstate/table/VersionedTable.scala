@@ -10,6 +10,9 @@ import io.bucketstate.record.{
   FamilySpec,
   Record
 }
+import io.bucketstate.table.cold.{BucketLoader, Floor, TableLoading}
+import io.bucketstate.table.entry.Entry
+import io.bucketstate.table.version.{SettlingBacklog, Versions}
 
 /**
  * The state of one store on the heap, at several versions at once, without copying any of it:

@@ -22,6 +22,7 @@ import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, ConflictException}
 import io.bucketstate.history.{CommitPoint, StoreHistory, Unwritten}
 import io.bucketstate.record.BucketAssigner
+import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.rocksdb.follower.{DatabaseSource, Databases, LocalDatabases, StoreDatabase}
 import io.bucketstate.rocksdb.state.{
   ExecutorNative,
@@ -30,7 +31,6 @@ import io.bucketstate.rocksdb.state.{
   StateDatabase,
   WrittenVersion
 }
-import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.table.StateTable
 import io.bucketstate.testkit._
 

@@ -15,8 +15,9 @@ import io.bucketstate.record.{
   Scans,
   TimeBuckets
 }
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
+import io.bucketstate.table.cold.BucketLoader
 import io.bucketstate.testkit.TextRecords._
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /** Writes that read nothing, and when the number of keys is known. */
 class BlindWritesSuite extends AnyFunSuite {

@@ -15,6 +15,10 @@ import io.bucketstate.record.{
   Scans,
   TimedValue
 }
+import io.bucketstate.table.bucket.{Bucket, SlotArrays}
+import io.bucketstate.table.cold.FoundKeys
+import io.bucketstate.table.entry.{Slots, Stamp}
+import io.bucketstate.table.index.{Cell, FamilyIndex, OrderedIndex, PrefixIndex}
 import io.bucketstate.testkit.{Changes, CollidingKeys}
 
 /** Keys that were chosen to collide make no bucket slow: what probes look at is counted. */

@@ -5,6 +5,7 @@ import java.nio.{ByteBuffer, ByteOrder}
 import scala.util.Random
 
 import io.bucketstate.record.{BucketKey, Scans}
+import io.bucketstate.table.scan.RecordScan
 import io.bucketstate.testkit.CollidingKeys
 
 /** Some of a family's records: how to get them, and which they are. */

@@ -20,6 +20,7 @@ import io.bucketstate.record.{
   Scans,
   TimeBuckets
 }
+import io.bucketstate.table.cold.BucketLoader
 import io.bucketstate.testkit.Changes
 
 /** A table whose buckets come from a loader, and what it asks of its host meanwhile. */

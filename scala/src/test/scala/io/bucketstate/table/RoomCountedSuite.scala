@@ -2,6 +2,8 @@ package io.bucketstate.table
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.table.cold.{BucketLoader, TableLoading}
+
 /** How often a table asks whether there is room while its buckets are loaded. */
 class RoomCountedSuite extends AnyFunSuite {
   private final class Room(var left: Long) extends TableHost {

@@ -6,7 +6,7 @@ import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogTail}
 import io.bucketstate.checkpoint.manifest.ManifestState
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.record.{ColdState, RecordBuffer, RecordSink, TimeBuckets}
-import io.bucketstate.table.BucketLoader
+import io.bucketstate.table.cold.BucketLoader
 
 /**
  * A version's buckets as the files have them: the runs of a manifest, and the changelogs after it. A

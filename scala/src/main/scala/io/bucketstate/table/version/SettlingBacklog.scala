@@ -1,0 +1,67 @@
+package io.bucketstate.table.version
+
+import java.util.ArrayDeque
+
+import io.bucketstate.table.entry.Entry
+
+/** Whose entries settle. */
+private[table] trait Settler {
+
+  /** Nothing reads below the version of these entries any more: their records take their places. */
+  def settle(entries: Array[Entry], from: Int, until: Int): Unit
+}
+
+/**
+ * Entries of versions that nobody can go back behind, oldest first. They settle a few at a time beside
+ * later writes, so no call ever pays for a whole change set; and some together, because a processor waits
+ * for many places in memory in the time it waits for one. Writer only.
+ */
+private[table] final class SettlingBacklog {
+  import SettlingBacklog._
+
+  private[this] val versions = new ArrayDeque[Version]()
+  private[this] var due = 0
+
+  def add(of: Settler, entries: Array[Entry]): Unit =
+    if (entries.nonEmpty) versions.addLast(new Version(of, entries))
+
+  def keepOnly(wanted: Settler => Boolean): Unit = {
+    versions.removeIf(v => !wanted(v.of))
+    ()
+  }
+
+  def isEmpty: Boolean = versions.isEmpty
+
+  /** Called once for each new entry: two old ones are due for it, so the backlog shrinks as it is made. */
+  def settleSome(): Unit = {
+    due += 2
+    if (due >= Together) settleDue()
+  }
+
+  /** All of them. */
+  def settleAll(): Unit = while (!versions.isEmpty) {
+    due = Together
+    settleDue()
+  }
+
+  private def settleDue(): Unit = {
+    while (due > 0 && !versions.isEmpty) {
+      val first = versions.peekFirst()
+      val until = Math.min(first.done + due, first.entries.length)
+      due -= until - first.done
+      first.of.settle(first.entries, first.done, until)
+      first.done = until
+      if (until == first.entries.length) versions.removeFirst()
+    }
+    due = 0
+  }
+}
+
+private object SettlingBacklog {
+  private final val Together = 32
+
+  /** What one version wrote in one family, settled up to `done`. */
+  private final class Version(val of: Settler, val entries: Array[Entry]) {
+    var done = 0
+  }
+}

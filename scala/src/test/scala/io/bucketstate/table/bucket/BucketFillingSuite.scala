@@ -1,0 +1,60 @@
+package io.bucketstate.table.bucket
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  Scans
+}
+import io.bucketstate.table.index.{FamilyIndex, OrderedIndex}
+import io.bucketstate.testkit.Changes
+
+/** Room for what is loaded: made once where it is known how much comes, and given back where less does. */
+class BucketFillingSuite extends AnyFunSuite {
+  private val assigner = new BucketAssigner(1)
+
+  private def filled(scans: Scans, expected: Int, keys: Int): Bucket = {
+    val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, scans)
+    val newIndex: () => FamilyIndex =
+      if (scans == Scans.Nothing) null else () => new OrderedIndex
+    val filling = new BucketFilling(0, spec, assigner, newIndex, times = null, expected)
+    for (key <- 0 until keys)
+      filling(Record.of(Array((key >> 8).toByte, key.toByte), Array[Byte](1)), RecordOp.Put)
+    filling.done()
+    assert(filling.keys == keys && filling.bucket.size == keys)
+    val buffer = new RecordBuffer(assigner)
+    for (key <- 0 until keys) {
+      buffer.key(Array((key >> 8).toByte, key.toByte), BucketKey.Whole)
+      assert(filling.bucket.indexOf(buffer) >= 0)
+    }
+    filling.bucket
+  }
+
+  for (scans <- Seq(Scans.Nothing, Scans.Ranges)) {
+    test(s"a bucket that gets what is expected is never made anew, $scans") {
+      val room = filled(scans, expected = 1000, keys = 1).capacity
+      assert(room < 100, "what did not come takes no memory")
+      for (keys <- Seq(900, 1000, 1150))
+        assert(filled(scans, expected = 1000, keys).capacity == SlotArrays.holding(1000))
+    }
+
+    test(s"a bucket takes more than is expected, and anything where nothing is known, $scans") {
+      for {
+        expected <- Seq(0, 1, 1000)
+        keys <- Seq(0, 1, 5000)
+      }
+        assert(filled(scans, expected, keys).capacity <= SlotArrays.fitting(keys) * 2)
+    }
+  }
+
+  test("what each bucket holds is said without belief in what cannot be") {
+    assert(BucketFilling.expected(Some(640), 64) == 10)
+    assert(BucketFilling.expected(None, 64) == 0)
+    assert(BucketFilling.expected(Some(Long.MaxValue), 1) == 1 << 20)
+  }
+}
