@@ -2,7 +2,8 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state._
 
-import io.bucketstate.store.{CheckpointIds, ReadSession, StoreFigures, WriteSession}
+import io.bucketstate.history.CheckpointIds
+import io.bucketstate.store.{ReadSession, StoreFigures, WriteSession}
 import io.bucketstate.table.StateTable
 
 /**

@@ -5,7 +5,7 @@ import java.util.UUID
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.ConflictException
-import io.bucketstate.history.Unwritten
+import io.bucketstate.history.{CheckpointIds, Unwritten}
 import io.bucketstate.rocksdb.follower.StoreDatabase
 import io.bucketstate.table.StateTable
 

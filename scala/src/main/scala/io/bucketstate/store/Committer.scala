@@ -15,6 +15,7 @@ import io.bucketstate.checkpoint.changelog.{
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.ConflictException
+import io.bucketstate.history.CheckpointIds
 import io.bucketstate.record.{
   BucketAssigner,
   ChangeSet,

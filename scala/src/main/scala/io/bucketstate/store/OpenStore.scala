@@ -18,13 +18,13 @@ import io.bucketstate.checkpoint.io.{
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
-import io.bucketstate.checkpoint.retention.RetentionRules
+import io.bucketstate.checkpoint.retention.{MaintenancePlan, RetentionRules}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.{Engine, StoreConfig}
 import io.bucketstate.error.BucketstateException
-import io.bucketstate.history.StoreHistory
+import io.bucketstate.history.{CheckpointIds, StoreHistory}
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.follower.{DatabaseSource, LocalDatabases, StoreDatabase}
 import io.bucketstate.rocksdb.state.{LocalStates, OptionsCheck}

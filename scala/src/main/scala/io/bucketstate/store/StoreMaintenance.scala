@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningIds}
+import io.bucketstate.checkpoint.retention.{MaintenancePlan, Retention, RetentionRules, WinningIds}
 
 /**
  * What Spark's maintenance threads do for a store, when the [[MaintenancePlan]] says so. Throws no exception, whatever it

@@ -3,6 +3,7 @@ package io.bucketstate.store
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
+import io.bucketstate.history.CheckpointIds
 import io.bucketstate.table.StateTable
 
 /**

@@ -1,5 +1,6 @@
 package io.bucketstate.store
 
+import io.bucketstate.history.CheckpointIds
 import io.bucketstate.table.StateTable
 
 /**

@@ -20,9 +20,8 @@ import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, ConflictException}
-import io.bucketstate.history.{CommitPoint, StoreHistory, Unwritten}
+import io.bucketstate.history.{CheckpointIds, CommitPoint, StoreHistory, Unwritten}
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.rocksdb.follower.{DatabaseSource, Databases, LocalDatabases, StoreDatabase}
 import io.bucketstate.rocksdb.state.{
   ExecutorNative,
@@ -31,6 +30,7 @@ import io.bucketstate.rocksdb.state.{
   StateDatabase,
   WrittenVersion
 }
+import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.table.StateTable
 import io.bucketstate.testkit._
 

@@ -1,8 +1,6 @@
-package io.bucketstate.store
+package io.bucketstate.checkpoint.retention
 
 import java.time.{Duration, Instant}
-
-import io.bucketstate.checkpoint.retention.RetentionPlan
 
 /**
  * When a store's folder is listed to clean it up. Every run lists the folder, which on an object store is

@@ -1,4 +1,4 @@
-package io.bucketstate.store
+package io.bucketstate.history
 
 import java.util.UUID
 

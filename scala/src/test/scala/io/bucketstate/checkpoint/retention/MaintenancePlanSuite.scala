@@ -1,4 +1,4 @@
-package io.bucketstate.store
+package io.bucketstate.checkpoint.retention
 
 import java.time.{Duration, Instant}
 
