@@ -58,7 +58,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSwe
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
@@ -110,6 +110,9 @@ lint-scala-4.3: lint-scala-4.1 .stamps/venv-4.3
 	SPARK=4.3 scripts/sbt core/scalafmtCheckAll core/compile "core/Compile/scalafix --check"
 
 environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
+
+rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms and who knows the table; fail where it is too much
+	@$(PY) -m scripts.rooms
 
 format: $(VENV_STAMP) ## rewrite the sources in the project's format
 	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll

@@ -1,8 +1,9 @@
 """Counts what a stranger meets in the folders of both languages, and says where it is too much.
 
-A room is a folder of Scala files, or a sub-package of `bucketstate`. Scala imports are written in full, and what
-is in another package cannot be used without one: so they are the arrows between rooms. (Between the files of
-a room there are none to read; `RoomsSuite` finds circles of files in the compiled classes.)
+A room is a folder of Scala files, or a sub-package of `bucketstate`. Scala imports are written in
+full, and what is in another package cannot be used without one: so they are the arrows between
+rooms. (Between the files of a room there are none to read; `RoomsSuite` finds circles of files in
+the compiled classes.)
 """
 
 from __future__ import annotations
@@ -123,6 +124,19 @@ def arrows(files: dict[Path, tuple[str, set[str]]]) -> dict[str, Counter[str]]:
     return found
 
 
+def importers_of(room: str, files: dict[Path, tuple[str, set[str]]]) -> list[Path]:
+    """The files outside of a room that use it, or a room inside it."""
+    return [
+        file
+        for file, (package, imported) in files.items()
+        if not _is_within(package, room) and any(_is_within(named, room) for named in imported)
+    ]
+
+
+def _is_within(package: str, room: str) -> bool:
+    return package == room or package.startswith(f"{room}.")
+
+
 def too_much(sizes: dict[str, Room], importers: int, rooms: dict[str, set[str]]) -> list[str]:
     """One sentence for each thing that is more than it may be."""
     found = [
@@ -147,12 +161,7 @@ def main() -> int:
     files = scala_imports(SCALA)
     rooms = arrows(files)
     scala, python = folders(SCALA, ".scala"), folders(PYTHON, ".py")
-    inside = f"{OWN}.table"
-    importers = [
-        file
-        for file, (package, imported) in files.items()
-        if not package.startswith(inside) and any(p.startswith(inside) for p in imported)
-    ]
+    importers = importers_of(f"{OWN}.table", files)
     for title, sizes in (("Scala", scala), ("Python", python)):
         print(f"{title}: files, lines, largest")
         for folder, room in sizes.items():
