@@ -43,6 +43,8 @@ QUICK_SUITES := *BucketedStateStoreSuite *StateManager*Suite *BucketedMergingSes
   *BucketedValueStateSuite *BucketedListStateSuite *BucketedMapStateSuite *BucketedTimerSuite \
   *BucketedStatefulProcessorHandleSuite *BucketedTransformWithStateInPySparkStateServerSuite \
   *BucketedTransformWithStateValidationSuite *BucketedTransformWithStateChainingSuite *BucketedTransformWithListStateSuite
+# Those that `make test` takes; `make engines` and `make conformance` take the others, too.
+TEST_SUITES := $(filter-out *BucketedFullOuter% *BucketedTransformWithStateChainingSuite,$(QUICK_SUITES))
 # What `make conformance` takes: all where a page of all is kept, and the quick ones beside it.
 CONFORMANCE_SUITES ?= $(if $(filter 4.1,$(CONFORMANCE_SPARK)),$(QUICK_SUITES),*)
 CONFORMANCE_PAGE := docs/conformance$(if $(filter 4.1,$(CONFORMANCE_SPARK)),-4.1).md
@@ -52,9 +54,9 @@ BENCH_GROUPS ?= 20000
 
 # What the second engine is held to with each `make test`; `make engines` takes more.
 ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
-  *LifecycleSuite *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
+  *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
   *IterationOrderSuite
-ALL_ENGINE_SUITES := $(ENGINE_SUITES) *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
+ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
@@ -76,7 +78,7 @@ test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests and pytest on real local 
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
 	@scripts/sbt core/test
 	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
-	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(QUICK_SUITES)" $(STORAGE_SUITES)
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
 	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly *BucketedStateStoreSuite"
 
 test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
@@ -189,7 +191,7 @@ bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process besi
 
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite"
+	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
 STATE_STORE := spark.sql.streaming.stateStore

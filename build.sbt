@@ -31,11 +31,21 @@ val withLicense = Seq(packageBin, packageSrc, packageDoc).map { task =>
   Compile / task / mappings += (ThisBuild / baseDirectory).value / "LICENSE" -> "META-INF/LICENSE"
 }
 
+// How sources look is checked where all of them are compiled; with another Spark, only those that are compiled with it alone.
+val looks =
+  if (spark.minor == "4.2") Nil
+  else
+    Seq(Compile, Test).flatMap { of =>
+      Seq(of / scalafmt / unmanagedSources, of / scalafix / unmanagedSources).map {
+        _ := (of / unmanagedSources).value.filter(_.getPath.contains("/spark-"))
+      }
+    }
+
 // Each minor version has its own folder for what is built, so that going from one to another builds nothing again.
 val perSpark = Seq(target := baseDirectory.value / "target" / s"spark-${spark.minor}")
 
 lazy val core = (project in file("scala"))
-  .settings(perSpark, spark.libraries(Provided), withLicense)
+  .settings(perSpark, spark.libraries(Provided), withLicense, looks)
   .settings(
     name := "bucketstate",
     description := "A state store for Spark Structured Streaming whose batches cost what they change, not what they keep",

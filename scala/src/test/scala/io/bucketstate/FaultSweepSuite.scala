@@ -47,7 +47,7 @@ abstract class FaultSweep(
   private type Model = ExpiryModel[(Long, String), (Long, String)]
 
   private val all = sys.env.contains("BUCKETSTATE_SWEEP")
-  private val sampled = 14
+  private val sampled = 8
   private val batches = 14
 
   private def settings(kind: Kind): Seq[(String, String)] = Seq(

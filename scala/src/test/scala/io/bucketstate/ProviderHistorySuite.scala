@@ -8,8 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.MetricKey
 import io.bucketstate.record.{Expiry, TimedValue}
-import io.bucketstate.testkit.{BusyThreads, ExpiryModel, ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{BusyThreads, ExpiryModel, ProviderHarness, Seeds, ShortMemory}
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
@@ -63,6 +63,7 @@ class ProviderHistorySuite extends AnyFunSuite {
 
   /** `make sweep` has many more of them run. */
   private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(2)(_.toInt)
+  private val (long, brief) = (Seeds.of(1200, 3000), Seeds.of(700, 1500)) // steps of a history
 
   for {
     (name, conf) <- settings
@@ -70,7 +71,7 @@ class ProviderHistorySuite extends AnyFunSuite {
   }
     test(s"random history: $name, seed $seed") {
       withFolder(folder =>
-        new History(new ProviderHarness(folder), conf, new Random(seed.toLong)).run(steps = 3000)
+        new History(new ProviderHarness(folder), conf, new Random(seed.toLong)).run(steps = long)
       )
     }
 
@@ -79,7 +80,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       val (_, conf) = settings.find(_._1 == "a snapshot per version").get
       withFolder { folder =>
         val history = new History(new ProviderHarness(folder), conf, new Random(100L + seed))
-        BusyThreads.beside(history.run(steps = 1500))
+        BusyThreads.beside(history.run(steps = brief))
       }
     }
 
@@ -88,7 +89,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       withFolder { folder =>
         val harness = new ProviderHarness(folder, prefixKeys)
         val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "5")
-        new History(harness, conf, new Random(seed.toLong), prefixScans = true).run(steps = 3000)
+        new History(harness, conf, new Random(seed.toLong), prefixScans = true).run(steps = long)
       }
     }
 
@@ -97,7 +98,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       withFolder { folder =>
         val conf = Seq("spark.sql.streaming.stateStore.bucketed.numBuckets" -> "3", Format2)
         val random = new Random(seed.toLong)
-        new History(new ProviderHarness(folder), conf, random, rivals = true).run(steps = 2000)
+        new History(new ProviderHarness(folder), conf, random, rivals = true).run(steps = long)
       }
     }
 
@@ -114,7 +115,7 @@ class ProviderHistorySuite extends AnyFunSuite {
         val all = conf ++ Option.when(rivals)(Format2) ++ Option.when(!exact)(Blind)
         val random = new Random(200L + seed)
         ShortMemory.during {
-          new History(new ProviderHarness(folder), all, random, rivals = rivals).run(steps = 1500)
+          new History(new ProviderHarness(folder), all, random, rivals = rivals).run(steps = brief)
         }
       }
     }
@@ -141,7 +142,7 @@ class ProviderHistorySuite extends AnyFunSuite {
         val rules = Option.when(expires)(expiry)
         ShortMemory.when(short) {
           new History(harness, all, random, rivals = rivals, expiry = rules, windows = !expires)
-            .run(steps = 1500)
+            .run(steps = brief)
         }
       }
     }

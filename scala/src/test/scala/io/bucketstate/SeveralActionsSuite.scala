@@ -80,8 +80,8 @@ class SeveralActionsSuite extends AnyFunSuite with Queries with Eventually {
   private def changelogs(files: Set[String]): Set[String] = files.filter(_.endsWith(".changelog"))
 
   for {
-    (format, batches) <- Seq("2" -> 60, "1" -> 16)
-    isCached <- Seq(false, true)
+    (format, isCached, batches) <-
+      Seq(("2", false, 60), ("2", true, 16), ("1", false, 16), ("1", true, 16))
   } {
     val cached = if (isCached) "cached" else "not cached"
     test(s"each batch finds the state in memory, in checkpoint format $format, $cached") {

@@ -73,12 +73,6 @@ class SharedStageSuite extends AnyFunSuite with Queries {
       }
     }
 
-  followedBy("dropDuplicates")(counted(_).dropDuplicates("window", "key"))
-
-  followedBy("dropDuplicatesWithinWatermark")(
-    counted(_).dropDuplicatesWithinWatermark("window", "key")
-  )
-
   followedBy("another count")(
     counted(_).groupBy("window", "key").agg(sum("count").as("sum"), count("*").as("n"))
   )

@@ -1,6 +1,11 @@
 package io.bucketstate.testkit
 
-/** How many random histories a suite runs: few with each `make test`, by the thousand with `make sweep`. */
+import scala.util.Random
+
+/**
+ * How much of what takes long a suite tries: a few random histories and some of the cases with each `make test`, histories by
+ * the thousand and all cases with `make sweep`.
+ */
 object Seeds {
   private val isSweep = sys.env.get("BUCKETSTATE_SWEEP").contains("all")
   private final val Sweep = 125
@@ -9,4 +14,12 @@ object Seeds {
 
   /** @param many with `make sweep` */
   def of(few: Int, many: Int): Int = if (isSweep) many else few
+
+  /** One of so many cases, the same with each run; with `make sweep` all. */
+  def oneOf(share: Int, cases: Seq[Int], seed: Long): Seq[Int] =
+    if (isSweep) cases
+    else {
+      val random = new Random(seed)
+      cases.grouped(share).map(some => some(random.nextInt(some.size))).toSeq
+    }
 }

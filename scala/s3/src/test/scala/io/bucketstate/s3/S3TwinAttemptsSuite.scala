@@ -15,7 +15,7 @@ class S3TwinAttemptsSuite extends TwinAttempts with BeforeAndAfterAll {
 
   override protected def afterAll(): Unit = bucket.close()
 
-  override protected def Histories: Int = 3
+  override protected def Histories: Int = 2
 
   override protected def withTwins(body: ProviderHarness => Any): Unit = withFolder { folder =>
     body(

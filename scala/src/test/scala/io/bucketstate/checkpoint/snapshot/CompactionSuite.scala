@@ -15,6 +15,7 @@ import io.bucketstate.testkit.{
   Fault,
   FaultyFileStore,
   MemoryFileStore,
+  Seeds,
   SnapshotRoom,
   TempFolder,
   WatchedFileStore
@@ -283,7 +284,9 @@ class CompactionSuite extends AnyFunSuite {
     ) {
       val calls = history(None, restarts, spans)
       assert(calls > 30)
-      (1 to calls).foreach(call => history(Some(call -> fault), restarts, spans))
+      Seeds
+        .oneOf(3, 1 to calls, seed = calls.toLong)
+        .foreach(call => history(Some(call -> fault), restarts, spans))
     }
 
   /** Returns how many calls there were. */

@@ -6,17 +6,19 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import org.scalacheck.Gen
+import org.scalactic.anyvals.PosInt
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.record.{BucketAssigner, BucketKey, RecordBuffer}
+import io.bucketstate.testkit.Seeds
 
 /** Keys that are scanned by a part of them: the same bytes as Spark's own encoders give, and the key back. */
 class ScanKeyCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import ScanKeyCodecSuite._
 
   implicit override val generatorDrivenConfig: PropertyCheckConfiguration =
-    PropertyCheckConfiguration(minSuccessful = 400)
+    PropertyCheckConfiguration(minSuccessful = PosInt.from(Seeds.of(100, 4000)).get)
 
   private def check(specs: Gen[KeyStateEncoderSpec], bucketKey: BucketKey): Unit =
     forAll(specs.flatMap(spec => Gen.listOfN(3, rowOf(spec.keySchema)).map(spec -> _))) {
