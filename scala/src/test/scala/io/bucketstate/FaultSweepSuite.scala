@@ -8,6 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.record.{Expiry, TimedValue}
+import io.bucketstate.testkit.CallFault._
+import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{
   CallFault,
   ExpiryModel,
@@ -16,8 +18,6 @@ import io.bucketstate.testkit.{
   ProviderHarness,
   ShortMemory
 }
-import io.bucketstate.testkit.CallFault._
-import io.bucketstate.testkit.ProviderHarness._
 
 /**
  * One scripted history of batches with snapshots, compaction, retention and a restart; each file call of

@@ -6,10 +6,10 @@ import scala.util.Using
 
 import io.bucketstate.background.Ticker
 import io.bucketstate.checkpoint.changelog.{
-  ChangelogBytes,
   ChangelogHeader,
   ChangelogReader,
   ChangelogWriter,
+  EncodedChangelog,
   RecentChangelogs
 }
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
@@ -156,7 +156,7 @@ private[bucketstate] final class Committer(
   private def write(
       file: Attempt,
       commitId: UUID,
-      bytes: ChangelogBytes,
+      bytes: EncodedChangelog,
       mayReplace: Boolean
   )(beforeReplacing: => Unit): Unit = {
     val name = file.changelog
@@ -233,7 +233,7 @@ private object Committer {
       val ids: CheckpointIds,
       base: Option[UUID],
       val commitId: UUID,
-      val bytes: ChangelogBytes
+      val bytes: EncodedChangelog
   ) {
 
     /** Whether an attempt at that version begins with the same state as this one did. */

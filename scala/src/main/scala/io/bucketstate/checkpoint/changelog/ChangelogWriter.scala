@@ -52,7 +52,7 @@ final class ChangelogWriter(
    * The changelog of these changes. Every family of the store belongs here, also one without changes:
    * its key count is part of the version.
    */
-  def encode(header: ChangelogHeader, changes: ChangeSet): ChangelogBytes = {
+  def encode(header: ChangelogHeader, changes: ChangeSet): EncodedChangelog = {
     reset(header.codec)
     val format = if (changes.families.exists(_.times.isDefined)) Timed else Plain
     val headerCrc = ChangelogHeader.encode(header, format, small)

@@ -7,27 +7,29 @@ import java.util.{ArrayList, Arrays, Collections}
 import io.bucketstate.checkpoint.io.ByteSlice
 
 /**
- * A changelog in its writer's buffers.
+ * A whole changelog in its writer's buffers: valid until the writer encodes the next one.
  *
  * @param out    all of it
  * @param footer says where in that the blocks are
  */
-private[changelog] final class EncodedChangelog(out: ChunkedBuffer, footer: ChangelogFooter)
-    extends ChangelogBytes {
+private[bucketstate] final class EncodedChangelog private[changelog] (
+    out: ChunkedBuffer,
+    footer: ChangelogFooter
+) {
   import EncodedChangelog._
 
-  override val length: Long = out.length
+  val length: Long = out.length
 
-  override val records: Long = footer.blocks.foldLeft(0L)(_ + _.records)
+  /** The records in it, at most the entries that were given: removals of nothing leave none. */
+  val records: Long = footer.blocks.foldLeft(0L)(_ + _.records)
 
-  override def writeTo(target: OutputStream): Unit = out.writeTo(target)
+  def writeTo(target: OutputStream): Unit = out.writeTo(target)
 
-  override def holdsSameAs(other: ChangelogBytes): Boolean = other match {
-    case that: EncodedChangelog => holdsSameBlocksAs(that)
-    case _                      => false
-  }
-
-  private def holdsSameBlocksAs(that: EncodedChangelog): Boolean = {
+  /**
+   * Whether both are proved to make the same version of the same one before it: the same families with as many keys and
+   * the same last write per key, in whichever order. False where that would take too much memory to find out.
+   */
+  def holdsSameAs(that: EncodedChangelog): Boolean = {
     val others = that.index
     footer.families == others.families && footer.nextFamily == others.nextFamily &&
     footer.blocks.size == others.blocks.size &&

@@ -17,7 +17,7 @@ final class RecentChangelogs(store: FileStore) {
   private[this] var bytes = 0L
 
   /** The version's changelog is there. */
-  def committed(file: Attempt, content: ChangelogBytes): Unit =
+  def committed(file: Attempt, content: EncodedChangelog): Unit =
     if (store.isObjectStore) synchronized {
       remove(file)
       if (content.length <= MostBytes) {

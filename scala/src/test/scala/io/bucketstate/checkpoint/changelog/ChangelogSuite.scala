@@ -23,13 +23,13 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       Changes.family(id, numBuckets, writes, 1000L + id)
     })
 
-  private def bytesOf(encoded: ChangelogBytes): Array[Byte] = {
+  private def bytesOf(encoded: EncodedChangelog): Array[Byte] = {
     val out = new ByteArrayOutputStream
     encoded.writeTo(out)
     out.toByteArray
   }
 
-  private def stored(encoded: ChangelogBytes, file: Attempt): MemoryFileStore = {
+  private def stored(encoded: EncodedChangelog, file: Attempt): MemoryFileStore = {
     val store = new MemoryFileStore
     store.write(file.changelog)(encoded.writeTo)
     store
@@ -85,7 +85,7 @@ class ChangelogSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val random = new Random(seed)
       val sets = all.map { case (id, writes) => id -> writes.distinctBy(_.key) }
       // Each in buffers of its own, which it stays in.
-      def encoded(sets: Seq[(Int, Seq[Write])], codec: BlockCodec): ChangelogBytes =
+      def encoded(sets: Seq[(Int, Seq[Write])], codec: BlockCodec): EncodedChangelog =
         new ChangelogWriter(blockBytes = 2000).encode(
           Changes.header(1, buckets, codec),
           families(buckets, sets)

@@ -4,22 +4,6 @@ import java.io.OutputStream
 
 import io.bucketstate.checkpoint.io.ByteSlice
 
-/** A whole encoded changelog, in the writer's buffers: valid until the writer encodes the next one. */
-trait ChangelogBytes {
-  def length: Long
-
-  def writeTo(out: OutputStream): Unit
-
-  /** The records in it, at most the entries that were given: removals of nothing leave none. */
-  def records: Long
-
-  /**
-   * Whether both are proved to make the same version of the same one before it: the same families with as many keys and
-   * the same last write per key, in whichever order. False where that would take too much memory to find out.
-   */
-  def holdsSameAs(other: ChangelogBytes): Boolean
-}
-
 /**
  * Bytes in a list of arrays, because a changelog may be longer than an array can be. The arrays are
  * kept from file to file, up to a limit, so that a batch that was large once does not hold memory for
