@@ -48,7 +48,7 @@ def look_up(folder: Path, keys: int) -> None:
     chance = random.Random(1)
 
     def opened(key: str) -> object:
-        return Checkpoint(checkpoint.location).get(key)
+        return Checkpoint(checkpoint.location).scan().get(key)
 
     ways: dict[str, Callable[[str], object]] = {
         "a checkpoint that was just opened": opened,

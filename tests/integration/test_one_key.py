@@ -54,7 +54,7 @@ def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
     for row in rows:
         by_key.setdefault(repr(row["key"]), []).append(row)
     for of_key in by_key.values():
-        again = found.to_arrow(key=of_key[0]["key"], **how).to_pylist()
+        again = found.scan(key=of_key[0]["key"], **how).to_arrow().to_pylist()
         assert sorted(map(repr, again)) == sorted(map(repr, of_key))
     assert rows
 
@@ -71,7 +71,7 @@ def test_every_key_is_found(
 ) -> None:
     found = written(session, tmp_path, query, mode, 1)
     for store in stores:
-        table = found.to_arrow(store=store)
+        table = found.scan(store=store).to_arrow()
         found_again(found, table.slice(0, 60), store=store)
         schema = found.schema(store=store).key
         if not whole:

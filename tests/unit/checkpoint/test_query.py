@@ -106,13 +106,13 @@ def test_operator_metadata_2_names_its_schema_file_by_the_path_of_then(tmp_path:
     (folder / "0").write_text("v2\n" + json.dumps(metadata))
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.operators[0].name == "symmetricHashJoin"
-    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
 
 
 def test_without_operator_metadata_the_folders_say_what_there_is(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (tmp_path / "state/0/_metadata/metadata").unlink()
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_versions_are_those_that_spark_s_log_still_has(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_versions_are_those_that_spark_s_log_still_has(tmp_path: Path) -> None:
         (tmp_path / "offsets" / str(batch)).unlink()
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.versions == [4, 5, 6]
-    assert rows(checkpoint.to_arrow(version=2)) == built.rows(2)
+    assert rows(checkpoint.scan(version=2).to_arrow()) == built.rows(2)
     history = checkpoint.history().to_pylist()
     assert [row["version"] for row in history] == [4, 5, 6] * 2
     assert [row["keys"] for row in history[:3]] == [len(built.states[v][0]) for v in (4, 5, 6)]

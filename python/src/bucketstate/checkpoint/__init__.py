@@ -14,7 +14,7 @@ from bucketstate.checkpoint.overview import (
 from bucketstate.checkpoint.plan import Plan
 from bucketstate.checkpoint.report import Finding, Report, Restart
 from bucketstate.checkpoint.residency import Residency
-from bucketstate.checkpoint.states import States
+from bucketstate.checkpoint.scan import Scan
 from bucketstate.checkpoint.store import Store
 from bucketstate.checkpoint.variables import StateVariable
 
@@ -30,8 +30,8 @@ __all__ = [
     "Report",
     "Residency",
     "Restart",
+    "Scan",
     "StateVariable",
-    "States",
     "Store",
     "StoreOverview",
     "TimeBucket",

@@ -101,7 +101,7 @@ def check_kept(kind: pa.DataType, where: str) -> None:
     if not pa.types.is_struct(kind) or [f.name for f in kind] != KEPT.names:
         raise NoSuchStateError(
             f"{where} has no documents of bucketstate.stateful, its values are {kind}: read them "
-            "with to_arrow."
+            "without decode."
         )
 
 

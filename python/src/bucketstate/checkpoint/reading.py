@@ -156,7 +156,7 @@ class Reading:
             except MissingFileError as error:
                 raise MissingFileError(
                     f"{error} The changes of that version are in its changelog alone: ask for "
-                    "newer versions, or compare two states with `diff`."
+                    "newer versions, or compare two states with a scan of `diff`."
                 ) from error
             for changelog in changelogs:
                 family = next((f for f in changelog.families if f.name == self.family), None)

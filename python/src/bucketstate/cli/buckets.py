@@ -20,7 +20,9 @@ def by_bucket(checkpoint: Checkpoint, found: Overview, version: int | None) -> l
     summaries = []
     for operator in found.operators:
         for store in dict.fromkeys(s.store for s in operator.stores):
-            table = checkpoint.residency_per_bucket(operator.id, version=version, store=store)
+            table = checkpoint.scan(
+                operator=operator.id, version=version, store=store
+            ).residency_per_bucket()
             for (partition, family), rows in groupby(
                 table.to_pylist(), lambda row: (row["partition_id"], row["column_family"])
             ):

@@ -26,7 +26,7 @@ _NUMBERS = (
 
 
 def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict[str, Any]:
-    """`key` and `user_key` for `Checkpoint.to_arrow`; none of them where no key is asked for.
+    """`key` and `user_key` for `Checkpoint.scan`; none of them where no key is asked for.
 
     Raises InvalidArgumentError for a text that is no key of this state.
     """

@@ -92,9 +92,6 @@ def parser() -> argparse.ArgumentParser:
     _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
 
     _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
-
-    plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
-    plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
     return top
 
 

@@ -128,7 +128,9 @@ def _buckets(
     for place in plans:
         operator, partition, store = place
         try:
-            found[place] = checkpoint.residency_per_bucket(operator, partition, store=store)
+            found[place] = checkpoint.scan(
+                operator=operator, partition=partition, store=store
+            ).residency_per_bucket()
         except StorageError:
             raise
         except CheckpointError as error:
