@@ -1,13 +1,9 @@
-"""Finds a stateful function's handlers: under the names of Spark's `StatefulProcessor`.
-
-What they were called before still works, and is told with a DeprecationWarning.
-"""
+"""Finds a stateful function's handlers: under the names of Spark's `StatefulProcessor`."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -34,26 +30,14 @@ class Handlers:
     @property
     def timer_method(self) -> tuple[Callable[..., Any], str] | None:
         """The handler of timers as it was written, and what it is called."""
-        if isinstance(self.expired_timer, _WithoutTimer):
-            return self.expired_timer.on_timeout, f"{self.name}.on_timeout"
         made = self.expired_timer
         return None if made is None else (made, f"{self.name}.handleExpiredTimer")
-
-
-@dataclass(frozen=True)
-class _WithoutTimer:
-    """`on_timeout(key, state)` as what it is called now."""
-
-    on_timeout: Callable[..., Any]
-
-    def __call__(self, key: Any, _timer: Any, state: Any) -> Any:
-        return self.on_timeout(key, state)
 
 
 def handlers_of(fn: Any, name: str) -> Handlers:
     """Raises DefinitionError for what has none, or one that cannot be called as it will be."""
     if isinstance(fn, type):
-        if not (hasattr(fn, "handleInputRows") or hasattr(fn, "on_rows")):
+        if not hasattr(fn, "handleInputRows"):
             raise DefinitionError(
                 f"{name} has no method handleInputRows(key, rows, state): add it."
             )
@@ -63,7 +47,7 @@ def handlers_of(fn: Any, name: str) -> Handlers:
             raise DefinitionError(
                 f"{name}() cannot be made without arguments ({e}): give an instance instead."
             ) from None
-    rows = _named(fn, name, "handleInputRows", "on_rows", ROWS)
+    rows = _named(fn, name, "handleInputRows", ROWS)
     _check_names(fn, name)
     if rows is None:
         if not callable(fn):
@@ -74,11 +58,8 @@ def handlers_of(fn: Any, name: str) -> Handlers:
             )
         _check_parameters(fn, name, ROWS)
         return Handlers(name, fn)
-    timer = _named(fn, name, "handleExpiredTimer", None, TIMER)
-    if timer is None:
-        old = _named(fn, name, None, "on_timeout", ("key", "state"))
-        timer = None if old is None else _WithoutTimer(old)
-    return Handlers(name, rows, timer, _named(fn, name, "handleInitialState", None, INITIAL))
+    timer = _named(fn, name, "handleExpiredTimer", TIMER)
+    return Handlers(name, rows, timer, _named(fn, name, "handleInitialState", INITIAL))
 
 
 def name_of(fn: Any) -> str:
@@ -88,30 +69,17 @@ def name_of(fn: Any) -> str:
     return str(getattr(fn, "__name__", type(fn).__name__))
 
 
-_HANDLERS = {
-    "handleInputRows": ("handleInputRows", "on_rows"),
-    "handleExpiredTimer": ("handleExpiredTimer", "on_timeout"),
-    "handleInitialState": ("handleInitialState",),
-}
-"""Of each handler, the names that it may have."""
-
 _SIGNATURES = {
     "handleInputRows": f"handleInputRows({', '.join(ROWS)})",
     "handleExpiredTimer": f"handleExpiredTimer({', '.join(TIMER)})",
     "handleInitialState": f"handleInitialState({', '.join(INITIAL)})",
 }
-_NEW = {
-    "on_rows": _SIGNATURES["handleInputRows"],
-    "on_timeout": _SIGNATURES["handleExpiredTimer"],
-}
 _SPELLED = {
-    **{
-        name.replace("_", "").lower(): handler
-        for handler, names in _HANDLERS.items()
-        for name in names
-    },
-    **dict.fromkeys(("ontimer", "handletimer", "handletimeout"), "handleExpiredTimer"),
+    **{handler.lower(): handler for handler in _SIGNATURES},
+    **dict.fromkeys(("onrows", "handlerows"), "handleInputRows"),
+    **dict.fromkeys(("ontimeout", "ontimer", "handletimer", "handletimeout"), "handleExpiredTimer"),
 }
+"""What handlers are called by mistake, without underscores and in small letters."""
 _NEAR = 0.85
 
 
@@ -124,10 +92,9 @@ def _check_names(fn: Any, name: str) -> None:
     """
     if inspect.isroutine(fn) or isinstance(fn, functools.partial):
         return
-    present = {h for h, names in _HANDLERS.items() if any(hasattr(fn, n) for n in names)}
-    known = {n for names in _HANDLERS.values() for n in names}
+    present = {handler for handler in _SIGNATURES if hasattr(fn, handler)}
     for method in dir(fn):
-        if method.startswith("_") or method in known or not _is_method(fn, method):
+        if method.startswith("_") or method in _SIGNATURES or not _is_method(fn, method):
             continue
         near = get_close_matches(method.replace("_", "").lower(), _SPELLED, n=1, cutoff=_NEAR)
         if near and _SPELLED[near[0]] not in present:
@@ -148,23 +115,12 @@ def _is_method(fn: Any, name: str) -> bool:
 
 
 def _named(
-    fn: Any, name: str, now: str | None, before: str | None, parameters: tuple[str, ...]
+    fn: Any, name: str, method: str, parameters: tuple[str, ...]
 ) -> Callable[..., Any] | None:
-    for method in (now, before):
-        found = None if method is None else getattr(fn, method, None)
-        if found is None or method is None:
-            continue
+    found: Callable[..., Any] | None = getattr(fn, method, None)
+    if found is not None:
         _check_parameters(found, f"{name}.{method}", parameters)
-        if method == before:
-            warnings.warn(
-                f"{name}.{method} is called {_NEW[method]} now, as in Spark's StatefulProcessor: "
-                "rename it.",
-                DeprecationWarning,
-                stacklevel=4,
-            )
-        made: Callable[..., Any] = found
-        return made
-    return None
+    return found
 
 
 def _check_parameters(fn: Callable[..., Any], name: str, expected: tuple[str, ...]) -> None:
