@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.bucket_residency import NUMBERS
-from bucketstate.checkpoint.names import RunName, parse
+from bucketstate.checkpoint.format.names import RunName, parse
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
 from tests.integration.test_operators import settings

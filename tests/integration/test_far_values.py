@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import python_values
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.cli import main
 from bucketstate.cli.rows import as_json
 

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.key_values import stored_key
-from bucketstate.checkpoint.partitioning import partition_of, spark_hash
+from bucketstate.checkpoint.spark.key_values import stored_key
+from bucketstate.checkpoint.spark.partitioning import partition_of, spark_hash
 from tests.integration.streams import events, plain
 from tests.integration.test_checkpoint import (
     JOIN_STORES,

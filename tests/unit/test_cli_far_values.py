@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import python_values
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.cli import main
 from bucketstate.cli.parser import parser
 from tests.kit.checkpoints import Built

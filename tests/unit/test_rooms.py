@@ -1,7 +1,8 @@
 """The Python rooms: what each may import of the project, and that nothing goes in a circle.
 
-A room is a sub-package of `bucketstate`, or a module beside them. Imports for the type checker
-count as well: who needs another's types cannot be understood without it.
+A room is a sub-package of `bucketstate`, or a module beside them. What a package has beside the
+rooms in it (`checkpoint.format`) is a room called after the package: its door. Imports for the type
+checker count as well: who needs another's types cannot be understood without it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,27 @@ PACKAGE = Path(bucketstate.__file__).parent
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
-    "checkpoint": {"config", "errors", "optional", "stateful"},
+    "checkpoint": {
+        "checkpoint.format",
+        "checkpoint.spark",
+        "checkpoint.store",
+        "checkpoint.verify",
+        "errors",
+        "optional",
+        "stateful.codec",
+        "stateful.errors",
+        "stateful.run",
+    },
+    "checkpoint.format": {"errors", "optional"},
+    "checkpoint.spark": {"checkpoint.format", "config", "errors"},
+    "checkpoint.store": {"checkpoint.format", "checkpoint.spark", "errors"},
+    "checkpoint.verify": {"checkpoint.format", "checkpoint.spark", "checkpoint.store", "errors"},
     "cli": {
         "__init__",
         "checkpoint",
+        "checkpoint.format",
+        "checkpoint.spark",
+        "checkpoint.store",
         "config",
         "doctor",
         "errors",
@@ -48,14 +66,33 @@ ROOMS: dict[str, set[str]] = {
     "pytest_plugin": {"testing"},
     "properties": set(),
     "registry": {"errors", "kinds", "scopes"},
-    "report": {"checkpoint", "doctor", "errors", "optional", "progress", "units"},
+    "report": {
+        "checkpoint",
+        "checkpoint.format",
+        "doctor",
+        "errors",
+        "optional",
+        "progress",
+        "units",
+    },
     "scopes": set(),
     "session": {"config", "errors", "jar", "submission"},
     "settings": set(),
     "sizing": {"errors"},
-    "stateful": {"config", "errors", "optional"},
+    "stateful": {"stateful.codec", "stateful.errors", "stateful.run"},
+    "stateful.codec": {"stateful.errors"},
+    "stateful.errors": {"errors"},
+    "stateful.run": {"config", "errors", "optional", "stateful.codec", "stateful.errors"},
     "submission": {"errors", "properties"},
-    "testing": {"config", "errors", "session", "stateful"},
+    "testing": {
+        "config",
+        "errors",
+        "session",
+        "stateful",
+        "stateful.codec",
+        "stateful.errors",
+        "stateful.run",
+    },
     "units": set(),
 }
 """What of the project each room may import, besides itself."""
@@ -94,8 +131,10 @@ def _named(file: Path, known: dict[str, Path]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """The part behind `bucketstate.`; the package's own module has none."""
-    return module.split(".")[1] if "." in module else "__init__"
+    """The parts behind `bucketstate.` that are a room; the package's own module has none."""
+    _, *parts = module.split(".")
+    inner = ".".join(parts[:2])
+    return inner if inner in ROOMS else parts[0] if parts else "__init__"
 
 
 IMPORTS = imports(PACKAGE)
@@ -109,6 +148,11 @@ def test_every_room_is_listed() -> None:
 def test_a_room_imports_only_what_it_may(name: str) -> None:
     found = {room(to) for module, named in IMPORTS.items() if room(module) == name for to in named}
     assert found - {name} <= ROOMS[name]
+
+
+def test_every_folder_of_a_room_in_a_package_is_listed() -> None:
+    inner = {str(file.parent.relative_to(PACKAGE)) for file in PACKAGE.glob("*/*/__init__.py")}
+    assert {name.replace("/", ".") for name in inner} <= ROOMS.keys()
 
 
 @pytest.mark.parametrize("graph", [ROOMS, IMPORTS], ids=["rooms", "modules"])

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, State, StateUsageError, Timer
-from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
+from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
 from bucketstate.testing import Harness
 from tests.kit.stateful import Total
 
 if TYPE_CHECKING:
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 START = datetime(2024, 3, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.names import Attempt, ChangelogName
+from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.aging import Aging, timed_value
 from tests.kit.checkpoints import (
@@ -32,7 +32,7 @@ from tests.unit.checkpoint.test_verify import damage, found, found_anything, ver
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bucketstate.checkpoint.changelog import Changelog
+    from bucketstate.checkpoint.format.changelog import Changelog
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.names import parse
+from bucketstate.checkpoint.format.names import parse
 from bucketstate.errors import (
     DamagedFileError,
     InvalidArgumentError,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.compression import crc32c, decompress
+from bucketstate.checkpoint.format.compression import crc32c, decompress
 from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import CODECS
 from tests.unit.checkpoint.test_state import grown, rows

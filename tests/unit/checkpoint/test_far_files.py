@@ -13,7 +13,7 @@ import pytest
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.parallel import REQUESTS, Once, in_order
+from bucketstate.checkpoint.format.parallel import REQUESTS, Once, in_order
 from bucketstate.errors import InvalidArgumentError, MissingFileError, StorageError
 from tests.kit.checkpoints import Built
 from tests.kit.far_files import FarFiles

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import as_frame, day_of, micros_of, python_values
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.spark.python_values import as_frame, day_of, micros_of, python_values
+from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.cli.rows import as_json
 from bucketstate.errors import InvalidArgumentError
 from tests.kit import spark_values

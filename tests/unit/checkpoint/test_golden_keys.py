@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.key_bytes import key_bytes, key_columns
-from bucketstate.checkpoint.runs import run_key
+from bucketstate.checkpoint.format.runs import run_key
+from bucketstate.checkpoint.spark.key_bytes import key_bytes, key_columns
 
 FILE = Path(__file__).resolve().parents[2] / "golden" / "v1" / "keys.json"
 CONTENT = json.loads(FILE.read_text(encoding="utf-8"))

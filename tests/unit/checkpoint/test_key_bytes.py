@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.key_bytes import key_bytes
-from bucketstate.checkpoint.keys import key_decoder
-from bucketstate.checkpoint.partitioning import partition_of, spark_hash
-from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.spark.key_bytes import key_bytes
+from bucketstate.checkpoint.spark.keys import key_decoder
+from bucketstate.checkpoint.spark.partitioning import partition_of, spark_hash
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
 from tests.kit import spark_values
 from tests.kit.checkpoints import bucket_of

@@ -181,11 +181,11 @@ def test_keys_that_expired(tmp_path: Path, versions: list[Any]) -> None:
 def test_values_that_were_appended_to(
     tmp_path: Path, versions: list[dict[bytes, tuple[int, bytes]]]
 ) -> None:
-    from bucketstate.checkpoint.key_bytes import KeyBytes
-    from bucketstate.checkpoint.lookup import Lookup
-    from bucketstate.checkpoint.names import Attempt
-    from bucketstate.checkpoint.storage import Folder
-    from bucketstate.checkpoint.store import Store
+    from bucketstate.checkpoint.format.names import Attempt
+    from bucketstate.checkpoint.format.storage import Folder
+    from bucketstate.checkpoint.spark.key_bytes import KeyBytes
+    from bucketstate.checkpoint.store.lookup import Lookup
+    from bucketstate.checkpoint.store.store import Store
     from tests.kit.checkpoints import bucket_of, changelog
 
     folder = Path(tempfile.mkdtemp(dir=tmp_path))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from bucketstate.checkpoint import Plan, Store
-from bucketstate.checkpoint.decoding import RecordDecoder
-from bucketstate.checkpoint.names import Attempt
-from bucketstate.checkpoint.schema_files import FamilySchema
-from bucketstate.checkpoint.state import read_state
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.names import Attempt
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.decoding import RecordDecoder
+from bucketstate.checkpoint.spark.schema_files import FamilySchema
+from bucketstate.checkpoint.store.state import read_state
 from bucketstate.errors import DamagedFileError, MissingFileError, NewerFormatError
 from tests.kit.plans import CASES, GOLDEN, plant
 from tests.kit.planted import KEY, VALUE

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.schema_files import FamilySchema, read_schemas
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.schema_files import FamilySchema, read_schemas
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.checkpoints import KEY, VALUE
 from tests.unit.checkpoint.test_state import grown, rows

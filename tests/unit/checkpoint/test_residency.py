@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint, Plan
-from bucketstate.checkpoint.bucket_residency import NUMBERS, residency_per_bucket
-from bucketstate.checkpoint.family import Family
-from bucketstate.checkpoint.keys import LISTS
-from bucketstate.checkpoint.residency import Residency
-from bucketstate.checkpoint.state import MEMORY
+from bucketstate.checkpoint.format.family import Family
+from bucketstate.checkpoint.spark.keys import LISTS
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS, residency_per_bucket
+from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.errors import DamagedFileError
 from tests.kit.aging import Aging
 from tests.kit.checkpoints import NEVER, Built, bucket_of

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketstate.checkpoint import Checkpoint, runs
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.format import runs
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
 

@@ -74,7 +74,7 @@ def test_filters_that_say_the_whole_key_look_it_up(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the whole state was read")
 
-    monkeypatch.setattr("bucketstate.checkpoint.reading.read_state", never)
+    monkeypatch.setattr("bucketstate.checkpoint.store.reading.read_state", never)
     (name,) = (field.name for field in expected.schema.field("key").type)
     found = checkpoint.scan(filters=[(f"key.{name}", "=", key[0])]).to_arrow()
     assert found == expected

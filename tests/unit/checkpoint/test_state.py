@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName
-from bucketstate.checkpoint.state import read_changes
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.names import Attempt, ChangelogName
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.store.state import read_changes
 from bucketstate.errors import (
     DamagedFileError,
     InvalidArgumentError,

@@ -17,8 +17,8 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 from bucketstate.stateful import DefinitionError, ListState, MapState, MigrationError, state
-from bucketstate.stateful.document import Clock, state_codec
-from bucketstate.stateful.kept import SCHEMA, Kept
+from bucketstate.stateful.codec.document import Clock, state_codec
+from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
 from tests.kit.variables import KEY, VARIABLES, Variables, plain_key
 from tests.kit.variables import Kept as Family

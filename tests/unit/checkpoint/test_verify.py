@@ -248,7 +248,7 @@ def test_a_state_of_another_history_is_noticed_by_its_count(tmp_path: Path) -> N
 
 
 def test_progress_counts_files(tmp_path: Path) -> None:
-    from bucketstate.checkpoint.verify import verify
+    from bucketstate.checkpoint.verify.verify import verify
 
     grown(tmp_path)
     told: list[tuple[int, int]] = []

@@ -8,17 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.catalog import Catalog
+from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
-from bucketstate.checkpoint.query import DEFAULT_STORE
-from bucketstate.checkpoint.report import Report
 from bucketstate.checkpoint.scan import Scan
 from bucketstate.checkpoint.selection import STATE, Selection
 from bucketstate.checkpoint.source import Source
-from bucketstate.checkpoint.state import MEMORY
-from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.verify import Progress, verify
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
+from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.state import MEMORY
+from bucketstate.checkpoint.verify.report import Report
+from bucketstate.checkpoint.verify.verify import Progress, verify
 
 
 class Checkpoint(Catalog):

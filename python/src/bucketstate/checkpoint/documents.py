@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.python_values import python_values
-from bucketstate.checkpoint.shapes import EXPIRY
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.spark.python_values import python_values
+from bucketstate.checkpoint.spark.values import arrow_type
+from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
-from bucketstate.stateful.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.codec.kept import SCHEMA as KEPT
+from bucketstate.stateful.codec.kept import Kept
+from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
-from bucketstate.stateful.kept import SCHEMA as KEPT
-from bucketstate.stateful.kept import Kept
-from bucketstate.stateful.parts import ListState, MapState, ValueState
 
 TIMERS = pa.list_(pa.struct([("at", EXPIRY), ("name", pa.string())]))
 _NOTHING_EXPIRES = Clock(now=0, watermark=0)

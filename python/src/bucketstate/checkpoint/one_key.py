@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.key_bytes import Key
-from bucketstate.checkpoint.key_values import meanings, stored_key
-from bucketstate.checkpoint.reading import Part, Reading
 from bucketstate.checkpoint.source import Source
-from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.spark.key_bytes import Key
+from bucketstate.checkpoint.spark.key_values import meanings, stored_key
+from bucketstate.checkpoint.store.reading import Part, Reading
+from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, InvalidArgumentError
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.bucket_residency import SCHEMA as BUCKET_RESIDENCY
-from bucketstate.checkpoint.bucket_residency import residency_per_bucket
 from bucketstate.checkpoint.filtering import (
     Filter,
     checked,
@@ -20,10 +18,12 @@ from bucketstate.checkpoint.filtering import (
     type_at,
 )
 from bucketstate.checkpoint.one_key import history_of_key, rows_of_key
-from bucketstate.checkpoint.python_values import as_frame, python_values
 from bucketstate.checkpoint.selection import CHANGES, DIFF, HISTORY, NAMES, STATE
 from bucketstate.checkpoint.source import Source
+from bucketstate.checkpoint.spark.python_values import as_frame, python_values
 from bucketstate.checkpoint.states import States
+from bucketstate.checkpoint.store.bucket_residency import SCHEMA as BUCKET_RESIDENCY
+from bucketstate.checkpoint.store.bucket_residency import residency_per_bucket
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.optional import needed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bucketstate.checkpoint.filtering import Filter
-from bucketstate.checkpoint.query import DEFAULT_STORE
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.errors import InvalidArgumentError
 
 STATE, CHANGES, DIFF, TIMERS, HISTORY = "state", "changes", "diff", "timers", "history"

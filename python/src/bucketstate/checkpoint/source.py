@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bucketstate.checkpoint.arguments import whole_number
-from bucketstate.checkpoint.catalog import Catalog
-from bucketstate.checkpoint.parallel import in_order
-from bucketstate.checkpoint.reading import Part, Reading
-from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY
+from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.selection import CHANGES, DIFF, TIMERS, Selection
-from bucketstate.checkpoint.shapes import Shape, TimersShape, shape_of
-from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY
+from bucketstate.checkpoint.store.arguments import whole_number
+from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.reading import Part, Reading
+from bucketstate.checkpoint.store.shapes import Shape, TimersShape, shape_of
+from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, NoSuchStateError
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.documents import TIMERS, Documents, check_kept, kept_of, timers_of
 from bucketstate.checkpoint.filtering import Filter, rows_where
-from bucketstate.checkpoint.python_values import python_values
 from bucketstate.checkpoint.source import Source
-from bucketstate.stateful.processor import STATE
+from bucketstate.checkpoint.spark.python_values import python_values
+from bucketstate.stateful.run.processor import STATE
 
 DOCUMENTS = STATE
 """The state variable of transformWithState that has the documents."""

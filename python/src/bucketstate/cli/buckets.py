@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from bucketstate.checkpoint import Checkpoint, Overview
-from bucketstate.checkpoint.bucket_residency import NUMBERS
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.cli import console
 from bucketstate.units import count, size
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
-from bucketstate.checkpoint.family import summed
-from bucketstate.checkpoint.query import DEFAULT_STORE
+from bucketstate.checkpoint.format.family import summed
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
 from bucketstate.cli.buckets import by_bucket, print_buckets

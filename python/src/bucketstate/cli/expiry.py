@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from bucketstate.checkpoint.expiry import TimeBucket
 from bucketstate.checkpoint.overview import OperatorOverview
+from bucketstate.checkpoint.store.expiry import TimeBucket
 from bucketstate.cli import console
 from bucketstate.units import count
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bucketstate.checkpoint.overview import OperatorOverview
-from bucketstate.checkpoint.residency import Residency
+from bucketstate.checkpoint.store.residency import Residency
 from bucketstate.cli import console
 from bucketstate.units import count, size
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.stateful.definition import output_codec
-from bucketstate.stateful.document import state_codec
+from bucketstate.stateful.codec.document import state_codec
+from bucketstate.stateful.run.definition import output_codec
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
