@@ -8,6 +8,7 @@ checker count as well: who needs another's types cannot be understood without it
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -97,6 +98,9 @@ ROOMS: dict[str, set[str]] = {
 }
 """What of the project each room may import, besides itself."""
 
+MOST = 21
+"""Modules of one folder."""
+
 
 def modules(package: Path) -> dict[str, Path]:
     """The modules below a package, by their dotted name; a package is called after its folder."""
@@ -137,6 +141,11 @@ def room(module: str) -> str:
     return inner if inner in ROOMS else parts[0] if parts else "__init__"
 
 
+def folders() -> dict[str, int]:
+    """How many modules lie side by side in each folder."""
+    return Counter(str(file.parent.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py"))
+
+
 IMPORTS = imports(PACKAGE)
 
 
@@ -148,6 +157,10 @@ def test_every_room_is_listed() -> None:
 def test_a_room_imports_only_what_it_may(name: str) -> None:
     found = {room(to) for module, named in IMPORTS.items() if room(module) == name for to in named}
     assert found - {name} <= ROOMS[name]
+
+
+def test_a_folder_can_be_looked_over() -> None:
+    assert not {folder: count for folder, count in folders().items() if count > MOST}
 
 
 def test_every_folder_of_a_room_in_a_package_is_listed() -> None:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
-from bucketstate.checkpoint.spark.buckets import buckets_of
-from bucketstate.checkpoint.spark.keys import key_decoder, list_decoder, row_decoder
+from bucketstate.checkpoint.spark.keys import buckets_of, key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import bucket_of

@@ -11,8 +11,7 @@ from typing import Any
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.selection import CHANGES, DIFF, TIMERS, Selection
 from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY
-from bucketstate.checkpoint.store.arguments import whole_number
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, whole_number
 from bucketstate.checkpoint.store.reading import Part, Reading
 from bucketstate.checkpoint.store.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.store.store import Store

@@ -17,17 +17,18 @@ from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
-from bucketstate.cli.buckets import by_bucket, print_buckets
-from bucketstate.cli.decode import state_of
-from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
-from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
-from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
-from bucketstate.cli.key_counts import keys_of
-from bucketstate.cli.keys import key_arguments
-from bucketstate.cli.residency import print_residency
+from bucketstate.cli.given import key_arguments, state_of
 from bucketstate.cli.rows import as_json, as_text, records
-from bucketstate.cli.variables import print_variables
+from bucketstate.cli.tables import (
+    by_bucket,
+    keys_of,
+    print_buckets,
+    print_expiry,
+    print_residency,
+    print_variables,
+)
+from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.units import count, size
 

@@ -6,10 +6,9 @@ import argparse
 
 from bucketstate import __version__
 from bucketstate.cli.completion import SHELLS
-from bucketstate.cli.conf import option
-from bucketstate.cli.formats import FORMATS, OF_STANDARD_OUTPUT
-from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.conf import RENDERERS, option
 from bucketstate.cli.size import add_arguments
+from bucketstate.cli.usage import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 

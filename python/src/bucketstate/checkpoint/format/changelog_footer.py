@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from bucketstate.checkpoint.format.binary import Reader
 from bucketstate.checkpoint.format.damage import damaged, decoding
 from bucketstate.checkpoint.format.family import Family
-from bucketstate.checkpoint.format.time_buckets import TimeBuckets
-from bucketstate.checkpoint.format.timed_values import NEVER, TIMED
+from bucketstate.checkpoint.format.times import NEVER, TIMED, TimeBuckets
 
 _FAMILY, _TIME_BUCKET, _BLOCK = 11, 12, 37
 """The least bytes of each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bucketstate.checkpoint.format.time_buckets import TimeBuckets
+from bucketstate.checkpoint.format.times import TimeBuckets
 
 
 @dataclass(frozen=True)

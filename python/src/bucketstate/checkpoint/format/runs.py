@@ -26,7 +26,7 @@ from bucketstate.checkpoint.format.records import Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst import SstReader
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
-from bucketstate.checkpoint.format.timed_values import UNTIMED, starts_of
+from bucketstate.checkpoint.format.times import UNTIMED, starts_of
 from bucketstate.errors import CheckpointError, MissingFileError
 
 _PREFIX = 4

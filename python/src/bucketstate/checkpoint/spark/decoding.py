@@ -12,7 +12,7 @@ from bucketstate.checkpoint.format.damage import REMEDY
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.records import Records
 from bucketstate.checkpoint.format.slices import Slices
-from bucketstate.checkpoint.format.timed_values import TIMED, rows_of
+from bucketstate.checkpoint.format.times import TIMED, rows_of
 from bucketstate.checkpoint.spark.evolution import EVOLVING, EVOLVING_LISTS, evolving_decoder
 from bucketstate.checkpoint.spark.keys import COMPACT, LISTS, key_decoder, list_decoder, row_decoder
 from bucketstate.checkpoint.spark.schema_files import FamilySchema

@@ -12,8 +12,7 @@ import numpy as np
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
-from bucketstate.checkpoint.spark.buckets import buckets_of
-from bucketstate.checkpoint.spark.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX
+from bucketstate.checkpoint.spark.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX, buckets_of
 from bucketstate.checkpoint.spark.layout import width
 from bucketstate.checkpoint.spark.partitioning import partition_of, utf8
 from bucketstate.errors import InvalidArgumentError, NewerFormatError

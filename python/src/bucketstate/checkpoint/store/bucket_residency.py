@@ -1,4 +1,4 @@
-"""What of each bucket lies in data files, and what in changelogs alone."""
+"""What of each bucket lies in data files, and what in changelogs alone; and how evenly keys lie."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from bucketstate.checkpoint.format.manifest import RunFile
 from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
 from bucketstate.checkpoint.format.slices import Positions, Slices
-from bucketstate.checkpoint.spark.buckets import buckets_of
+from bucketstate.checkpoint.spark.keys import buckets_of
 from bucketstate.checkpoint.store.merging import firsts
 from bucketstate.checkpoint.store.plan import Plan
-from bucketstate.checkpoint.store.skew import count_keys
-from bucketstate.checkpoint.store.state import spans
+from bucketstate.checkpoint.store.state import read_family, spans
 from bucketstate.checkpoint.store.store import Store
 
 NUMBERS = (
@@ -178,3 +177,29 @@ def _divided(total: int, weights: Positions) -> Positions:
     bounds = np.floor(ends / max(1, int(ends[-1])) * total).astype(np.int64)
     parts: Positions = np.diff(bounds, prepend=0)
     return parts
+
+
+BUCKETS = pa.schema([("partition_id", pa.int32()), ("bucket", pa.int32()), ("keys", pa.int64())])
+
+
+def keys_per_bucket(store: Store, plan: Plan, family: Family, memory: int) -> pa.Table:
+    """The keys of each bucket, also of the empty ones."""
+    with Runs(store.folder) as runs:
+        counts = count_keys(plan, family, runs, memory)
+    return pa.table(
+        [
+            pa.array([store.partition] * counts.size, pa.int32()),
+            pa.array(np.arange(counts.size), pa.int32()),
+            pa.array(counts),
+        ],
+        schema=BUCKETS,
+    )
+
+
+def count_keys(plan: Plan, family: Family, runs: Runs, memory: int) -> Positions:
+    """The keys of each bucket, by its number."""
+    counts = np.zeros(plan.num_buckets, np.int64)
+    for records in read_family(plan, family, runs, memory):
+        found = buckets_of(records.keys, family.key_encoding, plan.num_buckets)
+        counts += np.bincount(found, minlength=plan.num_buckets)
+    return counts

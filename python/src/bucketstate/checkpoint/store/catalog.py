@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from operator import index
 
 from bucketstate.checkpoint.format.damage import damaged
 from bucketstate.checkpoint.format.names import Attempt
@@ -11,9 +13,7 @@ from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE, OperatorInfo, Query, StoreInfo
 from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY, FamilySchema
 from bucketstate.checkpoint.spark.variables import StateVariable, VariableInfo
-from bucketstate.checkpoint.store.arguments import whole_number
 from bucketstate.checkpoint.store.plan import Plan
-from bucketstate.checkpoint.store.ranges import shown
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 
@@ -328,3 +328,33 @@ class Catalog:
         raise NoSuchStateError(
             f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
         )
+
+
+def whole_number(name: str, value: object) -> int:
+    """The value of the argument of that name; InvalidArgumentError if it is no whole number."""
+    try:
+        # A truth value is a number for Python, and a mistake here.
+        if type(value).__name__ not in ("bool", "bool_"):
+            return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InvalidArgumentError(
+        f"{name}={value!r} is a {type(value).__name__}: give a whole number, such as {name}=3."
+    )
+
+
+def _runs_of(ascending: Sequence[int]) -> list[list[int]]:
+    """The same numbers, those that follow on each other together."""
+    runs: list[list[int]] = []
+    for number in ascending:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def shown(ascending: Sequence[int]) -> str:
+    """For a message: `1, 3 to 5`."""
+    parts = [f"{r[0]} to {r[-1]}" if len(r) > 1 else str(r[0]) for r in _runs_of(ascending)]
+    return ", ".join(parts) or "(none)"

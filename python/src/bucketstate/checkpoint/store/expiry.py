@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.slices import Slices
-from bucketstate.checkpoint.format.timed_values import NEVER
+from bucketstate.checkpoint.format.times import NEVER
 
 TIME = pa.timestamp("s", tz="UTC")
 SCHEMA = pa.schema([("partition_id", pa.int32()), ("time_bucket", TIME), ("keys", pa.int64())])

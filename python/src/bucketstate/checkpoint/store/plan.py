@@ -10,7 +10,7 @@ from bucketstate.checkpoint.format.damage import damaged
 from bucketstate.checkpoint.format.family import Family, KeysAt
 from bucketstate.checkpoint.format.manifest import Manifest
 from bucketstate.checkpoint.format.names import Attempt, ManifestName
-from bucketstate.checkpoint.format.timed_values import TIMED
+from bucketstate.checkpoint.format.times import TIMED
 from bucketstate.checkpoint.spark.keys import COMPACT
 from bucketstate.checkpoint.store.lineage import Replaced
 from bucketstate.errors import NoSuchStateError

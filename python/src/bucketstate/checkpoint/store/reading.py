@@ -21,14 +21,13 @@ from bucketstate.checkpoint.spark.decoding import (
 )
 from bucketstate.checkpoint.spark.key_bytes import Key
 from bucketstate.checkpoint.spark.schema_files import FamilySchema
+from bucketstate.checkpoint.store.bucket_residency import BUCKETS, keys_per_bucket
 from bucketstate.checkpoint.store.differences import difference_schema, differences
 from bucketstate.checkpoint.store.expiry import SCHEMA as TIME_BUCKETS
 from bucketstate.checkpoint.store.expiry import TIME, keys_per_time_bucket, time_buckets_of
 from bucketstate.checkpoint.store.lookup import Lookups
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.shapes import Decoded, Shape, by_group
-from bucketstate.checkpoint.store.skew import SCHEMA as BUCKETS
-from bucketstate.checkpoint.store.skew import keys_per_bucket
 from bucketstate.checkpoint.store.state import read_changes, read_state
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import MissingFileError

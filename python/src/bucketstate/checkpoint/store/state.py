@@ -15,7 +15,7 @@ from bucketstate.checkpoint.format.manifest import Run
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
-from bucketstate.checkpoint.spark.buckets import buckets_of
+from bucketstate.checkpoint.spark.keys import buckets_of
 from bucketstate.checkpoint.store.merging import aged, firsts, merged
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.store import Store

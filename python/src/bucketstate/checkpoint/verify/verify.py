@@ -26,9 +26,8 @@ from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
 from bucketstate.checkpoint.spark.decoding import RecordDecoder, chunked
 from bucketstate.checkpoint.spark.schema_files import FamilySchema
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, shown
 from bucketstate.checkpoint.store.plan import Plan
-from bucketstate.checkpoint.store.ranges import shown
 from bucketstate.checkpoint.store.state import MEMORY, read_state
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.checkpoint.verify.logs import check_logs
