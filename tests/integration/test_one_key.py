@@ -9,8 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.spark.key_values import stored_key
-from bucketstate.checkpoint.spark.partitioning import partition_of, spark_hash
+from bucketstate.checkpoint.spark import key_values, partitioning
 from tests.integration.streams import events, plain
 from tests.integration.test_checkpoint import (
     JOIN_STORES,
@@ -26,6 +25,7 @@ from tests.integration.test_checkpoint import (
     written,
 )
 from tests.integration.test_checkpoint import session as session
+from tests.kit.own_types import spark_hash, stored_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,8 +78,8 @@ def test_every_key_is_found(
             continue
         count = found.store_info(found.operator(), store).partitions
         for row in table.slice(0, 60).to_pylist():
-            values = stored_key(schema, row["key"])
-            place = partition_of([f.dataType for f in schema], values, count)
+            values = key_values.stored_key(schema, row["key"])
+            place = partitioning.partition_of([f.dataType for f in schema], values, count)
             assert place == row["partition_id"], row["key"]
 
 

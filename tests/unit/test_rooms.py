@@ -80,7 +80,7 @@ ROOMS: dict[str, set[str]] = {
     "session": {"config", "errors", "jar", "submission"},
     "settings": set(),
     "sizing": {"errors"},
-    "stateful": {"stateful.codec", "stateful.errors", "stateful.run"},
+    "stateful": {"optional", "stateful.codec", "stateful.errors", "stateful.run"},
     "stateful.codec": {"stateful.errors"},
     "stateful.errors": {"errors"},
     "stateful.run": {"config", "errors", "optional", "stateful.codec", "stateful.errors"},

@@ -17,12 +17,12 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.spark.python_values import as_frame, day_of, micros_of, python_values
-from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.cli.rows import as_json
 from bucketstate.errors import InvalidArgumentError
 from tests.kit import spark_values
 from tests.kit.checkpoints import Built
 from tests.kit.far_values import DAYS, TEXTS, TIMES, built
+from tests.kit.own_types import arrow_type
 
 UTF8_ESCAPED = ["\\xff", "A\0\\xc3", "\\xed\\xa0\\x80", "\u00fc\u4e2d", "\x1b[31m\n", "\\xff", ""]
 

@@ -14,6 +14,7 @@ from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.schema_files import FamilySchema, read_schemas
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.checkpoints import KEY, VALUE
+from tests.kit.own_types import family_schema, own
 from tests.unit.checkpoint.test_state import grown, rows
 
 if TYPE_CHECKING:
@@ -48,25 +49,25 @@ def read(folder: Path, content: bytes) -> dict[str, FamilySchema]:
 
 def test_format_1(tmp_path: Path) -> None:
     found = read(tmp_path, utf("v1") + utf(KEY.json()) + utf(VALUE.json()))
-    assert found == {"default": FamilySchema(KEY, VALUE)}
+    assert found == {"default": family_schema(KEY, VALUE)}
 
 
 def test_format_2_in_parts(tmp_path: Path) -> None:
     assert len(LONG.json()) > 65_535
     found = read(tmp_path, utf("v2") + chunks(KEY.json()) + chunks(LONG.json()))
-    assert found == {"default": FamilySchema(KEY, LONG)}
+    assert found == {"default": family_schema(KEY, LONG)}
 
 
 def test_format_3_with_families(tmp_path: Path) -> None:
     families = family("left", KEY, VALUE) + family("right", VALUE, KEY)
     found = read(tmp_path, utf("v3") + struct.pack(">i", 2) + families)
-    assert found == {"left": FamilySchema(KEY, VALUE), "right": FamilySchema(VALUE, KEY)}
+    assert found == {"left": family_schema(KEY, VALUE), "right": family_schema(VALUE, KEY)}
 
 
 def test_a_field_s_name_may_be_any_text(tmp_path: Path) -> None:
     odd = T.StructType([T.StructField("größe 数", T.LongType())])
     found = read(tmp_path, utf("v2") + chunks(KEY.json()) + chunks(odd.json()))
-    assert found["default"].value == odd
+    assert found["default"].value == own(odd)
 
 
 def test_a_later_format(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from bucketstate.errors import (
     NoSuchStateError,
 )
 from tests.kit.checkpoints import Built
+from tests.kit.own_types import own
 from tests.kit.variables import COUNT, KEY, NUMBER, Kept, State, Variables, plain_key, stored
 
 if TYPE_CHECKING:
@@ -207,8 +208,8 @@ def test_the_operator_tells_its_variables(tmp_path: Path) -> None:
     ]
     typed = {v.name: v for v in checkpoint.state_variables()}
     assert typed.keys() == {name for name, _, _ in known}
-    assert (typed["count"].key, typed["count"].value) == (KEY, COUNT)
-    assert (typed["plain"].key, typed["plain"].user_key) == (KEY, NUMBER)
+    assert (typed["count"].key, typed["count"].value) == (own(KEY), own(COUNT))
+    assert (typed["plain"].key, typed["plain"].user_key) == (own(KEY), own(NUMBER))
     assert {v.schema_ids for v in typed.values()} == {(0,)}
 
 

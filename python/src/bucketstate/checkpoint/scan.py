@@ -21,7 +21,6 @@ from bucketstate.checkpoint.one_key import history_of_key, rows_of_key
 from bucketstate.checkpoint.selection import CHANGES, DIFF, HISTORY, NAMES, STATE
 from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark.python_values import as_frame, python_values
-from bucketstate.checkpoint.states import States
 from bucketstate.checkpoint.store.bucket_residency import SCHEMA as BUCKET_RESIDENCY
 from bucketstate.checkpoint.store.bucket_residency import residency_per_bucket
 from bucketstate.errors import InvalidArgumentError
@@ -30,6 +29,8 @@ from bucketstate.optional import needed
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
+
+    from bucketstate.checkpoint.states import States
 
 
 class Scan:
@@ -89,7 +90,7 @@ class Scan:
             CheckpointError: Spark's schema has a type that this release does not read, or values
                 written with an older schema do not fit the newest one.
         """
-        states = None if self._source.selection.decode is None else States(self._source)
+        states = None if self._source.selection.decode is None else _states(self._source)
         stored = self._source if states is None else states.source
         reader = _reader(stored)
         schema = reader.schema if states is None else states.schema
@@ -165,7 +166,7 @@ class Scan:
         # A key that is null is (None,) from here on, since None stands for no key.
         source = self._source.of(key=(None,) if key is None else key, user_key=user_key)
         if of.decode is not None:
-            states = States(source)
+            states = _states(source)
             _ = states.schema
             return states.value_in(rows_of_key(states.source))
         table = rows_of_key(source.of(flatten=user_key is not None))
@@ -210,6 +211,13 @@ class Scan:
             plan = part.store.plan(part.target)
             tables.append(residency_per_bucket(part.store, plan, self._source.memory))
         return pa.concat_tables(tables)
+
+
+def _states(source: Source) -> States:
+    # Documents are read by what wrote them, which takes pyspark.
+    from bucketstate.checkpoint.states import States
+
+    return States(source)
 
 
 def _reader(source: Source) -> pa.RecordBatchReader:

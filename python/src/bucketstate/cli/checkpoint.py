@@ -15,7 +15,6 @@ import pyarrow as pa
 from bucketstate.checkpoint import Checkpoint, Overview, Report
 from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
-from bucketstate.checkpoint.states import DOCUMENTS
 from bucketstate.cli import console
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
 from bucketstate.cli.given import key_arguments, state_of
@@ -172,6 +171,8 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     if arguments.timers:
         family = checkpoint.timers_family(selection["operator"], version)
     elif arguments.decode and checkpoint.operator_at(selection["operator"], version).transform:
+        from bucketstate.checkpoint.states import DOCUMENTS
+
         family = DOCUMENTS
     elif selection["state_var"]:
         family = selection["state_var"]

@@ -11,10 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import types as T  # noqa: N812
-
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.states import DOCUMENTS
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.errors import InvalidArgumentError
 
 _CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
@@ -73,6 +71,8 @@ def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict
     version = checkpoint.version_at(arguments.version, arguments.batch)
     name = arguments.state_var
     if arguments.decode and checkpoint.operator_at(operator, version).transform:
+        from bucketstate.checkpoint.states import DOCUMENTS
+
         name = DOCUMENTS
     if name:
         variable = checkpoint.state_variable(name, operator, version)

@@ -3,6 +3,7 @@
 They run on Spark's `applyInPandasWithState` and on its `transformWithState`.
 """
 
+from bucketstate.stateful import libraries as _libraries  # noqa: F401  # isort: skip
 from bucketstate.stateful.codec.evolution import state
 from bucketstate.stateful.codec.instants import Timer
 from bucketstate.stateful.codec.parts import (

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.records import varints
 from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.keys import Decoder, row_decoder
 from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.errors import CheckpointError

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX, buckets_of
 from bucketstate.checkpoint.spark.layout import width
 from bucketstate.checkpoint.spark.partitioning import partition_of, utf8

@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
-from pyspark.sql import types as T  # noqa: N812
-
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.partitioning import utf8
 from bucketstate.checkpoint.spark.python_values import NOT_FINITE, day_of, micros_of
 from bucketstate.errors import InvalidArgumentError

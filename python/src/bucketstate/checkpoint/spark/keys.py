@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
-from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.records import varints
 from bucketstate.checkpoint.format.slices import Mask, Slices, gather, offsets_of
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.layout import encoded_rows, unsafe_rows, width
 from bucketstate.checkpoint.spark.values import arrow_type, assembled, decode, of_numbers, struct
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.records import varints
 from bucketstate.checkpoint.format.slices import Mask, Positions, Slices, gather
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 
 _RAW, _COMPACT = 0, 1
 _LONG_DIGITS = 18

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import types as T  # noqa: N812
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 
 _SEED = 42
 _MASK = 0xFFFFFFFF

@@ -7,10 +7,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql.types import StructType
-
 from bucketstate.checkpoint.format.damage import decoding, format_of
 from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.types import StructType, struct_of
 from bucketstate.errors import MissingFileError
 
 DEFAULT_FAMILY = "default"
@@ -73,7 +72,7 @@ def read_schemas(folder: Folder, name: str) -> dict[str, FamilySchema]:
             schemas[family] = FamilySchema(
                 key,
                 value,
-                StructType.fromJson(user_key) if user_key else None,
+                struct_of(user_key) if user_key else None,
                 number,
                 {number: value},
             )
@@ -128,4 +127,4 @@ class _JavaReader:
 
 
 def _struct(text: str) -> StructType:
-    return StructType.fromJson(json.loads(text))
+    return struct_of(json.loads(text))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Bytes, Mask, Positions, Slices, gather, offsets_of
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.layout import Column, unsafe_rows, width
 from bucketstate.errors import CheckpointError
 

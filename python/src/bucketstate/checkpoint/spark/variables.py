@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pyspark.sql.types import StructType
-
 from bucketstate.checkpoint.format.damage import json_object
+from bucketstate.checkpoint.spark.types import StructType
 
 VariableKind = Literal["value", "list", "map"]
 
