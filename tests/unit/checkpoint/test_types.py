@@ -65,9 +65,7 @@ def test_a_type_that_is_not_read_is_none_the_less_a_type() -> None:
     assert own(T.GeometryType(4326)) == UnreadType(T.GeometryType(4326).jsonValue())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "text", ["lonf", "decimal(a,b)", "decimal(5,2", "interval week", ""]
-)
+@pytest.mark.parametrize("text", ["lonf", "decimal(a,b)", "decimal(5,2", "interval week", ""])
 def test_what_is_no_type(text: str) -> None:
     with pytest.raises(ValueError, match="is no type"):
         type_of(text)

@@ -137,7 +137,7 @@ class Recorder(StreamingQueryListener):
         files, and how far snapshots are behind. `plot().savefig("batches.png")` keeps it.
 
         Raises:
-            MissingLibraryError: matplotlib is not installed (`bucketstate[plot]`).
+            MissingLibraryError: matplotlib is not installed.
             BucketstateError: no progress came yet.
         """
         return figure(self.to_pandas())
