@@ -23,9 +23,8 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     WrongTypeError,
 )
-from bucketstate.stateful.run.definition import Definition, define
+from bucketstate.stateful.run.definition import Definition, define, output_schema, state_schema
 from bucketstate.stateful.run.handle import State
-from bucketstate.stateful.schema import output_schema, state_schema
 from bucketstate.stateful.streaming import apply
 
 __all__ = [

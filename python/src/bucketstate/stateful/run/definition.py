@@ -199,3 +199,27 @@ def output_codec(output: Any, zone: tzinfo) -> StructCodec:
     raise DefinitionError(
         f"The output is {output!r}: it must be a dataclass, a DDL text or a StructType."
     )
+
+
+def state_schema(state: Any) -> StructType:
+    """The schema of a state class's document, for Spark's `from_json` on a stored state.
+
+    Args:
+        state: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
+    """
+    return state_codec(state, UTC).stored
+
+
+def output_schema(output: Any) -> StructType:
+    """The schema of the rows that a function puts out.
+
+    Args:
+        output: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
+    """
+    return output_codec(output, UTC).schema
