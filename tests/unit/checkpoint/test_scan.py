@@ -109,13 +109,21 @@ def test_arguments_are_checked_before_anything_is_read(
         given.update(**arguments)
 
 
+def test_the_value_of_a_key_whatever_else_is_asked_for(
+    checkpoint: Checkpoint, built: Built
+) -> None:
+    for _, (key,), (count, total) in sorted(built.rows())[:5]:
+        for scan in (checkpoint.scan(), checkpoint.scan(times=True)):
+            assert scan.get(key) == {"count": count, "total": total}
+
+
 def test_a_value_is_of_a_whole_state(checkpoint: Checkpoint) -> None:
     for scan in (
         checkpoint.scan("diff"),
         checkpoint.scan(columns=["key"]),
         checkpoint.scan(filters=[("key.key", "=", 1)]),
     ):
-        with pytest.raises(InvalidArgumentError, match="get is of a whole state"):
+        with pytest.raises(InvalidArgumentError, match="no values by key: ask a scan of state"):
             scan.get("a")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -49,13 +50,22 @@ class Scan:
         given = [f for f in fields(of) if getattr(of, f.name) is not f.default]
         return f"Scan({', '.join(f'{f.name}={getattr(of, f.name)!r}' for f in given)})"
 
+    @cached_property
+    def _states(self) -> States | None:
+        if self._source.selection.decode is None:
+            return None
+        # Documents are read by what wrote them, which takes pyspark.
+        from bucketstate.checkpoint.states import States
+
+        return States(self._source)
+
     def update(self, **overrides: Any) -> Scan:
         """The same scan with other arguments, which are as for `Checkpoint.scan`.
 
         Raises:
             InvalidArgumentError: there is no such argument, or it is at odds with another.
         """
-        for name in overrides.keys() - set(NAMES):
+        for name in sorted(overrides.keys() - set(NAMES)):
             raise InvalidArgumentError(
                 f"A scan has no argument {name}. There are: {', '.join(NAMES)}."
             )
@@ -90,7 +100,7 @@ class Scan:
             CheckpointError: Spark's schema has a type that this release does not read, or values
                 written with an older schema do not fit the newest one.
         """
-        states = None if self._source.selection.decode is None else _states(self._source)
+        states = self._states
         stored = self._source if states is None else states.source
         reader = _reader(stored)
         schema = reader.schema if states is None else states.schema
@@ -140,7 +150,7 @@ class Scan:
             BucketstateError: as for `to_arrow_batch_reader`.
         """
         duckdb = needed("duckdb", extra="duckdb", what="A scan as a table of DuckDB")
-        into: DuckDBPyConnection = connection or duckdb.connect()
+        into: DuckDBPyConnection = duckdb.connect() if connection is None else connection
         into.register(table_name, self.to_arrow())
         return into
 
@@ -159,17 +169,17 @@ class Scan:
         `to_arrow_batch_reader`.
         """
         of = self._source.selection
-        given = "columns" if of.columns is not None else "filters"
         if of.kind != STATE or of.columns is not None or of.filters is not None:
-            what = f"scan of {of.kind}" if of.kind != STATE else f"scan with {given}"
-            raise InvalidArgumentError(f"A {what} has no value by key: get is of a whole state.")
+            raise InvalidArgumentError(
+                f"{self!r} has no values by key: ask a scan of state, without columns and filters."
+            )
         # A key that is null is (None,) from here on, since None stands for no key.
-        source = self._source.of(key=(None,) if key is None else key, user_key=user_key)
-        if of.decode is not None:
-            states = _states(source)
-            _ = states.schema
-            return states.value_in(rows_of_key(states.source))
-        table = rows_of_key(source.of(flatten=user_key is not None))
+        asked = {"key": (None,) if key is None else key, "user_key": user_key}
+        if self._states is not None:
+            # Made first: whether there are documents at all.
+            _ = self._states.schema
+            return self._states.value_in(rows_of_key(self._states.source.of(**asked)), key)
+        table = rows_of_key(self._source.of(**asked, flatten=user_key is not None))
         if table.num_rows > 1:
             raise InvalidArgumentError(
                 f"key={key!r} is the beginning of {table.num_rows} keys: give all columns, or scan "
@@ -211,13 +221,6 @@ class Scan:
             plan = part.store.plan(part.target)
             tables.append(residency_per_bucket(part.store, plan, self._source.memory))
         return pa.concat_tables(tables)
-
-
-def _states(source: Source) -> States:
-    # Documents are read by what wrote them, which takes pyspark.
-    from bucketstate.checkpoint.states import States
-
-    return States(source)
 
 
 def _reader(source: Source) -> pa.RecordBatchReader:

@@ -54,7 +54,7 @@ class Selection:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise InvalidArgumentError(f"kind={self.kind!r}: give one of {', '.join(KINDS)}.")
-        for name in self._given - _TAKEN[self.kind]:
+        for name in sorted(self._given - _TAKEN[self.kind]):
             raise InvalidArgumentError(
                 f"{name}={getattr(self, name)!r} is given to a scan of {self.kind}, which takes "
                 "none: leave it out."
@@ -67,7 +67,7 @@ class Selection:
             raise InvalidArgumentError(
                 f"user_key={self.user_key!r} is given without key: give the grouping key, too."
             )
-        for name in self._given & _NOT_DECODED if self.decode is not None else ():
+        for name in sorted(self._given & _NOT_DECODED) if self.decode is not None else ():
             raise InvalidArgumentError(
                 f"{name}={getattr(self, name)!r} is given with decode, which reads whole states: "
                 "leave one of them out."

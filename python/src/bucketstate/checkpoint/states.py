@@ -41,10 +41,10 @@ class States:
         fields = [key, ("state", self._documents.type)]
         return pa.schema([*fields, ("timers", TIMERS), ("partition_id", pa.int32())])
 
-    def value_in(self, table: pa.Table) -> Any:
-        """An instance of the class, from the stored rows of one key; None without any."""
+    def value_in(self, table: pa.Table, key: Any) -> Any:
+        """An instance of the class, from the stored rows of the key; None without any."""
         for kept in kept_of(table.column("value").combine_chunks()):
-            return self._documents.value(kept, self.source.selection.key)
+            return self._documents.value(kept, key)
         return None
 
     def batches(
