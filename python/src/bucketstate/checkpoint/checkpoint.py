@@ -125,7 +125,7 @@ class Checkpoint(Catalog):
                 DDL text or a StructType, as `stateful.define` takes it. Fields that a document
                 lacks get their defaults, and documents of older versions go through the class's
                 migrations, as when the query runs. With transformWithState, parts (values, lists
-                and maps) are state variables of their own.
+                and maps) are state variables of their own. Takes pyspark.
             columns: these alone, such as `key.station` and `state.total`, by those names.
             filters: rows for which all of them hold, such as `("value.count", ">", 5)`. Where they
                 say what the whole key is, it is looked up; other filters of the key are applied

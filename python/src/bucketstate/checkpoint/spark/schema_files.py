@@ -18,7 +18,7 @@ _SCHEMA_FORMAT = 3
 
 @dataclass(frozen=True)
 class FamilySchema:
-    """Key and value schema of a column family.
+    """Key and value schema of a column family, as types of this package, not of pyspark.
 
     `user_key` is the schema of the keys in a map state variable. `value_id` is the number of the
     value schema, by which rows may name it; `values` are all that were ever recorded, by number.

@@ -43,7 +43,10 @@ class VariableInfo:
 
 @dataclass(frozen=True)
 class StateVariable:
-    """A state variable of transformWithState with its schemas. Immutable."""
+    """A state variable of transformWithState with its schemas. Immutable.
+
+    The schemas are looked at as pyspark's are (`names`, `simpleString()`), and need no pyspark.
+    """
 
     name: str
     """As the function calls it."""
