@@ -13,6 +13,7 @@ from tests.integration.state_processors import FULL, Evolved, Keeping, KeepingRo
 from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
 from tests.integration.test_operators import settings
+from tests.kit.own_types import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +200,8 @@ def test_values_of_older_schemas_are_what_spark_reads(
     values = found.scan(state_var="count").to_arrow().column("value").to_pylist()
     assert {v["came"] is None for v in values} == {True, False}
     earlier = spark_s(session, found, stateVarName="count", batchId=1)
-    assert earlier.schema["value"].dataType == found.state_variable("count", version=2).value
+    value = earlier.schema["value"].dataType
+    assert own(value) == found.state_variable("count", version=2).value
     same(earlier, found.scan(version=2, state_var="count").to_arrow())
     report = found.verify()
     assert [f for f in report.findings if f.severity != "note"] == []
