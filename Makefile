@@ -281,7 +281,7 @@ clean: ## remove everything that was built; the next run sets up again
 	@echo "Setting up $(call venv_of,$*) with $(PYTHON) and Spark $(PYSPARK_$*) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv $(call venv_of,$*)
 	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check \
-	  -e 'python[cli,plot,demo,docs,dev]' 'pyspark==$(PYSPARK_$*)'
+	  -e 'python[demo,docs,dev]' 'pyspark==$(PYSPARK_$*)'
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.

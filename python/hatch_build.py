@@ -38,8 +38,7 @@ class JarsHook(BuildHookInterface[BuilderConfig]):
 
     def _minors(self) -> list[str]:
         """Those of the pysparks that the package may be installed beside."""
-        wanted = map(Requirement, self.metadata.core.dependencies)
-        (pyspark,) = (r for r in wanted if r.name == "pyspark")
+        (pyspark,) = map(Requirement, self.metadata.core.optional_dependencies["spark"])
         bounds = {of.operator: Version(of.version) for of in pyspark.specifier}
         first, end = bounds[">="], bounds["<"]
         assert first.major == end.major, f"{pyspark} spans major versions"

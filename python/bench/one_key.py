@@ -48,12 +48,12 @@ def look_up(folder: Path, keys: int) -> None:
     chance = random.Random(1)
 
     def opened(key: str) -> object:
-        return Checkpoint(checkpoint.location).get(key)
+        return Checkpoint(checkpoint.location).scan().get(key)
 
     ways: dict[str, Callable[[str], object]] = {
         "a checkpoint that was just opened": opened,
-        "one that stays open": checkpoint.get,
-        "its history": checkpoint.key_history,
+        "one that stays open": checkpoint.scan().get,
+        "its history": lambda key: checkpoint.scan("history", key=key).to_arrow(),
     }
     for way, ask in ways.items():
         for of in ("there", "missing"):

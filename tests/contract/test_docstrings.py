@@ -87,7 +87,7 @@ def functions() -> list[Member]:
 def test_members_of_classes_and_of_their_bases_are_looked_at() -> None:
     paths = {member.path for member in members()}
     assert {
-        "bucketstate.checkpoint.Checkpoint.to_arrow",
+        "bucketstate.checkpoint.Checkpoint.operator",
         "bucketstate.checkpoint.Finding.severity",
         "bucketstate.Conf.num_buckets",
     } <= paths

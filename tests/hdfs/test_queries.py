@@ -56,7 +56,7 @@ def test_the_state_is_right_and_every_reader_says_so(
     web: Any = fsspec.filesystem("webhdfs", host="127.0.0.1", port=hdfs.web, user="tests")
     found = Checkpoint(checkpoint, web)
     assert found.restart_version == 6
-    read = found.to_arrow().to_pylist()
+    read = found.scan().to_arrow().to_pylist()
     assert {r["key"]["key"]: next(iter(r["value"].values())) for r in read} == expected()
     report = found.verify()
     assert report.ok, report.findings

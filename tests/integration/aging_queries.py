@@ -74,8 +74,12 @@ def sound(spark: SparkSession, folder: Path, operator: int = 0) -> Checkpoint:
     found = Checkpoint(folder / "checkpoint")
     states, spark_s = [], []
     for version in found.versions:
-        state = found.to_arrow(operator, version=version)
-        counted = found.keys_per_time_bucket(operator, version=version)["keys"].to_pylist()
+        state = found.scan(operator=operator, version=version).to_arrow()
+        counted = (
+            found.scan(operator=operator, version=version)
+            .keys_per_time_bucket()["keys"]
+            .to_pylist()
+        )
         assert sum(counted) == state.num_rows
         number = pa.array([version] * state.num_rows, pa.int32())
         states.append(state.add_column(0, "version", number))
@@ -89,7 +93,7 @@ def sound(spark: SparkSession, folder: Path, operator: int = 0) -> Checkpoint:
 
 
 def keys(found: Checkpoint, version: int | None = None) -> list[str]:
-    return sorted(row["key"] for row in found.to_arrow(version=version)["key"].to_pylist())
+    return sorted(row["key"] for row in found.scan(version=version).to_arrow()["key"].to_pylist())
 
 
 def at(second: int) -> datetime:
@@ -152,8 +156,8 @@ def second_of(event: Event) -> int:
 
 
 def time_buckets(found: Checkpoint, version: int | None = None) -> dict[datetime | None, int]:
-    rows = found.keys_per_time_bucket(version=version).to_pylist()
-    of_keys = found.to_arrow(version=version, times=True)["time_bucket"].to_pylist()
+    rows = found.scan(version=version).keys_per_time_bucket().to_pylist()
+    of_keys = found.scan(version=version, times=True).to_arrow()["time_bucket"].to_pylist()
     counted = {row["time_bucket"]: row["keys"] for row in rows}
     assert counted == Counter(of_keys)
     return counted

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.bucket_residency import NUMBERS
-from bucketstate.checkpoint.names import RunName, parse
+from bucketstate.checkpoint.format.names import RunName, parse
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
 from tests.integration.test_operators import settings
@@ -185,10 +185,10 @@ def test_the_state_is_what_spark_reads(
             return read.options(**options).load(found.location)
 
         for version in (last, 2):
-            same(spark_s(batchId=version - 1), found.to_arrow(version=version, store=store))
+            same(spark_s(batchId=version - 1), found.scan(version=version, store=store).to_arrow())
         feed = spark_s(readChangeFeed=True, changeStartBatchId=1, changeEndBatchId=3)
-        same(feed, found.changes(1, 4, store=store))
-        assert found.to_arrow(store=store).num_rows > 0
+        same(feed, found.scan("changes", since=1, version=4, store=store).to_arrow())
+        assert found.scan(store=store).to_arrow().num_rows > 0
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_snapshots_are_read_and_are_sound(
         assert plan.skipped == ()
         bases.add(plan.base.version if plan.base else 0)
         read = session.read.format("statestore").option("storeName", store)
-        same(read.load(found.location), found.to_arrow(store=store))
+        same(read.load(found.location), found.scan(store=store).to_arrow())
         buckets_add_up(found, store)
     assert min(bases) >= found.restart_version - 3
     report = found.verify()
@@ -228,7 +228,7 @@ def test_snapshots_are_read_and_are_sound(
 def buckets_add_up(found: Checkpoint, store: str) -> dict[str, int]:
     """What buckets have is what their store has; the keys that each column family has."""
     (operator,) = found.overview().operators
-    table = found.residency_per_bucket(store=store)
+    table = found.scan(store=store).residency_per_bucket()
     sums = table.group_by("partition_id").aggregate([(name, "sum") for name in NUMBERS])
     by_partition = {row["partition_id"]: row for row in sums.to_pylist()}
     for of in operator.stores:
@@ -250,7 +250,7 @@ def test_buckets_of_several_column_families(session: SparkSession, tmp_path: Pat
     found = written(session, tmp_path, joined, "append", 1)
     keys = buckets_add_up(found, "default")
     assert keys == {"default": 0} | {
-        family: found.to_arrow(column_family=family).num_rows for family in JOIN_STORES
+        family: found.scan(column_family=family).to_arrow().num_rows for family in JOIN_STORES
     }
     assert main(["inspect", found.location, "--buckets"]) == 0
 
@@ -275,7 +275,7 @@ def test_state_merged_by_spans_is_read_and_is_sound(session: SparkSession, tmp_p
         names = [(parse(f.name), r) for r in plan.base.runs for f in r.files]
         younger += sum(isinstance(n, RunName) and n.version > r.last_version for n, r in names)
         read = session.read.format("statestore").option("storeName", store)
-        same(read.load(found.location), found.to_arrow(store=store))
+        same(read.load(found.location), found.scan(store=store).to_arrow())
     assert younger, "no run has what newer versions changed in some of its buckets"
     report = found.verify()
     assert report.ok, report.findings
@@ -288,7 +288,7 @@ def test_every_codec_of_spark(session: SparkSession, tmp_path: Path, codec: str)
     run_with_restart(session, tmp_path, typed, events(batches=2, rows=400), mode="update")
     found = Checkpoint(tmp_path / "checkpoint")
     expected = session.read.format("statestore").load(found.location)
-    same(expected, found.to_arrow())
+    same(expected, found.scan().to_arrow())
 
 
 def same(expected: DataFrame, found: pa.Table) -> None:

@@ -105,7 +105,7 @@ def test_errors_503_and_answers_that_are_cut_change_nothing(
     with proxy(port, faults) as flaky:
         checkpoint = Checkpoint(uploaded, s3(flaky))
         assert checkpoint.verify().ok
-        assert checkpoint.to_arrow().equals(Checkpoint(local).to_arrow())
+        assert checkpoint.scan().to_arrow().equals(Checkpoint(local).scan().to_arrow())
     assert faults.happened["unavailable"] > 0
     assert faults.happened["cut"] > 0
 
@@ -133,4 +133,4 @@ def test_a_server_that_does_not_answer_says_what_to_look_at(port: int) -> None:
     with proxy(port, Faults(unavailable=1)) as broken:
         store = s3(broken, retry_strategy=retries)
         with pytest.raises(StorageError, match=f"{BUCKET}/a/checkpoint.* cannot be read"):
-            Checkpoint(f"{BUCKET}/a/checkpoint", store).to_arrow()
+            Checkpoint(f"{BUCKET}/a/checkpoint", store).scan().to_arrow()

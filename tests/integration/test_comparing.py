@@ -11,7 +11,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from bucketstate import stateful
 from bucketstate.errors import InvalidSettingError
 from bucketstate.stateful import DefinitionError
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import DifferenceError, compare
 from tests.integration.comparing import (
     Remembering,

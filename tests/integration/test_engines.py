@@ -44,7 +44,7 @@ def test_a_query_with_the_second_engine(spark: SparkSession, tmp_path: Path) -> 
     # A key's last row is its newest: batches come one after another.
     assert {row[0]: (row[1], row[2]) for row in streamed.rows()} == expected
     found = Checkpoint(tmp_path / "checkpoint")
-    assert found.to_arrow().num_rows == len(expected)
+    assert found.scan().to_arrow().num_rows == len(expected)
     report = found.verify()
     assert report.ok, report.findings
     metrics = streamed.progress[-1]["stateOperators"][0]["customMetrics"]

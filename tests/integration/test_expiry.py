@@ -142,7 +142,7 @@ def test_groups_in_pandas_without_a_timeout(session: SparkSession, tmp_path: Pat
     assert None in time_buckets(checkpoint)
     state = {
         row["key"]["key"]: (row["value"]["groupState"]["n"], row["value"]["groupState"]["newest"])
-        for row in checkpoint.to_arrow().to_pylist()
+        for row in checkpoint.scan().to_arrow().to_pylist()
     }
     assert state == {key: value for key, (_, value) in partition.state.items()}
 
@@ -158,7 +158,7 @@ def test_by_the_time_of_the_batch_where_there_is_no_column(
     conf = replace(BASE, time_bucket_expire_after="1s")
     old = batch(**{f"old{n}": 0 for n in range(8)})
     run(spark, tmp_path, counted, [old], conf, mode="update")
-    parts = Checkpoint(tmp_path / "checkpoint").to_arrow()["partition_id"]
+    parts = Checkpoint(tmp_path / "checkpoint").scan().to_arrow()["partition_id"]
     assert set(parts.to_pylist()) == {0, 1}
     # As many batches as it takes for some seconds to pass; pytest's timeout ends a wait in vain.
     expired = 0
@@ -176,7 +176,7 @@ def test_each_partition_by_its_own_newest_time(spark: SparkSession, tmp_path: Pa
     conf = replace(BASE, time_bucket_expire_after="100s", time_bucket_column="at")
     run(spark, tmp_path, deduplicated, [batch(**{f"k{n}": 1000 for n in range(20)})], conf)
     run(spark, tmp_path, deduplicated, [batch(ahead=1500)], conf)
-    rows = Checkpoint(tmp_path / "checkpoint").to_arrow().to_pylist()
+    rows = Checkpoint(tmp_path / "checkpoint").scan().to_arrow().to_pylist()
     assert len(rows) == 21
     partition_of = {row["key"]["key"]: row["partition_id"] for row in rows}
     run(spark, tmp_path, deduplicated, [batch(ahead=1500)], conf)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import python_values
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.cli import main
 from bucketstate.cli.rows import as_json
 
@@ -79,12 +79,12 @@ def test_every_command_reads_it(
 
     checkpoint = Checkpoint(root)
     assert checkpoint.verify().ok
-    table = checkpoint.to_arrow()
+    table = checkpoint.scan().to_arrow()
     # Of the windows one is over.
     assert table.num_rows == (1 if query is windowed else 4)
-    assert len(repr(checkpoint.to_pandas())) > 0
+    assert len(repr(checkpoint.scan().to_pandas())) > 0
     for key, value in zip(python_values(table["key"]), python_values(table["value"]), strict=True):
-        assert repr(checkpoint.get(key)) == repr(value)
+        assert repr(checkpoint.scan().get(key)) == repr(value)
 
     out = str(tmp_path / "out")
     formats = ["csv", "jsonl", "arrow", *([] if query is nested else ["parquet"])]
@@ -113,7 +113,7 @@ def test_it_is_written_as_spark_writes_it(spark: SparkSession, tmp_path: Path) -
     # Of an instant its wall clock in UTC, as it is written here.
     in_utc = "to_utc_timestamp(key.t, current_timezone())"
     shown = state.selectExpr("string(key.d)", f"string({in_utc})", "string(key.f)").collect()
-    found = python_values(Checkpoint(root).to_arrow()["key"])
+    found = python_values(Checkpoint(root).scan().to_arrow()["key"])
     texts = [(k["d"], str(k["t"]), json.loads(as_json(k["f"]))) for k in found]
     assert {(d, t.removesuffix("+00:00").replace("T", " "), str(f)) for d, t, f in texts} == {
         tuple(row) for row in shown

@@ -57,7 +57,7 @@ def counted(batches: list[list[Event]]) -> dict[str, int]:
 
 def stored(folder: Path) -> dict[str, int]:
     """The state of the last batch that was finished."""
-    rows = Checkpoint(folder / "checkpoint").to_arrow().to_pylist()
+    rows = Checkpoint(folder / "checkpoint").scan().to_arrow().to_pylist()
     return {row["key"]["key"]: row["value"]["count"] for row in rows}
 
 

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.key_values import stored_key
-from bucketstate.checkpoint.partitioning import partition_of, spark_hash
+from bucketstate.checkpoint.spark import key_values, partitioning
 from tests.integration.streams import events, plain
 from tests.integration.test_checkpoint import (
     JOIN_STORES,
@@ -26,6 +25,7 @@ from tests.integration.test_checkpoint import (
     written,
 )
 from tests.integration.test_checkpoint import session as session
+from tests.kit.own_types import spark_hash, stored_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def found_again(found: Checkpoint, table: pa.Table, **how: Any) -> None:
     for row in rows:
         by_key.setdefault(repr(row["key"]), []).append(row)
     for of_key in by_key.values():
-        again = found.to_arrow(key=of_key[0]["key"], **how).to_pylist()
+        again = found.scan(key=of_key[0]["key"], **how).to_arrow().to_pylist()
         assert sorted(map(repr, again)) == sorted(map(repr, of_key))
     assert rows
 
@@ -71,15 +71,15 @@ def test_every_key_is_found(
 ) -> None:
     found = written(session, tmp_path, query, mode, 1)
     for store in stores:
-        table = found.to_arrow(store=store)
+        table = found.scan(store=store).to_arrow()
         found_again(found, table.slice(0, 60), store=store)
         schema = found.schema(store=store).key
         if not whole:
             continue
         count = found.store_info(found.operator(), store).partitions
         for row in table.slice(0, 60).to_pylist():
-            values = stored_key(schema, row["key"])
-            place = partition_of([f.dataType for f in schema], values, count)
+            values = key_values.stored_key(schema, row["key"])
+            place = partitioning.partition_of([f.dataType for f in schema], values, count)
             assert place == row["partition_id"], row["key"]
 
 

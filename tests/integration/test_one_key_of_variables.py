@@ -96,7 +96,9 @@ def test_variables_of_one_key(
         }
         state = versions[BATCHES]
         # Of keys that the last batch did not bring the snapshot is all there is.
-        changed = found.changes(BATCHES - 1, BATCHES, state_var=name)
+        changed = found.scan(
+            "changes", since=BATCHES - 1, version=BATCHES, state_var=name
+        ).to_arrow()
         brought = {row["key"] for row in changed.column("key").to_pylist()}
         assert state.keys() - brought
         assert state.keys() & brought
@@ -105,15 +107,15 @@ def test_variables_of_one_key(
         assert forgotten or name != "count"
         for key in [*state, *forgotten, NOBODY]:
             expected = as_dicts(state.get(key))
-            assert in_order(name, found.get(key, state_var=name)) == expected
-            history = found.key_history(key, state_var=name, flatten=False)
+            assert in_order(name, found.scan(state_var=name).get(key)) == expected
+            history = found.scan("history", key=key, state_var=name, flatten=False).to_arrow()
             assert history.column("version").to_pylist() == list(versions)
             for version, value in zip(
                 versions, history.column(VALUES[name]).to_pylist(), strict=True
             ):
                 assert in_order(name, value) == as_dicts(versions[version].get(key)), version
             shown = on_command_line(capsys, found, key, "--state-var", name)
-            whole = found.to_arrow(state_var=name, key=key)
+            whole = found.scan(state_var=name, key=key).to_arrow()
             assert len(shown) == whole.num_rows
             assert bool(shown) == (expected is not None)
             if name == "count" and shown:
@@ -124,7 +126,7 @@ def test_variables_of_one_key(
     for key, entries in of_maps.items():
         for user_key in range(6):
             value = {k["v"]: v.asDict() for k, v in entries.items()}.get(user_key)
-            assert found.get(key, state_var="plain", user_key=user_key) == value
+            assert found.scan(state_var="plain").get(key, user_key) == value
             how = ("--state-var", "plain", "--user-key", str(user_key))
             shown = on_command_line(capsys, found, key, *how)
             assert len(shown) == (value is not None)

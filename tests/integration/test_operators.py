@@ -163,7 +163,9 @@ def test_stream_stream_join(
     checkpoint = Checkpoint(str(tmp_path / "checkpoint"))
     assert checkpoint.verify().ok
     if (kind, state_format) == ("inner", 4):
-        left = checkpoint.to_arrow(column_family="left-keyWithTsToValues")["value"].to_pylist()
+        left = (
+            checkpoint.scan(column_family="left-keyWithTsToValues").to_arrow()["value"].to_pylist()
+        )
         assert [[value["v"] for value in values] for values in left] == [[2], [2]]
 
 
@@ -229,7 +231,7 @@ def test_eviction_beside_the_rows(
         if provider == PROVIDER_CLASS:
             checkpoint = Checkpoint(str(folder / "checkpoint"))
             assert checkpoint.verify().ok
-            assert checkpoint.to_arrow().num_rows == operators[-1]["numRowsTotal"]
+            assert checkpoint.scan().to_arrow().num_rows == operators[-1]["numRowsTotal"]
         # In update mode each row that is read puts out its group.
         answers.append(([in_order(set(rows)) for rows in streamed.batches.values()], removed))
     assert answers[0] == answers[1] == answers[2]

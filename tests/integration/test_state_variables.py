@@ -13,6 +13,7 @@ from tests.integration.state_processors import FULL, Evolved, Keeping, KeepingRo
 from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
 from tests.integration.test_operators import settings
+from tests.kit.own_types import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -117,18 +118,18 @@ def test_state_variables_are_what_spark_reads(
     assert variables.keys() == {"count", "every", "plain"} | (EXPIRING if ttl else set())
     assert {v.name for v in variables.values() if v.ttl} == (EXPIRING if ttl else set())
 
-    table = found.to_arrow(state_var="count")
+    table = found.scan(state_var="count").to_arrow()
     told = {row["key"]["key"]: row["value"]["n"] for row in table.to_pylist()}
     assert told == {key: n for key, n in counts().items() if n}
     assert 0 < len(told) < len(counts())
 
     for name, variable in variables.items():
         read = spark_s(session, found, stateVarName=name)
-        same(read, found.to_arrow(state_var=name))
+        same(read, found.scan(state_var=name).to_arrow())
         assert read.count() > 0
         if variable.kind != "value":
             whole = spark_s(session, found, stateVarName=name, flattenCollectionTypes=False)
-            same(whole, found.to_arrow(state_var=name, flatten=False))
+            same(whole, found.scan(state_var=name, flatten=False).to_arrow())
         feed = spark_s(
             session,
             found,
@@ -137,10 +138,10 @@ def test_state_variables_are_what_spark_reads(
             changeStartBatchId=1,
             changeEndBatchId=3,
         )
-        same(feed, found.changes(1, 4, state_var=name))
+        same(feed, found.scan("changes", since=1, version=4, state_var=name).to_arrow())
 
     earlier = spark_s(session, found, stateVarName="every", batchId=1)
-    same(earlier, found.to_arrow(version=2, state_var="every"))
+    same(earlier, found.scan(version=2, state_var="every").to_arrow())
     for name in ("count", "plain"):
         from_snapshot = spark_s(
             session,
@@ -150,10 +151,10 @@ def test_state_variables_are_what_spark_reads(
             snapshotPartitionId=1,
             batchId=3,
         )
-        same(from_snapshot, found.to_arrow(state_var=name, partition=1, version=4))
+        same(from_snapshot, found.scan(state_var=name, partition=1, version=4).to_arrow())
 
     timers = spark_s(session, found, readRegisteredTimers=True)
-    same(timers, found.timers())
+    same(timers, found.scan("timers").to_arrow())
     assert timers.count() > 0
     report = found.verify()
     assert [f for f in report.findings if f.severity != "note"] == []
@@ -176,8 +177,8 @@ def test_snapshots_of_state_variables_are_read_and_are_sound(
     base = found.plan().base
     assert base is not None
     for name in ("recent", "by_value"):
-        same(spark_s(session, found, stateVarName=name), found.to_arrow(state_var=name))
-    same(spark_s(session, found, readRegisteredTimers=True), found.timers())
+        same(spark_s(session, found, stateVarName=name), found.scan(state_var=name).to_arrow())
+    same(spark_s(session, found, readRegisteredTimers=True), found.scan("timers").to_arrow())
     report = found.verify()
     assert [f for f in report.findings if f.severity != "note"] == []
 
@@ -194,13 +195,14 @@ def test_values_of_older_schemas_are_what_spark_reads(
 
     found = written(session, tmp_path, query, 1, "avro")
     for name in ("count", "every", "plain"):
-        same(spark_s(session, found, stateVarName=name), found.to_arrow(state_var=name))
+        same(spark_s(session, found, stateVarName=name), found.scan(state_var=name).to_arrow())
     assert found.state_variable("count").schema_ids == (0, 1)
-    values = found.to_arrow(state_var="count").column("value").to_pylist()
+    values = found.scan(state_var="count").to_arrow().column("value").to_pylist()
     assert {v["came"] is None for v in values} == {True, False}
     earlier = spark_s(session, found, stateVarName="count", batchId=1)
-    assert earlier.schema["value"].dataType == found.state_variable("count", version=2).value
-    same(earlier, found.to_arrow(version=2, state_var="count"))
+    value = earlier.schema["value"].dataType
+    assert own(value) == found.state_variable("count", version=2).value
+    same(earlier, found.scan(version=2, state_var="count").to_arrow())
     report = found.verify()
     assert [f for f in report.findings if f.severity != "note"] == []
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from bucketstate import stateful
-from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.definition import output_codec
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.run.definition import output_codec
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.integration.streams import START, Streamed, offset_log, start, write_batches
 from tests.integration.test_stateful_semantics import DELAY, STEPS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from bucketstate.stateful.handle import Timeout
+    from bucketstate.stateful.run.handle import Timeout
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 ZONE = "Asia/Kolkata"

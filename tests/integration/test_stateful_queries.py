@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own name)
 
 from bucketstate import stateful
-from bucketstate.stateful.ddl import parse_ddl
+from bucketstate.stateful.codec.ddl import parse_ddl
 from tests.integration import stateful_functions as fns
 from tests.integration.streams import (
     EVENTS,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from bucketstate.stateful.handle import Timeout
+    from bucketstate.stateful.run.handle import Timeout
 
 DELAY = timedelta(minutes=20)
 STEPS = pa.schema(

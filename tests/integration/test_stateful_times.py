@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import stateful
-from bucketstate.stateful.chunks import ROWS_PER_BATCH
-from bucketstate.stateful.frames import EXTENSION
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.chunks import ROWS_PER_BATCH
+from bucketstate.stateful.run.frames import EXTENSION
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness, compare
 from bucketstate.testing.rows import INSTANT
 from tests.integration.streams import Streamed, start, write_batches

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
-from bucketstate.checkpoint.names import Attempt
+from bucketstate.checkpoint.format.names import Attempt
 from tests.kit.checkpoints import (
     PUT,
     REMOVE,

@@ -335,22 +335,7 @@ def dict_of(built: Built, version: int) -> dict[str, Any]:
     return {k[0]: (p, v) for p, k, v in built.rows(version)}
 
 
-def test_plot(capsys: pytest.CaptureFixture[str], built: Built, tmp_path: Path) -> None:
-    target = tmp_path / "picture.png"
-    ran(capsys, "plot", built.root, "--output", target)
-    assert target.read_bytes().startswith(b"\x89PNG")
-    assert main(["plot", str(built.root), "--output", str(tmp_path / "picture.what")]) == 1
-    assert "cannot be drawn" in capsys.readouterr().err
-
-
-def test_plot_of_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    empty = Built(tmp_path)
-    empty.batch({("a",): (1, 1)}, commit=False)
-    assert main(["plot", str(tmp_path)]) == 1
-    assert "no batch was committed" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("command", ["inspect", "show", "verify", "diff", "plot"])
+@pytest.mark.parametrize("command", ["inspect", "show", "verify", "diff"])
 def test_a_wrong_path_is_one_line_and_exit_code_1(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
 ) -> None:

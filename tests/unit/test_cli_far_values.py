@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import python_values
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.cli import main
 from bucketstate.cli.parser import parser
 from tests.kit.checkpoints import Built
@@ -51,7 +51,6 @@ COMMANDS: list[tuple[str, ...]] = [
     ("doctor", "{cp}"),
     ("doctor", "{cp}", "--json"),
     ("report", "{cp}", "-o", "{out}.html"),
-    ("plot", "{cp}", "--output", "{out}.svg"),
     ("jar", "--spark", "4.3"),
     ("conf", "--no-jar"),
     ("completion", "bash"),
@@ -152,7 +151,7 @@ def test_what_a_format_has_no_type_for_is_a_sentence(
 def test_files_have_all_of_it(
     far: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = Checkpoint(far).to_arrow()
+    whole = Checkpoint(far).scan().to_arrow()
     for form in ("arrow", "jsonl", "csv"):
         assert main(["export", str(far), str(tmp_path / f"out.{form}")]) == 0
     written = pyarrow.ipc.open_file(tmp_path / "out.arrow").read_all()
@@ -220,7 +219,6 @@ def test_output_that_has_no_such_letters(tmp_path: Path, encoding: dict[str, str
         ["doctor", root],
         ["report", root, "-o", str(tmp_path / "\u00fc.html")],
         ["export", root, str(tmp_path / "\u00fc.csv")],
-        ["plot", root, "--output", str(tmp_path / "\u00fc.svg")],
     ):
         done = shell(*arguments, **encoding)
         assert done.returncode == 0, done.stderr.decode()
@@ -246,8 +244,8 @@ def test_a_path_that_is_not_utf_8(tmp_path: Path) -> None:
     assert b"Traceback" not in done.stderr
     # Where the output goes is Python's own to reach.
     built(tmp_path / "checkpoint")
-    for name in ("o.csv", "o.html", "o.svg"):
-        command = {"o.csv": ["export"], "o.html": ["report", "-o"], "o.svg": ["plot", "--output"]}
+    for name in ("o.csv", "o.html"):
+        command = {"o.csv": ["export"], "o.html": ["report", "-o"]}
         first, *option = command[name]
         done = shell(first, str(tmp_path / "checkpoint"), *option, f"{folder}/{name}")
         assert done.returncode == 0, done.stderr.decode()

@@ -45,13 +45,12 @@ def test_a_key_that_is_asked_for_otherwise(
 
 
 def test_the_text_of_a_key() -> None:
-    from pyspark.sql import types as T  # noqa: N812
-
-    from bucketstate.cli.keys import key_of
+    from bucketstate.checkpoint.spark import types as T  # noqa: N812
+    from bucketstate.cli.given import key_of
 
     def of(text: str, *kinds: T.DataType) -> Any:
         fields = [T.StructField(name, kind) for name, kind in zip("ab", kinds, strict=False)]
-        return key_of(text, T.StructType(fields), "--key")
+        return key_of(text, T.StructType(tuple(fields)), "--key")
 
     assert of("5", T.LongType()) == (5,)
     assert of("5", T.StringType()) == ("5",)

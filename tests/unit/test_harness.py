@@ -19,7 +19,7 @@ from bucketstate.stateful import (
     ValueState,
     WrongTypeError,
 )
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import Row
 
 from bucketstate.stateful import DefinitionError, State, StateUsageError, WrongTypeError, define
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 

@@ -40,6 +40,15 @@ def test_only_completion_takes_shtab() -> None:
     assert "needs shtab, which is not installed: pip install 'bucketstate[cli]'" in run.stderr
 
 
+def test_only_a_picture_takes_matplotlib() -> None:
+    code = "from tests.unit.test_progress import recorded; recorded().plot()"
+    run = without("matplotlib", code)
+    assert run.stderr.strip().endswith(
+        "MissingLibraryError: A picture of a query's progress needs matplotlib, which is not "
+        "installed: pip install matplotlib."
+    )
+
+
 def test_only_a_report_takes_plotly() -> None:
     run = without("plotly", "import bucketstate.report, bucketstate.cli")
     assert run.returncode == 0, run.stderr
@@ -48,5 +57,5 @@ def test_only_a_report_takes_plotly() -> None:
     assert run.returncode == 1
     assert run.stderr.strip() == (
         "bucketstate: A report needs plotly, which is not installed: "
-        "pip install 'bucketstate[report]'."
+        "pip install 'bucketstate[cli]'."
     )

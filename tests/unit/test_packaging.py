@@ -9,6 +9,7 @@ import sys
 import tarfile
 import zipfile
 from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -72,12 +73,23 @@ def test_a_wheel_from_an_sdist_is_whole(project: Path, tmp_path: Path) -> None:
         info = f"bucketstate-{VERSION}.dist-info"
         assert wheel.read(f"{info}/licenses/LICENSE") == LICENCE
         metadata = message_from_bytes(wheel.read(f"{info}/METADATA"))
-    required = [r for r in metadata.get_all("Requires-Dist", []) if "extra ==" not in r]
-    names = {re.split(r"[<>=]", r)[0] for r in required}
-    assert names == {"numpy", "pandas", "pyarrow", "pyspark"}
-    of_checkpoint = [r for r in metadata.get_all("Requires-Dist", []) if "'checkpoint'" in r]
-    assert {re.split(r"[<>=]", r)[0] for r in of_checkpoint} == {
-        "google-crc32c",
-        "rocksdict",
-        "xxhash",
+    assert required(metadata) == {"numpy", "pandas", "pyarrow"}
+    assert required(metadata, "checkpoint") == {"google-crc32c", "rocksdict", "xxhash"}
+    assert required(metadata, "spark") == {"pyspark"}
+    # Nothing brings Spark but what runs queries. An extra that takes another in has all of it here.
+    of_commands = {"google-crc32c", "plotly", "rich", "rocksdict", "shtab", "xxhash"}
+    assert required(metadata, "cli") == of_commands
+    extras = metadata.get_all("Provides-Extra", [])
+    assert {extra for extra in extras if "pyspark" in required(metadata, extra)} == {
+        "demo",
+        "dev",
+        "spark",
+        "tws",
     }
+
+
+def required(metadata: Message, extra: str | None = None) -> set[str]:
+    """What the package requires, or one of its extras besides."""
+    found = [r.partition(";") for r in metadata.get_all("Requires-Dist", [])]
+    suffix = f"extra == '{extra}'" if extra else ""
+    return {re.split(r"[<>=]", r)[0].strip() for r, _, of in found if of.strip() == suffix}

@@ -59,7 +59,7 @@ def test_a_page_of_a_sound_checkpoint(built: Built) -> None:
     assert (trace["x"], trace["y"]) == (["0", "1"], keys)
     (cells,) = found.charts["Keys per bucket"].spec["data"]
     assert [sum(row) for row in cells["z"]] == keys
-    (held,) = Checkpoint(built.root).keys_per_bucket(partition=1).slice(3, 1).to_pylist()
+    (held,) = Checkpoint(built.root).scan(partition=1).keys_per_bucket().slice(3, 1).to_pylist()
     assert cells["customdata"][1][3] == f"partition 1, bucket 3: {held['keys']} keys"
     replayed = found.charts["Snapshot lag"]
     assert next(iter(replayed.traces.values()))["y"] == [2, 2]

@@ -90,7 +90,7 @@ def test_a_hover_tells_the_numbers(driver: Chrome, built: Built) -> None:
     assert left.splitlines() == ["partition 0", f"default: {keys[0]} keys"]
     right = hovered(driver, found["Keys per partition"], 0.25)
     assert right.splitlines() == ["partition 1", f"default: {keys[1]} keys"]
-    rows = Checkpoint(built.root).keys_per_bucket(partition=1).to_pylist()
+    rows = Checkpoint(built.root).scan(partition=1).keys_per_bucket().to_pylist()
     # Eight columns, two rows: the sixth from the left, the upper one.
     cell = hovered(driver, found["Keys per bucket"], 5.5 / 8 - 0.5, -0.25)
     assert cell == f"partition 1, bucket 5: {rows[5]['keys']} keys"

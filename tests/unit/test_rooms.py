@@ -1,28 +1,46 @@
 """The Python rooms: what each may import of the project, and that nothing goes in a circle.
 
-A room is a sub-package of `bucketstate`, or a module beside them. Imports for the type checker
-count as well: who needs another's types cannot be understood without it.
+A room is a sub-package of `bucketstate`, or a module beside them. What a package has beside the
+rooms in it (`checkpoint.format`) is a room called after the package: its door. Imports for the type
+checker count as well: who needs another's types cannot be understood without it.
 """
 
 from __future__ import annotations
 
-import ast
-from graphlib import CycleError, TopologicalSorter
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import bucketstate
+from scripts.rooms import MOST_FILES, circle, python_imports
 
 PACKAGE = Path(bucketstate.__file__).parent
 
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
-    "checkpoint": {"config", "errors", "optional", "stateful"},
+    "checkpoint": {
+        "checkpoint.format",
+        "checkpoint.spark",
+        "checkpoint.store",
+        "checkpoint.verify",
+        "errors",
+        "optional",
+        "stateful.codec",
+        "stateful.errors",
+        "stateful.run",
+    },
+    "checkpoint.format": {"errors", "optional"},
+    "checkpoint.spark": {"checkpoint.format", "config", "errors"},
+    "checkpoint.store": {"checkpoint.format", "checkpoint.spark", "errors"},
+    "checkpoint.verify": {"checkpoint.format", "checkpoint.spark", "checkpoint.store", "errors"},
     "cli": {
         "__init__",
         "checkpoint",
+        "checkpoint.format",
+        "checkpoint.spark",
+        "checkpoint.store",
         "config",
         "doctor",
         "errors",
@@ -48,57 +66,51 @@ ROOMS: dict[str, set[str]] = {
     "pytest_plugin": {"testing"},
     "properties": set(),
     "registry": {"errors", "kinds", "scopes"},
-    "report": {"checkpoint", "doctor", "errors", "optional", "progress", "units"},
+    "report": {
+        "checkpoint",
+        "checkpoint.format",
+        "doctor",
+        "errors",
+        "optional",
+        "progress",
+        "units",
+    },
     "scopes": set(),
     "session": {"config", "errors", "jar", "submission"},
     "settings": set(),
     "sizing": {"errors"},
-    "stateful": {"config", "errors", "optional"},
+    "stateful": {"optional", "stateful.codec", "stateful.errors", "stateful.run"},
+    "stateful.codec": {"stateful.errors"},
+    "stateful.errors": {"errors"},
+    "stateful.run": {"config", "errors", "optional", "stateful.codec", "stateful.errors"},
     "submission": {"errors", "properties"},
-    "testing": {"config", "errors", "session", "stateful"},
+    "testing": {
+        "config",
+        "errors",
+        "session",
+        "stateful",
+        "stateful.codec",
+        "stateful.errors",
+        "stateful.run",
+    },
     "units": set(),
 }
 """What of the project each room may import, besides itself."""
 
 
-def modules(package: Path) -> dict[str, Path]:
-    """The modules below a package, by their dotted name; a package is called after its folder."""
-    found = {}
-    for file in package.rglob("*.py"):
-        path = file.relative_to(package.parent)
-        folder = path.parent if path.name == "__init__.py" else path.with_suffix("")
-        found[".".join(folder.parts)] = file
-    return found
-
-
-def imports(package: Path) -> dict[str, set[str]]:
-    """Of each module, the modules of the same package that it names in an import.
-
-    Python runs the packages around a module first; that they are imported, too, is not counted.
-    """
-    known = modules(package)
-    return {module: _named(file, known) - {module} for module, file in known.items()}
-
-
-def _named(file: Path, known: dict[str, Path]) -> set[str]:
-    named = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: imports are written in full"
-            # `from package import name` means a module of that name, if there is one.
-            inside = (f"{node.module}.{alias.name}" for alias in node.names)
-            named |= {name if name in known else node.module for name in inside}
-        elif isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-    return {name for name in named if name in known}
-
-
 def room(module: str) -> str:
-    """The part behind `bucketstate.`; the package's own module has none."""
-    return module.split(".")[1] if "." in module else "__init__"
+    """The parts behind `bucketstate.` that are a room; the package's own module has none."""
+    _, *parts = module.split(".")
+    inner = ".".join(parts[:2])
+    return inner if inner in ROOMS else parts[0] if parts else "__init__"
 
 
-IMPORTS = imports(PACKAGE)
+def folders() -> dict[str, int]:
+    """How many modules lie side by side in each folder."""
+    return Counter(str(file.parent.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py"))
+
+
+IMPORTS = python_imports(PACKAGE)
 
 
 def test_every_room_is_listed() -> None:
@@ -111,12 +123,18 @@ def test_a_room_imports_only_what_it_may(name: str) -> None:
     assert found - {name} <= ROOMS[name]
 
 
+def test_a_folder_can_be_looked_over() -> None:
+    assert not {folder: count for folder, count in folders().items() if count > MOST_FILES}
+
+
+def test_every_folder_of_a_room_in_a_package_is_listed() -> None:
+    inner = {str(file.parent.relative_to(PACKAGE)) for file in PACKAGE.glob("*/*/__init__.py")}
+    assert {name.replace("/", ".") for name in inner} <= ROOMS.keys()
+
+
 @pytest.mark.parametrize("graph", [ROOMS, IMPORTS], ids=["rooms", "modules"])
 def test_nothing_goes_in_a_circle(graph: dict[str, set[str]]) -> None:
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(" -> ".join(reversed(error.args[1])))
+    assert not circle(graph)
 
 
 def test_what_an_import_names_is_found(tmp_path: Path) -> None:
@@ -126,4 +144,9 @@ def test_what_an_import_names_is_found(tmp_path: Path) -> None:
     (package / "a.py").write_text("import json\nfrom p import b\nimport p.c\n")
     (package / "b.py").write_text("if TYPE_CHECKING:\n    from p.a import A\n")
     (package / "c.py").write_text("def late():\n    from p import NAME\n")
-    assert imports(package) == {"p": set(), "p.a": {"p.b", "p.c"}, "p.b": {"p.a"}, "p.c": {"p"}}
+    assert python_imports(package) == {
+        "p": set(),
+        "p.a": {"p.b", "p.c"},
+        "p.b": {"p.a"},
+        "p.c": {"p"},
+    }

@@ -85,7 +85,10 @@ class Empty:
         (WithoutInit, "WithoutInit.n has init=False"),
         (BareList, "BareList.tags is list, which"),
         (BarePart, "BarePart.values does not say what it holds"),
-        (PartOfParts, "PartOfParts.values[] is bucketstate.stateful.parts.ListState[int], which"),
+        (
+            PartOfParts,
+            "PartOfParts.values[] is bucketstate.stateful.codec.parts.ListState[",
+        ),
         (TtlOnPlain, "TtlOnPlain.n has a time to live, but is not a part"),
         (ListKeys, "ListKeys.by_list: a map's key must be a plain value"),
         (Empty, "Empty has no fields"),

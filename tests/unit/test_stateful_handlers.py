@@ -75,13 +75,14 @@ class InitialOther(Loud):
     def handleInitialState(self, key: Any, initial: Out, state: State[Other]) -> None: ...
 
 
-class OldReturnsOther(Loud):
-    def on_timeout(self, key: Any, state: State[Total]) -> Other:
-        return Other(key.key, 1)
+class OnTimeout(Loud):
+    def on_timeout(self, key: Any, state: State[Total]) -> None: ...
 
 
-class OldTakesOther(Loud):
-    def on_timeout(self, key: Any, state: State[Other]) -> None: ...
+class OnRows:
+    def on_rows(self, key: Any, rows: pd.DataFrame, state: State[Total]) -> None: ...
+
+    def handleExpiredTimer(self, key: Any, timer: Timer, state: State[Total]) -> None: ...
 
 
 class Misspelled(Loud):
@@ -107,7 +108,6 @@ class CalledWithTimer:
     def handleExpiredTimer(self, key: Any, timer: Timer, state: State[Total]) -> None: ...
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
     ("fn", "told"),
     [
@@ -115,9 +115,9 @@ class CalledWithTimer:
         (YieldsUnsaid, "YieldsUnsaid.handleExpiredTimer does not say what its output is"),
         (ReturnsFrame, "ReturnsFrame.handleExpiredTimer does not say what its output is"),
         (ReturnsOther, "ReturnsOther.handleExpiredTimer is annotated as returning Other, and the"),
-        (OldReturnsOther, "OldReturnsOther.on_timeout is annotated as returning Other, and the"),
         (TakesOther, "TakesOther.handleExpiredTimer takes a State[Other], and TakesOther a State["),
-        (OldTakesOther, "OldTakesOther.on_timeout takes a State[Other], and"),
+        (OnTimeout, "OnTimeout.on_timeout is never called: did you mean handleExpiredTimer("),
+        (OnRows(), "OnRows.on_rows is never called: did you mean handleInputRows("),
         (InitialOther, "InitialOther.handleInitialState takes a State[Other], and"),
         (StateSecond, "StateSecond.handleExpiredTimer takes its state as the second parameter"),
         (

@@ -16,8 +16,8 @@ import pytest
 
 from bucketstate import stateful
 from bucketstate.stateful import State, WrongTypeError
-from bucketstate.stateful.calls import Calls
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.calls import Calls
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 

@@ -26,16 +26,16 @@ from bucketstate.stateful import (
     StateUsageError,
     ValueState,
     WrongTypeError,
-    operators,
 )
-from bucketstate.stateful.ddl import parse_ddl
+from bucketstate.stateful.codec.ddl import parse_ddl
+from bucketstate.stateful.run import operators
 from bucketstate.testing import Harness
 from tests.kit.scripted_parts import OPERATIONS, Scripted, Step
 from tests.kit.stateful import Out, Total
 
 if TYPE_CHECKING:
-    from bucketstate.stateful.handle import Timeout
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.handle import Timeout
+    from bucketstate.stateful.run.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.FirstWatermarkWarning")

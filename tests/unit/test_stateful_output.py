@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, State, WrongTypeError
-from bucketstate.stateful.chunks import columns_of
+from bucketstate.stateful.run.chunks import columns_of
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 

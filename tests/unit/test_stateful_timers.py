@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, State, StateUsageError, Timer
-from bucketstate.stateful.kept import NO_TIMEOUT, Kept, order
+from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
 from bucketstate.testing import Harness
 from tests.kit.stateful import Total
 
 if TYPE_CHECKING:
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -210,37 +210,6 @@ def test_rows_without_timers_are_what_they_always_were() -> None:
     assert Kept(2, 5, (), '{"n":1}').row == (2, 5, '{"n":1}')
     assert Kept.of((1, 7, None)) == Kept(1, 7, (), None)
     assert Kept(1, -1, ((9, "x"),), '{"n":1}').row == (1, -1, '{"$timers":[[9,"x"]],"n":1}')
-
-
-@dataclass
-class Old:
-    """A class with the handlers' old names."""
-
-    seen: list[str] = field(default_factory=list)
-
-    def on_rows(self, _key: Any, rows: list[dict[str, Any]], state: State[Total]) -> None:
-        state.value.n += len(rows)
-        state.timeout_after(MINUTE)
-
-    def on_timeout(self, key: Any, state: State[Total]) -> None:
-        self.seen.append(f"{key.key} {state.value.n} {state.timed_out}")
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_old_names_of_handlers_work_and_say_the_new_one(operator: Operator) -> None:
-    old = Old()
-    with pytest.warns(DeprecationWarning, match=r"^Old\.on_") as told:
-        running = Harness(old, by="key", operator=operator, timeout="processing")
-    assert [str(w.message) for w in told] == [
-        "Old.on_rows is called handleInputRows(key, rows, state) now, as in Spark's "
-        "StatefulProcessor: rename it.",
-        "Old.on_timeout is called handleExpiredTimer(key, timer, state) now, as in Spark's "
-        "StatefulProcessor: rename it.",
-    ]
-    running.run(ROW)
-    running.advance(2 * MINUTE)
-    assert running.run() == []
-    assert old.seen == ["a 1 True"]
 
 
 def test_a_handler_that_cannot_be_called_is_refused() -> None:

@@ -13,8 +13,8 @@ from pyspark.sql import Row
 
 from bucketstate import stateful
 from bucketstate.stateful import FirstWatermarkWarning, State, StateUsageError, WrongTypeError
-from bucketstate.stateful.inputs import Inputs
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.inputs import Inputs
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.instants import CHANGES, GAP, MINUTE, SHAPES, Event, Told, batches
 

@@ -20,7 +20,7 @@ from pyspark.sql.types import DecimalType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, ListState, MapState, State, WrongTypeError
-from bucketstate.stateful.operators import Operator
+from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 from tests.kit.typed_values import Colour, Typed, UserId, typed

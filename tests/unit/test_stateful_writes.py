@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql.streaming.state import GroupState
 
 from bucketstate.stateful import State
-from bucketstate.stateful.document import state_codec
-from bucketstate.stateful.kept import SCHEMA
-from bucketstate.stateful.slots import GroupSlot
+from bucketstate.stateful.codec.document import state_codec
+from bucketstate.stateful.codec.kept import SCHEMA
+from bucketstate.stateful.run.slots import GroupSlot
 
 NOW = 1_700_000_000_000
 SOON = NOW + 60_000

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.stateful.operators import Operator
-from bucketstate.stateful.zones import zone_of
+from bucketstate.stateful.run.operators import Operator
+from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing import Harness
 from tests.kit.scripted_parts import SCHEMA, Report
 from tests.kit.scripted_parts import Scripted as Parts

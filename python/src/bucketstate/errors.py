@@ -177,7 +177,8 @@ class NoSuchStateError(CheckpointError, LookupError):
 class MissingLibraryError(BucketstateError, ImportError):
     """A library is missing that is installed only where it is asked for.
 
-    Raised by what needs it: the checkpoint reader, pictures, panels, other file systems.
+    Raised by what needs it: the checkpoint reader, stateful functions, pictures, panels, other file
+    systems.
 
-    What to do: install the extra that the message names, such as `bucketstate[checkpoint]`.
+    What to do: install what the message names, such as `bucketstate[checkpoint]`.
     """

@@ -6,8 +6,6 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-import pyspark
-
 from bucketstate.errors import JarNotFoundError
 
 _NAME = re.compile(r"bucketstate-spark-(?P<minor>\d+\.\d+)_2\.13-.+\.jar")
@@ -22,10 +20,11 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         folder: where the jars are; the package's own without.
 
     Raises:
-        JarNotFoundError: none fits; the message says for what there are jars.
+        JarNotFoundError: none fits; the message says for what there are jars. Or no version is
+            given, and no pyspark is installed.
     """
     folder = folder or Path(str(files("bucketstate").joinpath("jars")))
-    minor = minor_of(spark or pyspark.__version__)
+    minor = minor_of(spark or _of_pyspark())
     jars = _jars(folder)
     fitting = jars.get(minor, [])
     if len(fitting) == 1:
@@ -43,6 +42,18 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         "each version that is supported. If another Spark than this pyspark runs the queries, say "
         "which: `--spark` on the command line, `spark=` in Python."
     )
+
+
+def _of_pyspark() -> str:
+    try:
+        import pyspark
+    except ModuleNotFoundError as error:
+        raise JarNotFoundError(
+            "No pyspark is installed here, which would say for which Spark the jar is: say it "
+            "(`--spark` on the command line, `spark=` in Python), or pip install "
+            "'bucketstate[spark]'."
+        ) from error
+    return str(pyspark.__version__)
 
 
 def minor_of(version: str) -> str:

@@ -17,16 +17,15 @@ import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-from py4j.protocol import Py4JError
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
 from bucketstate.errors import ExtensionMissingWarning, SessionError
 from bucketstate.jar import jar_path, minor_of
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JARS = "spark.jars"
 FIXED = (JARS, EXTENSIONS_KEY)
@@ -93,6 +92,8 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
         ExtensionMissingWarning: a session already runs without the extension, which the builder's
             `getOrCreate` would return.
     """
+    from pyspark.sql import SparkSession
+
     options: dict[str, Any] = builder._options
     running = _jvm()
     if running is not None and not _loads(running):
@@ -196,12 +197,16 @@ def _listed(names: Any) -> list[str]:
 
 def _jvm() -> Any | None:
     """The JVM of this process, if one runs: started here, or by the `spark-submit` around us."""
+    from pyspark import SparkContext
+
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()
     return SparkContext._jvm if SparkContext._gateway is not None else None
 
 
 def _loads(jvm: Any) -> bool:
+    from py4j.protocol import Py4JError
+
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         loader.loadClass(PROVIDER_CLASS)

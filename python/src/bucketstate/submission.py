@@ -13,9 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# The one that pyspark starts Spark from; it has no public name.
-from pyspark.find_spark_home import _find_spark_home
-
 from bucketstate.errors import SessionError
 from bucketstate.properties import parsed
 
@@ -79,7 +76,12 @@ def submission(environment: Mapping[str, str] = os.environ) -> Submission:
 def _defaults(environment: Mapping[str, str]) -> Path:
     folder = environment.get("SPARK_CONF_DIR")
     home = environment.get("SPARK_HOME")
-    return Path(folder or Path(home or _find_spark_home()) / "conf") / "spark-defaults.conf"
+    if not folder and not home:
+        # The one that pyspark starts Spark from; it has no public name.
+        from pyspark.find_spark_home import _find_spark_home
+
+        home = _find_spark_home()
+    return Path(folder or Path(str(home)) / "conf") / "spark-defaults.conf"
 
 
 def _read(file: Path) -> dict[str, str]:

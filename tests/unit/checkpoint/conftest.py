@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bucketstate.checkpoint import runs
+from bucketstate.checkpoint.format import runs
 
 
 @pytest.fixture(params=["in memory", "with RocksDB"])

@@ -32,7 +32,7 @@ VERSIONS = st.lists(
 
 
 def read(root: Path, version: int | None = None, **how: Any) -> set[tuple[int, Row, Row]]:
-    return rows(Checkpoint(root, **how).to_arrow(version=version))
+    return rows(Checkpoint(root, **how).scan(version=version).to_arrow())
 
 
 def at(start: int) -> datetime:
@@ -66,7 +66,12 @@ def test_every_version_has_its_own_horizon(
         assert read(root, version, memory=memory) == built.rows(version)
     assert Checkpoint(root).verify().findings == ()
     older = data.draw(st.integers(0, len(versions)))
-    found = Checkpoint(root, memory=memory).diff(older, len(versions)).to_pylist()
+    found = (
+        Checkpoint(root, memory=memory)
+        .scan("diff", since=older, version=len(versions))
+        .to_arrow()
+        .to_pylist()
+    )
     before = {(p, k): v for p, k, v in built.rows(older)}
     after = {(p, k): v for p, k, v in built.rows()}
     assert {
@@ -80,8 +85,8 @@ def test_every_version_has_its_own_horizon(
         for key in before.keys() | after.keys()
         if before.get(key) != after.get(key)
     }
-    times = Checkpoint(root).to_arrow(times=True)["time_bucket"].to_pylist()
-    counted = Checkpoint(root).keys_per_time_bucket().to_pylist()
+    times = Checkpoint(root).scan(times=True).to_arrow()["time_bucket"].to_pylist()
+    counted = Checkpoint(root).scan().keys_per_time_bucket().to_pylist()
     assert sorted(map(str, times)) == sorted(
         str(row["time_bucket"]) for row in counted for _ in range(row["keys"])
     )
@@ -126,7 +131,7 @@ def test_records_without_a_time_count_as_being_in_one_time_bucket(
     built.batch_at({("b",): (NEVER, (2, 2)), ("c",): (None, (3, 3))}, horizon=0)
     built.batch_at({}, horizon=horizon, untimed=untimed)
     assert {key for _, (key,), _ in read(built.root)} == ({"a", "b", "c"} if there else {"b"})
-    counted = Checkpoint(built.root).keys_per_time_bucket().to_pylist()
+    counted = Checkpoint(built.root).scan().keys_per_time_bucket().to_pylist()
     start = None if untimed is None else at(untimed)
     by_start = {row["time_bucket"]: row["keys"] for row in counted}
     assert by_start.get(start, 0) == (2 * there if untimed is not None else 3)
@@ -152,7 +157,7 @@ def test_files_of_a_run_share_buckets_where_their_times_are_apart(
     assert plan.base is not None
     assert plan.base.runs[-1].slices(0)
     assert read(tmp_path, memory=memory) == built.rows()
-    assert Checkpoint(tmp_path).keys_per_bucket()["keys"].to_pylist() != []
+    assert Checkpoint(tmp_path).scan().keys_per_bucket()["keys"].to_pylist() != []
     report = Checkpoint(tmp_path).verify()
     assert report.findings == ()
     assert sum(r.keys for r in report.restarts) == len(built.rows())
@@ -189,7 +194,7 @@ def test_a_file_of_which_all_has_expired_need_not_be_named(built: Aging) -> None
     (built.folder() / earlier.name).unlink()
     found = Checkpoint(built.root)
     assert found.plan().base is not None
-    assert rows(found.to_arrow()) == built.rows()
+    assert rows(found.scan().to_arrow()) == built.rows()
     assert found.verify().ok
 
 
@@ -199,13 +204,13 @@ def test_the_feed_has_what_was_written_and_differences_what_expired(built: Aging
     # At this version's horizon the record is a removal: no writer of ours does that.
     built.batch_at({("b",): (100, (4, 4))}, horizon=200)
     checkpoint = Checkpoint(built.root)
-    feed = checkpoint.changes(1, 3).to_pylist()
+    feed = checkpoint.scan("changes", since=1, version=3).to_arrow().to_pylist()
     assert [(r["batch_id"], r["change_type"], r["key"]["key"]) for r in feed] == [
         (1, "update", "c"),
         (2, "delete", "b"),
     ]
     assert feed[-1]["value"] is None
-    differences = checkpoint.diff(1, 2).to_pylist()
+    differences = checkpoint.scan("diff", since=1, version=2).to_arrow().to_pylist()
     assert {(r["change"], r["key"]["key"]) for r in differences} == {
         ("removed", "a"),
         ("added", "c"),
@@ -218,7 +223,10 @@ def test_a_value_with_another_time_is_the_same_value(built: Aging) -> None:
     built.batch_at({("a",): (500, (1, 1)), ("b",): (500, (3, 3))}, horizon=0)
     built.batch_at({("a",): (700, (1, 1))}, horizon=0)
     checkpoint = Checkpoint(built.root)
-    assert [row["key"]["key"] for row in checkpoint.diff(1, 3).to_pylist()] == ["b"]
+    assert [
+        row["key"]["key"]
+        for row in checkpoint.scan("diff", since=1, version=3).to_arrow().to_pylist()
+    ] == ["b"]
 
 
 def test_a_column_says_when_keys_expire(built: Aging) -> None:
@@ -230,22 +238,22 @@ def test_a_column_says_when_keys_expire(built: Aging) -> None:
     built.batch_at(written, horizon=0)
     built.batch_at({}, horizon=0, untimed=1_700_003_600)
     checkpoint = Checkpoint(built.root)
-    found = checkpoint.to_arrow(times=True)
+    found = checkpoint.scan(times=True).to_arrow()
     assert found.column_names == ["key", "value", "partition_id", "time_bucket"]
     by_key = {row["key"]["key"]: row["time_bucket"] for row in found.to_pylist()}
     assert by_key == {"a": at(1_700_000_000), "b": None, "c": at(1_700_003_600)}
-    assert checkpoint.to_arrow(version=1, times=True)["time_bucket"].null_count == 2
-    frame = checkpoint.to_pandas(times=True)
+    assert checkpoint.scan(version=1, times=True).to_arrow()["time_bucket"].null_count == 2
+    frame = checkpoint.scan(times=True).to_pandas()
     assert list(frame)[-1] == "time_bucket"
 
 
 def test_nothing_expires_where_records_have_no_times(built: Aging) -> None:
     built.batch({("a",): (1, 1)})
     checkpoint = Checkpoint(built.root)
-    assert checkpoint.to_arrow(times=True)["time_bucket"].to_pylist() == [None]
-    (row,) = checkpoint.keys_per_time_bucket().to_pylist()
+    assert checkpoint.scan(times=True).to_arrow()["time_bucket"].to_pylist() == [None]
+    (row,) = checkpoint.scan().keys_per_time_bucket().to_pylist()
     assert row == {"partition_id": 0, "time_bucket": None, "keys": 1}
-    assert checkpoint.keys_per_time_bucket(version=0).num_rows == 0
+    assert checkpoint.scan(version=0).keys_per_time_bucket().num_rows == 0
     assert checkpoint.overview().operators[0].stores[0].families[0].expiry is None
 
 

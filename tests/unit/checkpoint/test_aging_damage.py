@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.names import Attempt, ChangelogName
+from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.aging import Aging, timed_value
 from tests.kit.checkpoints import (
@@ -32,7 +32,7 @@ from tests.unit.checkpoint.test_verify import damage, found, found_anything, ver
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bucketstate.checkpoint.changelog import Changelog
+    from bucketstate.checkpoint.format.changelog import Changelog
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 
@@ -155,7 +155,7 @@ def passed_over(built: Built, message: str) -> None:
     assert plan.skipped[0].reason == "damaged"
     assert message in str(plan.skipped[0])
     # The changelogs are there, and give the same.
-    assert rows(Checkpoint(built.root).to_arrow()) == built.rows()
+    assert rows(Checkpoint(built.root).scan().to_arrow()) == built.rows()
 
 
 def test_a_sound_one_is_used(built: Aging) -> None:
@@ -310,7 +310,7 @@ def test_a_key_in_two_files_of_a_run(tmp_path: Path) -> None:
     built.rewrite_manifest(2, runs=[{"firstVersion": 1, "lastVersion": 2, "files": files}])
     expected = r"1-300-.*\.sst is damaged: it has a key that another file of its run has, too"
     with pytest.raises(DamagedFileError, match=expected):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
     assert not verified(tmp_path).ok
 
 
@@ -329,7 +329,7 @@ def test_values_that_end_before_their_row(tmp_path: Path, value: bytes, message:
     rewrite(built, [(PUT, A, value)], 1, times((300, 1)))
     expected = rf"1\.changelog is damaged: the times of records cannot be decoded \({message}"
     with pytest.raises(DamagedFileError, match=expected):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_a_value_whose_row_is_none(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_value_whose_row_is_none(tmp_path: Path) -> None:
     built.batch_at({("a",): (100, (1, 1))}, horizon=0)
     rewrite(built, [(PUT, A, timed_value(b"\x02", 300))], 1, times((300, 1)))
     with pytest.raises(DamagedFileError, match="does not have the layout of the schema"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def rewrite(built: Aging, records: Any, keys: int, of: Times, **other: Any) -> None:
@@ -352,7 +352,7 @@ def test_keys_counted_in_another_time_bucket_are_an_error(tmp_path: Path) -> Non
     built.batch_at({("a",): (300, (1, 1))}, horizon=200)
     assert verified(tmp_path).findings == ()
     rewrite(built, [(PUT, A, timed_value(ROW, 300))], 1, times((400, 1)))
-    assert len(rows(Checkpoint(tmp_path).to_arrow())) == 1
+    assert len(rows(Checkpoint(tmp_path).scan().to_arrow())) == 1
     report = verified(tmp_path)
     (first, second) = found(report, "error")
     assert "1 keys of the column family 'default' are in the time bucket 400" in second.what
@@ -379,7 +379,7 @@ def test_keys_that_expire_where_the_footer_says_they_do_not(tmp_path: Path) -> N
     built.batch_at({("a",): (300, (1, 1))}, horizon=200)
     rewrite(built, [(PUT, A, timed_value(ROW, 100))], 1, times((300, 1)))
     with pytest.raises(DamagedFileError, match=r"should hold 1 keys .* but its files give 0"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_values_never_lose_their_times(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_values_never_lose_their_times(tmp_path: Path) -> None:
     built.batch({("b",): (1, 1)})
     expected = "values as compact-row/1, found compact-row/1 and timed-row/1"
     with pytest.raises(DamagedFileError, match=expected):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 @pytest.mark.parametrize("what", ["changelog", "manifest", "sst"])

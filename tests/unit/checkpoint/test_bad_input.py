@@ -9,7 +9,7 @@ import pytest
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.names import parse
+from bucketstate.checkpoint.format.names import parse
 from bucketstate.errors import (
     DamagedFileError,
     InvalidArgumentError,
@@ -73,7 +73,7 @@ def test_a_newer_format_of_spark_s_files(
     grown(tmp_path)
     (tmp_path / name).write_text(content)
     with pytest.raises(NewerFormatError, match=rf"{name}: expected .* version {known} or older"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_damage_of_spark_s_files_names_the_file(tmp_path: Path, name: str, conte
     grown(tmp_path)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DamagedFileError, match=name):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_checkpoint_ids_that_are_none_name_the_commit(tmp_path: Path, ids: str) 
     grown(tmp_path, ids=True)
     (tmp_path / "commits/5").write_text(f'v2\n{{"stateUniqueIds":{ids}}}')
     with pytest.raises(DamagedFileError, match=r"commits/5 is damaged: .*expected the checkpoint"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 NUMBERS = ["3", True, 3.0, b"3"]
@@ -103,9 +103,7 @@ NUMBERS = ["3", True, 3.0, b"3"]
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize(
-    "what", ["to_arrow", "overview", "plan", "keys_per_bucket", "residency_per_bucket", "schema"]
-)
+@pytest.mark.parametrize("what", ["overview", "plan", "schema"])
 def test_a_version_is_a_whole_number(tmp_path: Path, what: str, number: Any) -> None:
     grown(tmp_path)
     ask = getattr(Checkpoint(tmp_path), what)
@@ -114,29 +112,38 @@ def test_a_version_is_a_whole_number(tmp_path: Path, what: str, number: Any) -> 
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("what", ["to_arrow", "keys_per_bucket", "residency_per_bucket"])
+def test_so_is_the_version_of_a_scan(tmp_path: Path, what: str, number: Any) -> None:
+    grown(tmp_path)
+    ask = getattr(Checkpoint(tmp_path).scan(version=number), what)
+    with pytest.raises(InvalidArgumentError, match=f"version={number!r} is a .*version=3"):
+        ask()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize("what", ["operator", "partition", "batch"])
 def test_so_are_operator_partition_and_batch(tmp_path: Path, what: str, number: Any) -> None:
     grown(tmp_path)
     with pytest.raises(InvalidArgumentError, match=f"{what}={number!r} is a .*{what}=3"):
-        Checkpoint(tmp_path).to_arrow(**{what: number})
+        Checkpoint(tmp_path).scan(**{what: number}).to_arrow()
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_so_are_the_versions_between_which_something_changed(tmp_path: Path, number: Any) -> None:
     grown(tmp_path)
     checkpoint = Checkpoint(tmp_path)
-    for ask in (checkpoint.changes, checkpoint.diff):
-        with pytest.raises(InvalidArgumentError, match="from_version="):
-            ask(number, 3)
-        with pytest.raises(InvalidArgumentError, match="to_version="):
-            ask(1, number)
+    for kind in ("changes", "diff"):
+        with pytest.raises(InvalidArgumentError, match="since="):
+            checkpoint.scan(kind, since=number, version=3).to_arrow()
+        with pytest.raises(InvalidArgumentError, match="version="):
+            checkpoint.scan(kind, since=1, version=number).to_arrow()
 
 
 @pytest.mark.parametrize("name", ["offsets/5", "commits/5"])
 def test_a_log_of_an_old_spark_says_nothing_more_than_its_format(tmp_path: Path, name: str) -> None:
     built = grown(tmp_path)
     (tmp_path / name).write_bytes(b"v1")
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
@@ -145,7 +152,7 @@ def test_a_newer_format_of_a_changelog(tmp_path: Path) -> None:
     (built.folder(0) / "6.changelog").write_bytes(newer)
     expected = r"6\.changelog: expected a changelog of format version 2 or older, found 3.*upgrade"
     with pytest.raises(NewerFormatError, match=expected):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_a_newer_format_of_a_manifest(tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ def test_a_newer_format_of_a_manifest(tmp_path: Path) -> None:
     members = {"format": "bucketstate-manifest", "formatVersion": 4, "other": 1}
     (built.folder(0) / "6.manifest").write_bytes(json.dumps(members).encode())
     with pytest.raises(NewerFormatError, match=r"6\.manifest: expected a manifest of format"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +184,7 @@ def test_a_manifest_that_cannot_be_true(
     assert plan.skipped[0].reason == "damaged"
     assert message in str(plan.skipped[0])
     # The changelogs are there, and give the same.
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_a_manifest_with_members_that_are_not_known(tmp_path: Path) -> None:
@@ -188,14 +195,14 @@ def test_a_manifest_with_members_that_are_not_known(tmp_path: Path) -> None:
     del sound["checksum"]
     path.write_bytes(manifest(sound | {"later": {"a": 1}}))
     assert Checkpoint(tmp_path).plan().skipped == ()
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_a_changelog_under_another_name(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (built.folder(0) / "5.changelog").replace(built.folder(0) / "6.changelog")
     with pytest.raises(DamagedFileError, match=r"found that of 5\.changelog.*renamed or copied"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_another_number_of_buckets(tmp_path: Path) -> None:
@@ -203,7 +210,7 @@ def test_another_number_of_buckets(tmp_path: Path) -> None:
     built.buckets = 16
     built.batch({("a",): (1, 1)})
     with pytest.raises(DamagedFileError, match="expected 16 buckets, found 8"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_a_schema_of_another_query(tmp_path: Path) -> None:
@@ -212,14 +219,14 @@ def test_a_schema_of_another_query(tmp_path: Path) -> None:
     schema = (other.folder(0) / "_metadata" / "schema").read_bytes()
     (tmp_path / "state" / "0" / "0" / "_metadata" / "schema").write_bytes(schema)
     with pytest.raises(DamagedFileError, match="does not have the layout of the schema struct<"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_a_missing_schema(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (built.folder(0) / "_metadata" / "schema").unlink()
     with pytest.raises(MissingFileError, match="without the schema of the state"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_an_encoding_of_later(tmp_path: Path) -> None:
@@ -231,7 +238,7 @@ def test_an_encoding_of_later(tmp_path: Path) -> None:
             path = built.folder(partition) / f"{version}.changelog"
             path.write_bytes(changelog(version, [], 0, buckets=8, key_encoding="compact-row/2"))
     with pytest.raises(NewerFormatError, match="keys encoded as 'compact-row/2'"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
 
 
 def test_a_checkpoint_that_goes_away_while_it_is_read(
@@ -246,7 +253,7 @@ def test_a_checkpoint_that_goes_away_while_it_is_read(
         fs.SubTreeFileSystem("/nowhere", fs.LocalFileSystem()),
     )
     with pytest.raises(MissingFileError, match=str(tmp_path)):
-        checkpoint.to_arrow()
+        checkpoint.scan().to_arrow()
 
 
 def test_a_uri_of_a_file_system_that_is_not_known() -> None:
@@ -257,14 +264,14 @@ def test_a_uri_of_a_file_system_that_is_not_known() -> None:
 @pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
 def test_forms_of_a_local_path(tmp_path: Path, form: str) -> None:
     built = grown(tmp_path)
-    assert rows(Checkpoint(form.format(tmp_path)).to_arrow()) == built.rows()
+    assert rows(Checkpoint(form.format(tmp_path)).scan().to_arrow()) == built.rows()
 
 
 def test_a_file_system_of_pyarrow(tmp_path: Path) -> None:
     built = grown(tmp_path / "in")
     built.snapshot(4)
     inside = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
-    assert rows(Checkpoint("in", inside).to_arrow()) == built.rows()
+    assert rows(Checkpoint("in", inside).scan().to_arrow()) == built.rows()
 
 
 @pytest.mark.parametrize(

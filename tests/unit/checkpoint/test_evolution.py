@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.evolution import evolving_decoder, resolved
-from bucketstate.checkpoint.slices import Slices
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.errors import CheckpointError
+from tests.kit.own_types import arrow_type, evolving_decoder, resolved
 from tests.kit.rows import compact_row, varint
 
 OLD = T.StructType().add("n", T.IntegerType()).add("gone", T.StringType())

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.parallel import REQUESTS, Once, in_order
+from bucketstate.checkpoint.format.parallel import REQUESTS, Once, in_order
 from bucketstate.errors import InvalidArgumentError, MissingFileError, StorageError
 from tests.kit.checkpoints import Built
 from tests.kit.far_files import FarFiles
@@ -64,7 +64,7 @@ def test_many_partitions_are_inspected_at_once_with_few_requests(wide: Built) ->
 
 def test_many_partitions_are_exported_with_indexes_read_at_once(wide: Built) -> None:
     far = FarFiles(Meeting("open", r"\.changelog$"))
-    assert rows(Checkpoint(str(wide.root), far.arrow()).to_arrow()) == wide.rows()
+    assert rows(Checkpoint(str(wide.root), far.arrow()).scan().to_arrow()) == wide.rows()
     assert far.most_at_once == REQUESTS
 
 
@@ -85,7 +85,7 @@ def test_reads_that_are_cut_are_gone_on_with(tmp_path: Path) -> None:
     far = FarFiles()
     far.cut_at = 100
     checkpoint = Checkpoint(str(tmp_path), far.arrow())
-    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
     assert checkpoint.verify().ok
 
 
@@ -106,7 +106,7 @@ def test_a_read_that_never_comes_is_no_damage(tmp_path: Path) -> None:
 def test_what_fails_fails_in_its_turn_and_nothing_more_is_begun(tmp_path: Path) -> None:
     built = grown(tmp_path, partitions=4)
     (built.folder(2) / "6.changelog").unlink()
-    reader = Checkpoint(tmp_path).to_arrow_batch_reader()
+    reader = Checkpoint(tmp_path).scan().to_arrow_batch_reader()
     read = [reader.read_next_batch().column("partition_id")[0].as_py() for _ in range(2)]
     assert read == [0, 1]
     with pytest.raises(MissingFileError, match=r"/2/6\.changelog"):
@@ -156,14 +156,14 @@ def test_a_file_system_of_fsspec(tmp_path: Path) -> None:
     built = grown(tmp_path / "in")
     built.snapshot(4)
     local = fsspec.filesystem("file")
-    assert rows(Checkpoint(str(tmp_path / "in"), local).to_arrow()) == built.rows()
+    assert rows(Checkpoint(str(tmp_path / "in"), local).scan().to_arrow()) == built.rows()
     memory = fsspec.filesystem("memory")
     memory.put(str(tmp_path / "in"), "/far/checkpoint", recursive=True)
     try:
         by_object = Checkpoint("/far/checkpoint", memory)
-        assert rows(by_object.to_arrow()) == built.rows()
+        assert rows(by_object.scan().to_arrow()) == built.rows()
         assert by_object.verify().ok
-        assert rows(Checkpoint("memory://far/checkpoint").to_arrow()) == built.rows()
+        assert rows(Checkpoint("memory://far/checkpoint").scan().to_arrow()) == built.rows()
     finally:
         memory.rm("/far", recursive=True)
 
@@ -193,7 +193,7 @@ def test_what_a_file_system_of_fsspec_raises_names_the_file(
 
     monkeypatch.setattr(local, "open", fails)
     with pytest.raises(StorageError, match=r"metadata cannot be read: "):
-        checkpoint.to_arrow()
+        checkpoint.scan().to_arrow()
     monkeypatch.setattr(local, "info", fails)
     with pytest.raises(StorageError, match=f"{tmp_path} cannot be read: "):
         Checkpoint(str(tmp_path), local)

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.python_values import as_frame, day_of, micros_of, python_values
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.spark.python_values import as_frame, day_of, micros_of, python_values
 from bucketstate.cli.rows import as_json
 from bucketstate.errors import InvalidArgumentError
 from tests.kit import spark_values
 from tests.kit.checkpoints import Built
 from tests.kit.far_values import DAYS, TEXTS, TIMES, built
+from tests.kit.own_types import arrow_type
 
 UTF8_ESCAPED = ["\\xff", "A\0\\xc3", "\\xed\\xa0\\x80", "\u00fc\u4e2d", "\x1b[31m\n", "\\xff", ""]
 
@@ -141,17 +141,17 @@ def test_a_frame_has_what_pandas_has_and_texts() -> None:
 
 
 def test_all_of_it_is_read(checkpoint: Checkpoint) -> None:
-    table = checkpoint.to_arrow()
+    table = checkpoint.scan().to_arrow()
     rows = list(zip(python_values(table["key"]), python_values(table["value"]), strict=True))
     assert len(rows) == len(DAYS) - 1
-    frame = checkpoint.to_pandas()
+    frame = checkpoint.scan().to_pandas()
     assert len(repr(frame)) > 0
     assert len(frame) == len(rows)
     for key, value in rows:
         # As it is shown, and as JSON has it.
         for given_key in (key, json.loads(as_json(key))):
-            assert repr(checkpoint.get(given_key)) == repr(value), given_key
-            history = checkpoint.key_history(given_key)
+            assert repr(checkpoint.scan().get(given_key)) == repr(value), given_key
+            history = checkpoint.scan("history", key=given_key).to_arrow()
             assert history["version"].to_pylist() == [1, 2]
     assert checkpoint.verify().ok
 
@@ -164,15 +164,15 @@ def test_a_text_is_looked_for_as_it_is_given_first(tmp_path: Path) -> None:
     )
     built.batch({("\\xff",): (1,), ("\udcff",): (2,), ("a\udcff",): (3,)})
     found = Checkpoint(built.root)
-    assert found.get("\\xff") == {"n": 1}
+    assert found.scan().get("\\xff") == {"n": 1}
     for given_key in (b"\xff", "\udcff", {"s": b"\xff"}, (b"\xff",)):
-        assert found.get(given_key) == {"n": 2}
+        assert found.scan().get(given_key) == {"n": 2}
     for given_key in (b"a\xff", "a\\xff"):
-        assert found.get(given_key) == {"n": 3}
-    assert found.get("b\\xff") is None
-    assert found.key_history("a\\xff")["value"].to_pylist() == [{"n": 3}]
+        assert found.scan().get(given_key) == {"n": 3}
+    assert found.scan().get("b\\xff") is None
+    assert found.scan("history", key="a\\xff").to_arrow()["value"].to_pylist() == [{"n": 3}]
     with pytest.raises(InvalidArgumentError, match="surrogates not allowed"):
-        found.get("\ud800")
+        found.scan().get("\ud800")
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_a_text_is_looked_for_as_it_is_given_first(tmp_path: Path) -> None:
 def test_what_is_no_key_is_refused(checkpoint: Checkpoint, key: dict[str, Any]) -> None:
     whole = {"s": "x", "d": "2024-01-01", "t": "2024-01-01", "z": "2024-01-01", "f": 0.0}
     with pytest.raises(InvalidArgumentError, match=f"key.{next(iter(key))}="):
-        checkpoint.get(whole | key)
+        checkpoint.scan().get(whole | key)

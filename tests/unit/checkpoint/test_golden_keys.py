@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.key_bytes import key_bytes, key_columns
-from bucketstate.checkpoint.runs import run_key
+from bucketstate.checkpoint.format.runs import run_key
+from bucketstate.checkpoint.spark.key_bytes import key_columns
+from tests.kit.own_types import bytes_of_key
 
 FILE = Path(__file__).resolve().parents[2] / "golden" / "v1" / "keys.json"
 CONTENT = json.loads(FILE.read_text(encoding="utf-8"))
@@ -52,14 +53,14 @@ def value_of(kind: T.DataType, value: Any) -> Any:
 def test_a_key_is_looked_for_where_it_lies(family: dict[str, Any], key: dict[str, Any]) -> None:
     schema, encoding = schema_of(family), family["encoding"]
     values = values_of(schema, key["values"])
-    found = key_bytes(encoding, schema, values, NUM_BUCKETS)
+    found = bytes_of_key(encoding, schema, values, NUM_BUCKETS)
     entry = bytes.fromhex(key["entry"])
     assert found.bucket == key["bucket"]
     assert run_key(family["id"], found.bucket, found.start).hex() == entry.hex()
     assert found.matches(entry[4:])
     assert found.start <= entry[4:] < found.end
     # The fields that suffice lead to the same bucket.
-    part = key_bytes(encoding, schema, values[: key_columns(encoding, len(schema))], NUM_BUCKETS)
+    part = bytes_of_key(encoding, schema, values[: key_columns(encoding, len(schema))], NUM_BUCKETS)
     assert part.bucket == found.bucket
     assert part.matches(entry[4:])
     assert part.start <= entry[4:] < part.end

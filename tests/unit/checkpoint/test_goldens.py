@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.manifest_json import read_manifest
-from bucketstate.checkpoint.names import ChangelogName, ManifestName, parse
-from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.state import read_changes
-from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.manifest_json import read_manifest
+from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, parse
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.state import read_changes
+from bucketstate.checkpoint.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 
@@ -60,8 +60,8 @@ def test_the_state_that_the_manifest_says(folder: Path) -> None:
     assert plan.base is not None
     assert plan.base.store_id == "state/0/3"
     # The golden keys lie in buckets of their own choosing: read bucket by bucket, as the runs do.
-    from bucketstate.checkpoint.runs import Runs
-    from bucketstate.checkpoint.state import read_span
+    from bucketstate.checkpoint.format.runs import Runs
+    from bucketstate.checkpoint.store.state import read_span
 
     found = []
     with Runs(store.folder) as runs:

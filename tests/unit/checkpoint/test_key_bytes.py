@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.key_bytes import key_bytes
-from bucketstate.checkpoint.keys import key_decoder
-from bucketstate.checkpoint.partitioning import partition_of, spark_hash
-from bucketstate.checkpoint.slices import Slices
+from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
 from tests.kit import spark_values
 from tests.kit.checkpoints import bucket_of
+from tests.kit.own_types import bytes_of_key, key_decoder, partition_of, spark_hash
 from tests.kit.rows import compact_row, raw_row, unsafe_row
 
 LONG, TEXT, DOUBLE = T.LongType(), T.StringType(), T.DoubleType()
@@ -37,7 +35,7 @@ def decoded(encoding: str, schema: T.StructType, data: bytes) -> tuple[Any, ...]
 )
 @given(values=st.tuples(NUMBERS, TEXTS, NUMBERS))
 def test_what_is_encoded_is_what_is_read(encoding: str, values: tuple[Any, ...]) -> None:
-    found = key_bytes(encoding, THREE, values, 64)
+    found = bytes_of_key(encoding, THREE, values, 64)
     assert found.whole
     assert decoded(encoding, THREE, found.start) == values
 
@@ -45,7 +43,7 @@ def test_what_is_encoded_is_what_is_read(encoding: str, values: tuple[Any, ...])
 @pytest.mark.parametrize("encoding", ["spark-timestamp-prefix", "spark-timestamp-postfix"])
 @given(values=st.tuples(NUMBERS, TEXTS, st.integers(-(2**63), 2**63 - 1)))
 def test_keys_with_a_time(encoding: str, values: tuple[Any, ...]) -> None:
-    found = key_bytes(encoding, THREE, values, 64)
+    found = bytes_of_key(encoding, THREE, values, 64)
     assert decoded(encoding, THREE, found.start) == values
 
 
@@ -53,15 +51,15 @@ def test_keys_with_a_time(encoding: str, values: tuple[Any, ...]) -> None:
 @given(values=st.tuples(FLOATS, TEXTS, FEW))
 def test_keys_in_order(ordinals: str, values: tuple[Any, ...]) -> None:
     encoding = f"spark-range-scan/{ordinals}"
-    found = key_bytes(encoding, ORDERED, values, 64)
+    found = bytes_of_key(encoding, ORDERED, values, 64)
     assert decoded(encoding, ORDERED, found.start) == values
 
 
 @given(values=st.tuples(NUMBERS, TEXTS, st.integers(-(2**63), 2**63 - 1)))
 def test_the_first_columns_lead_to_the_same_bucket(values: tuple[Any, ...]) -> None:
     for encoding, first in (("spark-prefix-scan/2", 2), ("spark-timestamp-postfix", 2)):
-        whole = key_bytes(encoding, THREE, values, 64)
-        part = key_bytes(encoding, THREE, values[:first], 64)
+        whole = bytes_of_key(encoding, THREE, values, 64)
+        part = bytes_of_key(encoding, THREE, values[:first], 64)
         assert (part.whole, part.bucket) == (False, whole.bucket)
         assert part.matches(whole.start)
         assert part.start <= whole.start < part.end
@@ -93,10 +91,10 @@ def test_rows_are_those_of_spark_s_writers(data: st.DataObject) -> None:
     """Against rows that are made one by one in the tests' own way."""
     schema = data.draw(spark_values.schemas(KEYED, max_size=4))
     values = data.draw(st.tuples(*[spark_values.values(f.dataType) for f in schema]))
-    found = key_bytes("compact-row/1", schema, values, 7)
+    found = bytes_of_key("compact-row/1", schema, values, 7)
     assert found.start == compact_row(schema, values)
     assert found.bucket == bucket_of(found.start, 7)
-    prefix = key_bytes(f"spark-prefix-scan/{len(schema)}", schema, values, 7)
+    prefix = bytes_of_key(f"spark-prefix-scan/{len(schema)}", schema, values, 7)
     assert prefix.start[5:].startswith(unsafe_row(schema, values))
 
 
@@ -106,10 +104,10 @@ def test_decimals_of_many_digits(number: int) -> None:
     from decimal import Decimal
 
     schema = T.StructType().add("a", T.DecimalType(38, 0)).add("b", TEXT)
-    found = key_bytes("compact-row/1", schema, (number, "x"), 4).start
+    found = bytes_of_key("compact-row/1", schema, (number, "x"), 4).start
     expected = compact_row if abs(number) > 2**63 else raw_row
     assert found == expected(schema, (Decimal(number), "x"))
-    nothing = key_bytes("compact-row/1", schema, (None, "x"), 4).start
+    nothing = bytes_of_key("compact-row/1", schema, (None, "x"), 4).start
     assert decoded("compact-row/1", schema, nothing) == (None, "x")
     assert nothing[0] == 0
 
@@ -134,9 +132,9 @@ def test_what_is_hashed_by_spark_alone() -> None:
 
 def test_what_cannot_be_looked_for() -> None:
     with pytest.raises(NewerFormatError, match=r"encoded as 'other/9'.*upgrade"):
-        key_bytes("other/9", THREE, (1, "a", 2), 4)
+        bytes_of_key("other/9", THREE, (1, "a", 2), 4)
     with pytest.raises(InvalidArgumentError, match="2 of the columns a, b, c: give the first 3"):
-        key_bytes("compact-row/1", THREE, (1, "a"), 4)
+        bytes_of_key("compact-row/1", THREE, (1, "a"), 4)
     by_map = T.StructType().add("m", T.MapType(TEXT, TEXT))
     with pytest.raises(InvalidArgumentError, match="map<string,string>"):
-        key_bytes("compact-row/1", by_map, ({},), 4)
+        bytes_of_key("compact-row/1", by_map, ({},), 4)

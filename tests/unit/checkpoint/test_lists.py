@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName, parse
-from bucketstate.checkpoint.records import MERGE, PUT, REMOVE
-from bucketstate.checkpoint.state import read_changes, read_state
-from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.names import Attempt, ChangelogName, parse
+from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.store.state import read_changes, read_state
+from bucketstate.checkpoint.store.store import Store
 from tests.kit.checkpoints import changelog
 
 CHANGE = st.tuples(st.sampled_from([PUT, REMOVE, MERGE]), st.binary(max_size=4))

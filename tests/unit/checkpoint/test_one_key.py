@@ -43,7 +43,7 @@ def test_every_key_at_every_version(tmp_path: Path, ids: bool, snapshots: tuple[
     for version in range(1, 7):
         state = state_of(built, version)
         for key in KEYS:
-            found = checkpoint.get(key, version=version)
+            found = checkpoint.scan(version=version).get(key)
             expected = state.get((key,))
             assert found == (expected and dict(zip(("count", "total"), expected, strict=True)))
 
@@ -53,20 +53,20 @@ def test_the_ways_to_give_a_key(tmp_path: Path) -> None:
     built.batch({("a",): (1, 2), (None,): (3, 4)})
     checkpoint = Checkpoint(tmp_path)
     for way in ("a", ("a",), ["a"], {"key": "a"}):
-        assert checkpoint.get(way) == {"count": 1, "total": 2}
-    assert checkpoint.get((None,)) == {"count": 3, "total": 4}
-    assert checkpoint.get("b") is None
-    assert checkpoint.get("a", batch=0) == {"count": 1, "total": 2}
-    found = checkpoint.to_arrow(key="a").drop_columns("partition_id")
+        assert checkpoint.scan().get(way) == {"count": 1, "total": 2}
+    assert checkpoint.scan().get((None,)) == {"count": 3, "total": 4}
+    assert checkpoint.scan().get("b") is None
+    assert checkpoint.scan(batch=0).get("a") == {"count": 1, "total": 2}
+    found = checkpoint.scan(key="a").to_arrow().drop_columns("partition_id")
     assert found.to_pylist() == [{"key": {"key": "a"}, "value": {"count": 1, "total": 2}}]
-    assert len(checkpoint.to_pandas(key="b")) == 0
+    assert len(checkpoint.scan(key="b").to_pandas()) == 0
 
 
 @pytest.mark.parametrize("key", [5, 1.5, True, {"other": "a"}, ("a", "b"), [["a"]]])
 def test_a_key_of_another_type_names_its_column(tmp_path: Path, key: Any) -> None:
     grown(tmp_path)
     with pytest.raises(InvalidArgumentError, match=r"^key.*string"):
-        Checkpoint(tmp_path).get(key)
+        Checkpoint(tmp_path).scan().get(key)
 
 
 def test_the_history_of_a_key(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_history_of_a_key(tmp_path: Path) -> None:
     built.drop_changelogs(3)
     checkpoint = Checkpoint(tmp_path)
     for key in KEYS:
-        found = checkpoint.key_history(key)
+        found = checkpoint.scan("history", key=key).to_arrow()
         assert found.column_names == ["version", "batch_id", "key", "value", "partition_id"]
         # Versions 1 and 2 are gone.
         values = [state_of(built, version).get((key,)) for version in range(3, 7)]
@@ -95,17 +95,17 @@ def test_a_history_with_a_hole_is_an_error(tmp_path: Path) -> None:
     built = grown(tmp_path, partitions=1)
     (built.folder(0) / "4.changelog").unlink()
     with pytest.raises(MissingFileError, match=r"4\.changelog is not there"):
-        Checkpoint(tmp_path).key_history("key-1")
+        Checkpoint(tmp_path).scan("history", key="key-1").to_arrow()
 
 
 def test_a_partition_may_be_named(tmp_path: Path) -> None:
     built = grown(tmp_path)
     checkpoint = Checkpoint(tmp_path)
     for partition, (key,), value in sorted(built.rows())[::7]:
-        assert checkpoint.get(key, partition=partition) == dict(
+        assert checkpoint.scan(partition=partition).get(key) == dict(
             zip(("count", "total"), value, strict=True)
         )
-        assert checkpoint.get(key, partition=1 - partition) is None
+        assert checkpoint.scan(partition=1 - partition).get(key) is None
 
 
 def of_key(table: pa.Table, key: str) -> list[dict[str, Any]]:
@@ -124,13 +124,13 @@ def test_of_state_variables(
     checkpoint = Checkpoint(tmp_path)
     how: dict[str, Any] = {"state_var": name, "flatten": flatten, "times": times}
     for version in (1, 2):
-        whole = checkpoint.to_arrow(version=version, **how)
+        whole = checkpoint.scan(version=version, **how).to_arrow()
         for key in ("a", "b", "c", "d", "none"):
-            found = checkpoint.to_arrow(version=version, key=key, **how)
+            found = checkpoint.scan(version=version, key=key, **how).to_arrow()
             assert found.schema == whole.schema
             by_text = [sorted(rows, key=repr) for rows in (found.to_pylist(), of_key(whole, key))]
             assert by_text[0] == by_text[1]
-    history = checkpoint.key_history("a", **how)
+    history = checkpoint.scan("history", key="a", **how).to_arrow()
     assert set(history["version"].to_pylist()) == {1, 2}
 
 
@@ -139,17 +139,17 @@ def test_values_of_state_variables(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
     for version, state in ((1, FIRST), (2, SECOND)):
         for key, numbers in state.every.items():
-            found = checkpoint.get(key, version=version, state_var="every")
+            found = checkpoint.scan(version=version, state_var="every").get(key)
             assert found == [{"v": number} for number in numbers]
         for (key, user_key), number in state.plain.items():
             how: dict[str, Any] = {"version": version, "state_var": "plain"}
-            assert checkpoint.get(key, user_key=user_key, **how) == {"v": number}
-            assert ({"v": user_key}, {"v": number}) in checkpoint.get(key, **how)
-            assert checkpoint.get(key, user_key=999, **how) is None
+            assert checkpoint.scan(**how).get(key, user_key) == {"v": number}
+            assert ({"v": user_key}, {"v": number}) in checkpoint.scan(**how).get(key)
+            assert checkpoint.scan(**how).get(key, 999) is None
     with pytest.raises(InvalidArgumentError, match="user_key=3 is given, but every is no map"):
-        checkpoint.get("a", state_var="every", user_key=3)
+        checkpoint.scan(state_var="every").get("a", 3)
     with pytest.raises(InvalidArgumentError, match="user_key=3 is given without key"):
-        checkpoint.to_arrow(state_var="plain", user_key=3)
+        checkpoint.scan(state_var="plain", user_key=3).to_arrow()
 
 
 @settings(
@@ -167,9 +167,9 @@ def test_keys_that_expired(tmp_path: Path, versions: list[Any]) -> None:
         built.batch_at(changes, horizon=horizon, untimed=4)
     built.snapshot(len(versions))
     checkpoint = Checkpoint(root)
-    whole = checkpoint.to_arrow(times=True)
+    whole = checkpoint.scan(times=True).to_arrow()
     for (key,) in test_aging.KEYS:
-        assert checkpoint.to_arrow(key=key, times=True).to_pylist() == of_key(whole, key)
+        assert checkpoint.scan(key=key, times=True).to_arrow().to_pylist() == of_key(whole, key)
 
 
 @settings(
@@ -181,11 +181,11 @@ def test_keys_that_expired(tmp_path: Path, versions: list[Any]) -> None:
 def test_values_that_were_appended_to(
     tmp_path: Path, versions: list[dict[bytes, tuple[int, bytes]]]
 ) -> None:
-    from bucketstate.checkpoint.key_bytes import KeyBytes
-    from bucketstate.checkpoint.lookup import Lookup
-    from bucketstate.checkpoint.names import Attempt
-    from bucketstate.checkpoint.storage import Folder
-    from bucketstate.checkpoint.store import Store
+    from bucketstate.checkpoint.format.names import Attempt
+    from bucketstate.checkpoint.format.storage import Folder
+    from bucketstate.checkpoint.spark.key_bytes import KeyBytes
+    from bucketstate.checkpoint.store.lookup import Lookup
+    from bucketstate.checkpoint.store.store import Store
     from tests.kit.checkpoints import bucket_of, changelog
 
     folder = Path(tempfile.mkdtemp(dir=tmp_path))
@@ -215,9 +215,9 @@ def test_what_is_read_for_a_key(tmp_path: Path) -> None:
     read: list[str] = []
     far = FarFiles(lambda kind, path: read.append(path) if kind == "read" else None)
     checkpoint = Checkpoint(str(tmp_path), far.arrow())
-    assert checkpoint.get("key-7") == {"count": 8, "total": 8}
+    assert checkpoint.scan().get("key-7") == {"count": 8, "total": 8}
     assert not any("/runs/" in path for path in read)
-    assert checkpoint.get("key-8") == {"count": 8, "total": 8}
+    assert checkpoint.scan().get("key-8") == {"count": 8, "total": 8}
     of_runs = [path for path in read if "/runs/" in path]
     assert len(of_runs) <= 3
     assert len(set(of_runs)) == 1
@@ -229,7 +229,7 @@ def test_a_key_is_looked_up_by_the_caller_s_thread(tmp_path: Path) -> None:
     threads: set[int] = set()
     far = FarFiles(lambda kind, _: threads.add(threading.get_ident()) if kind == "read" else None)
     for key in ("key-3", "missing"):
-        Checkpoint(str(tmp_path), far.arrow()).get(key)
+        Checkpoint(str(tmp_path), far.arrow()).scan().get(key)
     assert threads == {threading.get_ident()}
 
 
@@ -243,14 +243,14 @@ def test_damage_of_a_data_file_is_never_another_value(tmp_path: Path) -> None:
     for at in range(0, len(sound), 5):
         damage(path, at, sound)
         try:
-            assert Checkpoint(tmp_path).get("k7") == {"count": 7, "total": 7}
+            assert Checkpoint(tmp_path).scan().get("k7") == {"count": 7, "total": 7}
         except DamagedFileError as error:
             noticed += path.name in str(error)
     assert noticed > 100
     path.write_bytes(sound[:-1])
     (built.folder(0) / "1.changelog").unlink()
     with pytest.raises(DamagedFileError):
-        Checkpoint(tmp_path).get("k7")
+        Checkpoint(tmp_path).scan().get("k7")
 
 
 def test_a_key_of_many_types(tmp_path: Path) -> None:
@@ -271,8 +271,8 @@ def test_a_key_of_many_types(tmp_path: Path) -> None:
         {"amount": "1.50", "window": {"start": "1970-01-01", "end": "1970-01-01T00:01:00+00:00"}},
     ]
     for way in (ways[0], ways[2]):
-        assert checkpoint.get(way) == {"count": 1, "total": 1}
+        assert checkpoint.scan().get(way) == {"count": 1, "total": 1}
     with pytest.raises(InvalidArgumentError, match=r"key\.amount=1\.5 is no decimal\(12,2\)"):
-        checkpoint.get(ways[1])
+        checkpoint.scan().get(ways[1])
     with pytest.raises(InvalidArgumentError, match=r"key has 1 of the columns window, amount"):
-        checkpoint.get(((start, end),))
+        checkpoint.scan().get(((start, end),))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bucketstate.checkpoint import Plan, Store
-from bucketstate.checkpoint.decoding import RecordDecoder
-from bucketstate.checkpoint.names import Attempt
-from bucketstate.checkpoint.schema_files import FamilySchema
-from bucketstate.checkpoint.state import read_state
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.names import Attempt
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.decoding import RecordDecoder
+from bucketstate.checkpoint.store.state import read_state
 from bucketstate.errors import DamagedFileError, MissingFileError, NewerFormatError
+from tests.kit.own_types import family_schema
 from tests.kit.plans import CASES, GOLDEN, plant
 from tests.kit.planted import KEY, VALUE
 
@@ -55,7 +55,7 @@ def test_what_is_concluded(folder: Path) -> None:
 def rows(store: Store, plan: Plan) -> list[list[Any]]:
     """The state in the words of `expected.json`."""
     family = plan.family("default")
-    decoder = RecordDecoder(family, FamilySchema(KEY, VALUE), store.folder.location)
+    decoder = RecordDecoder(family, family_schema(KEY, VALUE), store.folder.location)
     found = []
     for part in read_state(store, plan, family):
         keys, values = decoder.keys(part.keys).to_pylist(), decoder.values(part.values).to_pylist()

@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.schema_files import FamilySchema, read_schemas
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.schema_files import FamilySchema, read_schemas
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.checkpoints import KEY, VALUE
+from tests.kit.own_types import family_schema, own
 from tests.unit.checkpoint.test_state import grown, rows
 
 if TYPE_CHECKING:
@@ -48,25 +49,25 @@ def read(folder: Path, content: bytes) -> dict[str, FamilySchema]:
 
 def test_format_1(tmp_path: Path) -> None:
     found = read(tmp_path, utf("v1") + utf(KEY.json()) + utf(VALUE.json()))
-    assert found == {"default": FamilySchema(KEY, VALUE)}
+    assert found == {"default": family_schema(KEY, VALUE)}
 
 
 def test_format_2_in_parts(tmp_path: Path) -> None:
     assert len(LONG.json()) > 65_535
     found = read(tmp_path, utf("v2") + chunks(KEY.json()) + chunks(LONG.json()))
-    assert found == {"default": FamilySchema(KEY, LONG)}
+    assert found == {"default": family_schema(KEY, LONG)}
 
 
 def test_format_3_with_families(tmp_path: Path) -> None:
     families = family("left", KEY, VALUE) + family("right", VALUE, KEY)
     found = read(tmp_path, utf("v3") + struct.pack(">i", 2) + families)
-    assert found == {"left": FamilySchema(KEY, VALUE), "right": FamilySchema(VALUE, KEY)}
+    assert found == {"left": family_schema(KEY, VALUE), "right": family_schema(VALUE, KEY)}
 
 
 def test_a_field_s_name_may_be_any_text(tmp_path: Path) -> None:
     odd = T.StructType([T.StructField("größe 数", T.LongType())])
     found = read(tmp_path, utf("v2") + chunks(KEY.json()) + chunks(odd.json()))
-    assert found["default"].value == odd
+    assert found["default"].value == own(odd)
 
 
 def test_a_later_format(tmp_path: Path) -> None:
@@ -106,13 +107,13 @@ def test_operator_metadata_2_names_its_schema_file_by_the_path_of_then(tmp_path:
     (folder / "0").write_text("v2\n" + json.dumps(metadata))
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.operators[0].name == "symmetricHashJoin"
-    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
 
 
 def test_without_operator_metadata_the_folders_say_what_there_is(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (tmp_path / "state/0/_metadata/metadata").unlink()
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_versions_are_those_that_spark_s_log_still_has(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_versions_are_those_that_spark_s_log_still_has(tmp_path: Path) -> None:
         (tmp_path / "offsets" / str(batch)).unlink()
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.versions == [4, 5, 6]
-    assert rows(checkpoint.to_arrow(version=2)) == built.rows(2)
+    assert rows(checkpoint.scan(version=2).to_arrow()) == built.rows(2)
     history = checkpoint.history().to_pylist()
     assert [row["version"] for row in history] == [4, 5, 6] * 2
     assert [row["keys"] for row in history[:3]] == [len(built.states[v][0]) for v in (4, 5, 6)]

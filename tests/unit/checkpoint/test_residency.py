@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint, Plan
-from bucketstate.checkpoint.bucket_residency import NUMBERS, residency_per_bucket
-from bucketstate.checkpoint.family import Family
-from bucketstate.checkpoint.keys import LISTS
-from bucketstate.checkpoint.residency import Residency
-from bucketstate.checkpoint.state import MEMORY
+from bucketstate.checkpoint.format.family import Family
+from bucketstate.checkpoint.spark.keys import LISTS
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS, residency_per_bucket
+from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.errors import DamagedFileError
 from tests.kit.aging import Aging
 from tests.kit.checkpoints import NEVER, Built, bucket_of
@@ -52,7 +52,7 @@ def stores(checkpoint: Checkpoint, version: int | None = None) -> tuple[StoreOve
 
 def check_sums(checkpoint: Checkpoint, version: int | None = None) -> None:
     """What buckets have is together what `overview` tells without reading the state."""
-    table = checkpoint.residency_per_bucket(version=version)
+    table = checkpoint.scan(version=version).residency_per_bucket()
     for store in stores(checkpoint, version):
         of, sums = store.residency, summed(table, store.partition)
         assert of is not None
@@ -76,7 +76,7 @@ def test_sums_are_what_the_overview_tells(
         check_sums(checkpoint, version)
     report = checkpoint.verify()
     assert report.ok
-    table = checkpoint.residency_per_bucket()
+    table = checkpoint.scan().residency_per_bucket()
     assert [r.keys for r in report.restarts] == [summed(table, p)["keys"] for p in range(2)]
 
 
@@ -87,7 +87,7 @@ def test_every_bucket_has_what_the_model_has(tmp_path: Path, seed: int, memory: 
     built = grown(tmp_path, seed=seed, buckets=chance.choice([1, 3, 8, 13]))
     first, last = sorted(chance.sample(range(1, 7), 2))
     built.snapshot(first, last)
-    table = Checkpoint(tmp_path, memory=memory).residency_per_bucket()
+    table = Checkpoint(tmp_path, memory=memory).scan().residency_per_bucket()
 
     keys = Counter(place(built, p, key) for p, key, _ in built.rows())
     assert per_place(table, "keys") == keys
@@ -108,7 +108,7 @@ def test_every_bucket_has_what_the_model_has(tmp_path: Path, seed: int, memory: 
     records: Counter[Place] = Counter()
     warm: Counter[Place] = Counter()
     changed = set()
-    for row in Checkpoint(tmp_path).changes(last, 6).to_pylist():
+    for row in Checkpoint(tmp_path).scan("changes", since=last, version=6).to_arrow().to_pylist():
         key, value = tuple(row["key"].values()), row["value"]
         at = place(built, row["partition_id"], key)
         changed.add((at, key))
@@ -145,7 +145,7 @@ def test_what_has_expired_is_in_the_files_still(tmp_path: Path, sliced: bool) ->
     built.batch_at({("late",): (300, (1, 1)), ("always",): (NEVER, (1, 1))}, horizon=400)
     checkpoint = Checkpoint(tmp_path)
     check_sums(checkpoint)
-    sums = [summed(checkpoint.residency_per_bucket(), p) for p in range(2)]
+    sums = [summed(checkpoint.scan().residency_per_bucket(), p) for p in range(2)]
     assert sum(s["cold_entries"] for s in sums) == 90
     assert sum(s["keys"] for s in sums) == 50 + 1
     assert sum(s["warm_keys"] for s in sums) == 2
@@ -164,7 +164,7 @@ def test_what_must_stay_is_bounded_by_the_changes(tmp_path: Path) -> None:
     of = Residency.of(plan_of(tmp_path))
     assert (of.cold_entries, of.warm_records) == (100, 4)
     assert (of.resident_keys, of.resident_share) == (4, 4 / 99)
-    sums = summed(Checkpoint(tmp_path).residency_per_bucket(), 0)
+    sums = summed(Checkpoint(tmp_path).scan().residency_per_bucket(), 0)
     assert (sums["keys"], sums["warm_keys"], sums["warm_records"]) == (99, 3, 4)
 
 
@@ -211,4 +211,4 @@ def test_another_number_of_entries_than_the_manifest_s_is_damage(tmp_path: Path)
     runs[0]["files"][0]["entries"] += 1
     built.rewrite_manifest(6, runs=runs)
     with pytest.raises(DamagedFileError, match=r"expected \d+ entries, 0 of them tombstones"):
-        Checkpoint(tmp_path).residency_per_bucket()
+        Checkpoint(tmp_path).scan().residency_per_bucket()

@@ -13,12 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.buckets import buckets_of
-from bucketstate.checkpoint.keys import key_decoder, list_decoder, row_decoder
-from bucketstate.checkpoint.slices import Slices
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.spark.keys import buckets_of, list_decoder
 from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import bucket_of
+from tests.kit.own_types import arrow_type, key_decoder, row_decoder
 from tests.kit.rows import compact_row, raw_row, unsafe_row, varint
 from tests.kit.spark_values import expected, rows, schemas
 from tests.unit.checkpoint.test_changed_bytes import change

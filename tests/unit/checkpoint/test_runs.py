@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketstate.checkpoint import Checkpoint, runs
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.format import runs
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
 
@@ -54,7 +55,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 def test_only_a_large_file_is_opened_with_rocksdb(large: Built, opened: list[str]) -> None:
     checkpoint = Checkpoint(large.root)
-    assert rows(checkpoint.to_arrow()) == large.rows()
+    assert rows(checkpoint.scan().to_arrow()) == large.rows()
     assert checkpoint.verify().ok
     assert len(set(opened)) == 1
 
@@ -66,7 +67,7 @@ def test_some_small_files_are_read_with_rocksdb_where_memory_is_short(
     built.snapshot(2, 4, 6)
     files = [f.stat().st_size for f in (built.folder(0) / "runs").iterdir()]
     monkeypatch.setattr(runs, "_HELD", max(files))
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
     assert 0 < len(opened) < len(files)
 
 

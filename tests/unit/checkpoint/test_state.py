@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.changelog import read_changelog
-from bucketstate.checkpoint.names import Attempt, ChangelogName
-from bucketstate.checkpoint.state import read_changes
-from bucketstate.checkpoint.storage import Folder
+from bucketstate.checkpoint.format.changelog import read_changelog
+from bucketstate.checkpoint.format.names import Attempt, ChangelogName
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.store.state import read_changes
 from bucketstate.errors import (
     DamagedFileError,
     InvalidArgumentError,
@@ -50,12 +50,12 @@ def grown(root: Path, *, batches: int = 6, seed: int = 1, **settings: Any) -> Bu
 def test_the_state_that_a_batch_made(tmp_path: Path) -> None:
     built = grown(tmp_path)
     checkpoint = Checkpoint(tmp_path)
-    assert rows(checkpoint.to_arrow(batch=2)) == built.rows(3)
-    assert checkpoint.to_pandas(batch=2).equals(checkpoint.to_pandas(version=3))
+    assert rows(checkpoint.scan(batch=2).to_arrow()) == built.rows(3)
+    assert checkpoint.scan(batch=2).to_pandas().equals(checkpoint.scan(version=3).to_pandas())
     assert checkpoint.overview(batch=2) == checkpoint.overview(3)
     assert checkpoint.plan(batch=2).target.version == 3
     with pytest.raises(InvalidArgumentError, match="version=3 and batch=2 are given"):
-        checkpoint.to_arrow(version=3, batch=2)
+        checkpoint.scan(version=3, batch=2).to_arrow()
 
 
 def test_the_version_that_a_restart_opens_when_commits_are_missing(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_the_version_that_a_restart_opens_when_commits_are_missing(tmp_path: Pat
     assert Checkpoint(tmp_path).restart_version == 5
     (tmp_path / "commits/4").unlink()
     assert Checkpoint(tmp_path).restart_version == 5
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows(5)
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows(5)
     (tmp_path / "offsets/5").unlink()
     assert Checkpoint(tmp_path).restart_version == 4
 
@@ -90,9 +90,9 @@ def test_every_version(tmp_path: Path, snapshots: tuple[int, ...], ids: bool, me
     assert checkpoint.versions == [1, 2, 3, 4, 5, 6]
     assert checkpoint.restart_version == 6
     for version in range(7):
-        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
-    assert rows(checkpoint.to_arrow()) == built.rows()
-    assert rows(checkpoint.to_arrow(partition=1)) == {r for r in built.rows() if r[0] == 1}
+        assert rows(checkpoint.scan(version=version).to_arrow()) == built.rows(version)
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
+    assert rows(checkpoint.scan(partition=1).to_arrow()) == {r for r in built.rows() if r[0] == 1}
     base = checkpoint.plan().base
     assert (base.version if base else 0) == (snapshots[-1] if snapshots else 0)
     assert checkpoint.plan().families[0].keys == len(built.states[-1][0])
@@ -102,7 +102,7 @@ def test_files_that_do_not_say_which_commit_they_build_on(tmp_path: Path) -> Non
     built = grown(tmp_path, commits=False)
     built.snapshot(2, 4)
     for version in range(7):
-        assert rows(Checkpoint(tmp_path).to_arrow(version=version)) == built.rows(version)
+        assert rows(Checkpoint(tmp_path).scan(version=version).to_arrow()) == built.rows(version)
 
 
 @pytest.mark.parametrize("target", [4, 6])
@@ -118,7 +118,7 @@ def test_a_manifest_of_an_attempt_that_was_replaced_is_passed_over(
     assert plan.base is None
     expected = "4.manifest is of an attempt at its version that was replaced"
     assert expected in str(plan.skipped[0])
-    assert rows(checkpoint.to_arrow(version=target)) == built.rows(target)
+    assert rows(checkpoint.scan(version=target).to_arrow()) == built.rows(target)
 
 
 def test_a_changelog_that_another_attempt_replaced_is_used(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_a_changelog_that_another_attempt_replaced_is_used(tmp_path: Path) -> No
     (noticed,) = checkpoint.plan().replaced
     assert (noticed.version, noticed.path) == (4, str(built.folder(0) / "4.changelog"))
     assert "5.changelog: it was built on the commit" in str(noticed)
-    assert rows(checkpoint.to_arrow()) == built.rows()
-    assert checkpoint.changes(2, 6).num_rows > 0
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
+    assert checkpoint.scan("changes", since=2, version=6).to_arrow().num_rows > 0
     assert checkpoint.plan(version=4).replaced == ()
 
 
@@ -139,9 +139,9 @@ def test_a_changelog_that_fits_neither_neighbour_is_of_another_history(tmp_path:
     rewrite(built, 4, commit=uuid.UUID(int=7), base_id=str(uuid.UUID(int=8)))
     expected = r"5\.changelog is damaged: it was built on the commit .* another history"
     with pytest.raises(DamagedFileError, match=expected):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
     with pytest.raises(DamagedFileError, match=expected):
-        Checkpoint(tmp_path).changes(2, 6)
+        Checkpoint(tmp_path).scan("changes", since=2, version=6).to_arrow()
 
 
 SAME = -1
@@ -166,7 +166,7 @@ def rewrite(built: Built, version: int, keys: int | None = SAME, **header: Any) 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec(tmp_path: Path, codec: str) -> None:
     built = grown(tmp_path, codec=codec)
-    assert rows(Checkpoint(tmp_path).to_arrow()) == built.rows()
+    assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
 def test_changelogs_below_a_manifest_are_not_needed(tmp_path: Path) -> None:
@@ -175,12 +175,12 @@ def test_changelogs_below_a_manifest_are_not_needed(tmp_path: Path) -> None:
     built.drop_changelogs(4)
     checkpoint = Checkpoint(tmp_path)
     for version in (4, 5, 6):
-        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
+        assert rows(checkpoint.scan(version=version).to_arrow()) == built.rows(version)
     with pytest.raises(MissingFileError, match=r"3\.changelog is not there, and no manifest"):
-        checkpoint.to_arrow(version=3)
-    with pytest.raises(MissingFileError, match="compare two states with `diff`"):
-        checkpoint.changes(2, 6)
-    assert checkpoint.diff(4, 6).num_rows > 0
+        checkpoint.scan(version=3).to_arrow()
+    with pytest.raises(MissingFileError, match="compare two states with a scan of `diff`"):
+        checkpoint.scan("changes", since=2, version=6).to_arrow()
+    assert checkpoint.scan("diff", since=4, version=6).to_arrow().num_rows > 0
 
 
 def test_what_another_attempt_left_is_not_looked_at(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_another_attempt_left_is_not_looked_at(tmp_path: Path) -> None:
     assert loser.exists()
     checkpoint = Checkpoint(tmp_path)
     for version in range(7):
-        assert rows(checkpoint.to_arrow(version=version)) == built.rows(version)
+        assert rows(checkpoint.scan(version=version).to_arrow()) == built.rows(version)
 
 
 def test_a_batch_that_was_not_committed_is_there_by_its_version_alone(tmp_path: Path) -> None:
@@ -199,8 +199,8 @@ def test_a_batch_that_was_not_committed_is_there_by_its_version_alone(tmp_path: 
     built.batch({("late",): (1, 1)}, commit=False)
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.restart_version == 6
-    assert rows(checkpoint.to_arrow()) == built.rows(6)
-    assert rows(checkpoint.to_arrow(version=7)) == built.rows(7)
+    assert rows(checkpoint.scan().to_arrow()) == built.rows(6)
+    assert rows(checkpoint.scan(version=7).to_arrow()) == built.rows(7)
 
 
 @pytest.mark.parametrize("memory", [SMALL, 2**28])
@@ -216,7 +216,7 @@ def test_differences(tmp_path: Path, memory: int) -> None:
             for p, k in before.keys() | after.keys()
             if before.get((p, k)) != after.get((p, k))
         }
-        found = checkpoint.diff(older, newer).to_pylist()
+        found = checkpoint.scan("diff", since=older, version=newer).to_arrow().to_pylist()
         assert len(found) == len(expected)
         assert {
             (
@@ -240,7 +240,7 @@ def values(struct: dict[str, Any] | None) -> Row | None:
 
 def test_changes_replayed_lead_from_one_version_to_another(tmp_path: Path) -> None:
     built = grown(tmp_path)
-    feed = Checkpoint(tmp_path).changes(2, 5).to_pylist()
+    feed = Checkpoint(tmp_path).scan("changes", since=2, version=5).to_arrow().to_pylist()
     assert {row["batch_id"] for row in feed} == {2, 3, 4}
     state = {(p, k): v for p, k, v in built.rows(2)}
     for row in feed:
@@ -256,7 +256,7 @@ def test_changes_replayed_lead_from_one_version_to_another(tmp_path: Path) -> No
 def test_keys_per_bucket(tmp_path: Path) -> None:
     built = grown(tmp_path, buckets=5)
     built.snapshot(3)
-    found = Checkpoint(tmp_path, memory=SMALL).keys_per_bucket().to_pylist()
+    found = Checkpoint(tmp_path, memory=SMALL).scan().keys_per_bucket().to_pylist()
     assert [(row["partition_id"], row["bucket"]) for row in found] == [
         (p, b) for p in range(2) for b in range(5)
     ]
@@ -265,14 +265,14 @@ def test_keys_per_bucket(tmp_path: Path) -> None:
 
 def test_a_frame_has_a_column_for_each_field(tmp_path: Path) -> None:
     grown(tmp_path)
-    frame = Checkpoint(tmp_path).to_pandas()
+    frame = Checkpoint(tmp_path).scan().to_pandas()
     assert list(frame) == ["key.key", "value.count", "value.total", "partition_id"]
 
 
 def test_batches_are_small_and_come_one_by_one(tmp_path: Path) -> None:
     built = Built(tmp_path, partitions=1, buckets=4)
     built.batch({(f"k{n}",): (n, n) for n in range(70_000)})
-    sizes = [batch.num_rows for batch in Checkpoint(tmp_path).to_arrow_batch_reader()]
+    sizes = [batch.num_rows for batch in Checkpoint(tmp_path).scan().to_arrow_batch_reader()]
     assert sum(sizes) == 70_000
     assert max(sizes) <= 65_536
 
@@ -291,10 +291,10 @@ def test_batches_are_small_and_come_one_by_one(tmp_path: Path) -> None:
 def test_what_there_is_not(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
     grown(tmp_path)
     with pytest.raises(NoSuchStateError, match=message):
-        Checkpoint(tmp_path).to_arrow(**arguments)
+        Checkpoint(tmp_path).scan(**arguments).to_arrow()
 
 
 def test_versions_in_the_wrong_order(tmp_path: Path) -> None:
     grown(tmp_path)
-    with pytest.raises(NoSuchStateError, match="the older one first"):
-        Checkpoint(tmp_path).changes(5, 2)
+    with pytest.raises(NoSuchStateError, match="the older one as `since`"):
+        Checkpoint(tmp_path).scan("changes", since=5, version=2).to_arrow()

@@ -17,8 +17,8 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 from bucketstate.stateful import DefinitionError, ListState, MapState, MigrationError, state
-from bucketstate.stateful.document import Clock, state_codec
-from bucketstate.stateful.kept import SCHEMA, Kept
+from bucketstate.stateful.codec.document import Clock, state_codec
+from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
 from tests.kit.variables import KEY, VARIABLES, Variables, plain_key
 from tests.kit.variables import Kept as Family
@@ -88,7 +88,7 @@ def found(tmp_path: Path) -> Checkpoint:
 
 
 def test_instances(found: Checkpoint) -> None:
-    states = found.states(Visits)
+    states = found.scan(decode=Visits)
     one = states.get("u3")
     assert isinstance(one, Visits)
     plain = [f.name for f in dataclasses.fields(Visits) if f.name not in ("pages", "counts")]
@@ -100,7 +100,7 @@ def test_instances(found: Checkpoint) -> None:
 
 
 def test_typed_columns(found: Checkpoint) -> None:
-    table = found.states(Visits).to_arrow()
+    table = found.scan(decode=Visits).to_arrow()
     assert table.column_names == ["key", "state", "timers", "partition_id"]
     by_key = {row["key"]["user"]: row for row in table.to_pylist()}
     assert len(by_key) == 12
@@ -130,24 +130,31 @@ def test_typed_columns(found: Checkpoint) -> None:
 
 
 def test_columns_and_filters(found: Checkpoint) -> None:
-    states = found.states(Visits)
-    some = states.to_arrow(["key.user", "state.total"], [("state.total", ">=", 8)])
+    states = found.scan(decode=Visits)
+    some = states.update(
+        columns=["key.user", "state.total"], filters=[("state.total", ">=", 8)]
+    ).to_arrow()
     assert some.column_names == ["key.user", "state.total"]
     assert sorted(map(tuple, (r.values() for r in some.to_pylist()))) == [("u8", 8), ("u9", 9)]
-    one = states.to_arrow(["state.last.at"], [("key.user", "=", "u5")])
+    one = states.update(columns=["state.last.at"], filters=[("key.user", "=", "u5")]).to_arrow()
     assert one.to_pylist() == [{"state.last.at": datetime(2024, 1, 1, 5, tzinfo=UTC)}]
     several = [("key.user", "in", ["u1", "u2"]), ("state.total", "!=", 2)]
-    assert states.to_pandas(["key.user"], several)["key.user"].tolist() == ["u1"]
+    assert states.update(columns=["key.user"], filters=several).to_pandas()[
+        "key.user"
+    ].tolist() == ["u1"]
     frame = states.to_pandas()
     assert {"key.user", "state.total", "state.last", "timers"} <= set(frame.columns)
 
 
 def test_filters_of_the_key_are_applied_before_documents_are_read(tmp_path: Path) -> None:
     found = written(tmp_path, {"a": row_of(visits(1)), "b": (1, -1, '{"total":"x"}')})
-    states = found.states(Visits)
-    assert states.to_arrow(["state.total"], [("key.user", "<", "b")]).num_rows == 1
+    states = found.scan(decode=Visits)
+    assert (
+        states.update(columns=["state.total"], filters=[("key.user", "<", "b")]).to_arrow().num_rows
+        == 1
+    )
     # Nor are they where nothing of the state is asked for.
-    assert states.to_arrow(["key.user"]).num_rows == 2
+    assert states.update(columns=["key.user"]).to_arrow().num_rows == 2
     with pytest.raises(MigrationError, match=r"state of \{'user': 'b'\}.* field total holds str"):
         states.to_arrow()
     with pytest.raises(MigrationError, match="state of 'b', written by version 1"):
@@ -166,7 +173,7 @@ def test_filters_of_the_key_are_applied_before_documents_are_read(tmp_path: Path
 )
 def test_what_cannot_be_asked_for(found: Checkpoint, columns: Any, filters: Any, told: str) -> None:
     with pytest.raises(InvalidArgumentError, match=told):
-        found.states(Visits).to_arrow(columns, filters)
+        found.scan(decode=Visits, columns=columns, filters=filters).to_arrow()
 
 
 @state(version=2, migrations={1: lambda old: {"count": int(old["total"])}})
@@ -178,15 +185,15 @@ class Renamed:
 
 def test_older_documents_go_through_migrations_and_get_defaults(tmp_path: Path) -> None:
     rows = {"old": (1, -1, json.dumps({"total": 7})), "new": (2, -1, '{"count":8}')}
-    table = written(tmp_path, rows).states(Renamed).to_arrow(["key.user", "state"])
+    table = written(tmp_path, rows).scan(decode=Renamed, columns=["key.user", "state"]).to_arrow()
     by_key = {row["key.user"]: row["state"] for row in table.to_pylist()}
     assert by_key == {"old": {"count": 7, "added": "new"}, "new": {"count": 8, "added": "new"}}
 
 
 def test_a_ddl_text_in_place_of_a_class(found: Checkpoint) -> None:
-    table = found.states("total long, names map<string, array<string>>").to_arrow(
-        filters=[("key.user", "=", "u4")]
-    )
+    table = found.scan(
+        decode="total long, names map<string, array<string>>", filters=[("key.user", "=", "u4")]
+    ).to_arrow()
     assert table.column("state").to_pylist() == [{"total": 4, "names": [("a", ["x", "y"])]}]
 
 
@@ -197,7 +204,7 @@ def test_on_transform_with_state_parts_are_variables(tmp_path: Path) -> None:
     made.write_metadata(VARIABLES | {"state": ("ValueState", False)})
     document = (1, -1, json.dumps({"total": 5}))
     made.batch({"state": {plain_key("a"): made.row(SCHEMA, document)}})
-    states = Checkpoint(tmp_path).states(Visits)
+    states = Checkpoint(tmp_path).scan(decode=Visits)
     assert states.get("a").total == 5
     kind = states.to_arrow().schema.field("state").type
     assert "pages" not in [f.name for f in kind]
@@ -206,9 +213,9 @@ def test_on_transform_with_state_parts_are_variables(tmp_path: Path) -> None:
 def test_what_is_no_state_of_a_stateful_function(tmp_path: Path) -> None:
     grown(tmp_path)
     with pytest.raises(NoSuchStateError, match=r"no documents of bucketstate\.stateful"):
-        Checkpoint(tmp_path).states(Visits).to_arrow()
+        Checkpoint(tmp_path).scan(decode=Visits).to_arrow()
     with pytest.raises(DefinitionError, match="must be a dataclass"):
-        Checkpoint(tmp_path).states(int)
+        Checkpoint(tmp_path).scan(decode=int).to_arrow()
 
 
 @pytest.mark.usefixtures("found")

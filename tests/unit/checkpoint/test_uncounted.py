@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint, KeysAt
-from bucketstate.cli.key_counts import keys_of
+from bucketstate.cli.tables import keys_of
 from bucketstate.errors import DamagedFileError
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rewrite, rows
@@ -30,7 +30,7 @@ def test_a_changelog_need_not_say_how_many(tmp_path: Path) -> None:
     built = grown(tmp_path)
     rewrite(built, 6, None)
     checkpoint = Checkpoint(tmp_path)
-    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
     report = verified(tmp_path)
     assert report.ok, report.findings
     assert sum(r.keys for r in report.restarts) == len(built.rows())
@@ -42,7 +42,7 @@ def test_a_changelog_need_not_say_how_many(tmp_path: Path) -> None:
     assert counted.keys == len(built.states[6][1])
     by_version = checkpoint.history().to_pylist()
     assert [r["version"] for r in by_version if r["keys"] is None] == [6]
-    assert checkpoint.keys_per_time_bucket().column("keys").null_count == 1
+    assert checkpoint.scan().keys_per_time_bucket().column("keys").null_count == 1
 
 
 def test_what_was_counted_last_is_told_with_its_version(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_manifest_need_not_say_how_many_and_knows_the_last_count(tmp_path: Pat
     built.snapshot(2, 6)
     rewrite_manifest(built, 6, keyCount=None, lastCount={"version": 3, "keys": 17})
     checkpoint = Checkpoint(tmp_path)
-    assert rows(checkpoint.to_arrow()) == built.rows()
+    assert rows(checkpoint.scan().to_arrow()) == built.rows()
     assert verified(tmp_path).ok
     (operator,) = checkpoint.overview().operators
     assert operator.stores[0].families[0].last_count == KeysAt(3, 17)
@@ -86,5 +86,5 @@ def test_what_is_counted_is_held_to_its_count(tmp_path: Path) -> None:
     built = grown(tmp_path)
     rewrite(built, 6, 7)
     with pytest.raises(DamagedFileError, match="should hold 7 keys"):
-        Checkpoint(tmp_path).to_arrow()
+        Checkpoint(tmp_path).scan().to_arrow()
     assert not verified(tmp_path).ok

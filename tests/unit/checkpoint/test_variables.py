@@ -16,6 +16,7 @@ from bucketstate.errors import (
     NoSuchStateError,
 )
 from tests.kit.checkpoints import Built
+from tests.kit.own_types import own
 from tests.kit.variables import COUNT, KEY, NUMBER, Kept, State, Variables, plain_key, stored
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_every_variable_has_its_columns(
     checkpoint = Checkpoint(tmp_path)
 
     def read(name: str) -> Any:
-        return checkpoint.to_arrow(version=version, state_var=name)
+        return checkpoint.scan(version=version, state_var=name).to_arrow()
 
     assert read("count").column_names == ["key", "value", "partition_id"]
     assert rows(read("count")) == rows_of(
@@ -91,7 +92,7 @@ def test_every_variable_has_its_columns(
     assert rows(read("by_value")) == rows_of(
         ({"key": k}, {"v": u}, expiring(v, at), 0) for (k, u), (v, at) in state.by_value.items()
     )
-    timers = checkpoint.timers(version=version)
+    timers = checkpoint.scan("timers", version=version).to_arrow()
     assert timers.column_names == ["key", "expiration_timestamp_ms", "partition_id"]
     assert rows(timers) == rows_of(({"key": k}, at, 0) for k, at in state.timers)
 
@@ -107,18 +108,18 @@ def expiring(value: int, at: int) -> dict[str, Any]:
 def test_lists_and_maps_as_wholes(tmp_path: Path) -> None:
     grown(tmp_path)
     checkpoint = Checkpoint(tmp_path)
-    lists = checkpoint.to_arrow(version=1, state_var="every", flatten=False)
+    lists = checkpoint.scan(version=1, state_var="every", flatten=False).to_arrow()
     assert rows(lists) == rows_of(
         ({"key": k}, [{"v": v} for v in of], 0) for k, of in FIRST.every.items()
     )
-    maps = checkpoint.to_arrow(version=1, state_var="plain", flatten=False)
+    maps = checkpoint.scan(version=1, state_var="plain", flatten=False).to_arrow()
     assert maps.column_names == ["key", "map_value", "partition_id"]
     found = {row["key"]["key"]: row["map_value"] for row in maps.to_pylist()}
     assert maps.num_rows == len(found) == 2
     for key, of in found.items():
         entries = [({"v": u}, {"v": v}) for (k, u), v in FIRST.plain.items() if k == key]
         assert sorted(of, key=repr) == sorted(entries, key=repr)
-    value = checkpoint.to_arrow(version=1, state_var="count", flatten=False)
+    value = checkpoint.scan(version=1, state_var="count", flatten=False).to_arrow()
     assert value.column_names == ["key", "value", "partition_id"]
 
 
@@ -126,7 +127,7 @@ def test_many_maps_of_one_bucket_stay_apart(tmp_path: Path) -> None:
     made = Variables(tmp_path)
     state = State(plain={(f"k{i % 50}", i): i for i in range(1000)})
     made.batch(made.families(state))
-    maps = Checkpoint(tmp_path, memory=1).to_arrow(state_var="plain", flatten=False)
+    maps = Checkpoint(tmp_path, memory=1).scan(state_var="plain", flatten=False).to_arrow()
     found = {
         row["key"]["key"]: {k["v"]: v["v"] for k, v in row["map_value"]} for row in maps.to_pylist()
     }
@@ -139,7 +140,7 @@ def test_when_values_and_timers_expire(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path)
 
     def expiry(name: str, **how: Any) -> dict[str, Any]:
-        table = checkpoint.to_arrow(version=1, state_var=name, times=True, **how)
+        table = checkpoint.scan(version=1, state_var=name, times=True, **how).to_arrow()
         assert table.column_names[-1] == "expires_at"
         return {row["key"]["key"]: row["expires_at"] for row in table.to_pylist()}
 
@@ -151,7 +152,7 @@ def test_when_values_and_timers_expire(tmp_path: Path) -> None:
     assert expiry("by_value", flatten=False) == {
         k: [moment(at)] for (k, _), (_, at) in FIRST.by_value.items()
     }
-    timers = checkpoint.timers(version=1, times=True)
+    timers = checkpoint.scan("timers", version=1, times=True).to_arrow()
     found = {(r["key"]["key"], r["expires_at"]) for r in timers.to_pylist()}
     assert found == {(k, moment(at)) for k, at in FIRST.timers}
 
@@ -159,7 +160,7 @@ def test_when_values_and_timers_expire(tmp_path: Path) -> None:
 def test_changes_of_variables(tmp_path: Path) -> None:
     grown(tmp_path)
     checkpoint = Checkpoint(tmp_path)
-    changes = checkpoint.changes(1, 2, state_var="every")
+    changes = checkpoint.scan("changes", since=1, version=2, state_var="every").to_arrow()
     assert changes.column_names == [
         "batch_id",
         "change_type",
@@ -172,7 +173,7 @@ def test_changes_of_variables(tmp_path: Path) -> None:
     assert [row[1:] for row in found if row[1] == "a"] == [("a", v) for v in values]
     assert [row[0] for row in found if row[1] == "a"] == ["update", *["append"] * 3]
     assert [row for row in found if row[1] == "b"] == [("delete", "b", None)]
-    changes = checkpoint.changes(1, 2, state_var="plain")
+    changes = checkpoint.scan("changes", since=1, version=2, state_var="plain").to_arrow()
     assert changes.column_names[2:5] == ["key", "user_map_key", "user_map_value"]
     found = [
         (r["change_type"], r["user_map_key"], r["user_map_value"])
@@ -184,7 +185,12 @@ def test_changes_of_variables(tmp_path: Path) -> None:
 
 def test_differences_of_variables(tmp_path: Path) -> None:
     grown(tmp_path)
-    found = Checkpoint(tmp_path).diff(1, 2, state_var="count").to_pylist()
+    found = (
+        Checkpoint(tmp_path)
+        .scan("diff", since=1, version=2, state_var="count")
+        .to_arrow()
+        .to_pylist()
+    )
     assert {(r["change"], r["key"]["key"]) for r in found} == {("changed", "a"), ("removed", "b")}
 
 
@@ -202,14 +208,14 @@ def test_the_operator_tells_its_variables(tmp_path: Path) -> None:
     ]
     typed = {v.name: v for v in checkpoint.state_variables()}
     assert typed.keys() == {name for name, _, _ in known}
-    assert (typed["count"].key, typed["count"].value) == (KEY, COUNT)
-    assert (typed["plain"].key, typed["plain"].user_key) == (KEY, NUMBER)
+    assert (typed["count"].key, typed["count"].value) == (own(KEY), own(COUNT))
+    assert (typed["plain"].key, typed["plain"].user_key) == (own(KEY), own(NUMBER))
     assert {v.schema_ids for v in typed.values()} == {(0,)}
 
 
 def test_internal_families_are_read_by_their_names(tmp_path: Path) -> None:
     grown(tmp_path)
-    table = Checkpoint(tmp_path).to_arrow(column_family="$min_recent")
+    table = Checkpoint(tmp_path).scan(column_family="$min_recent").to_arrow()
     assert rows(table) == [({"key": "a"}, {"expirationMs": 5 * HOUR}, 0)]
 
 
@@ -218,17 +224,17 @@ def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "tws")
     known = "by_value, count, every, last, plain, recent"
     with pytest.raises(NoSuchStateError, match=f"no state variable 'nope'. There are: {known}."):
-        checkpoint.to_arrow(state_var="nope")
+        checkpoint.scan(state_var="nope").to_arrow()
     with pytest.raises(NoSuchStateError, match=f"keeps its state in state variables.*{known}"):
-        checkpoint.to_arrow()
+        checkpoint.scan().to_arrow()
     with pytest.raises(InvalidArgumentError, match="state_var='count' and column_family='count'"):
-        checkpoint.to_arrow(state_var="count", column_family="count")
+        checkpoint.scan(state_var="count", column_family="count").to_arrow()
     Built(tmp_path / "sum").batch({("a",): (1, 1)})
     other = Checkpoint(tmp_path / "sum")
     with pytest.raises(NoSuchStateError, match=r"stateStoreSave.* has no state variables, only a"):
-        other.to_arrow(state_var="count")
+        other.scan(state_var="count").to_arrow()
     with pytest.raises(NoSuchStateError, match="has no timers: only a transformWithState has"):
-        other.timers()
+        other.scan("timers").to_arrow()
 
 
 def test_a_variable_that_no_partition_has_yet_is_empty(tmp_path: Path) -> None:
@@ -238,9 +244,9 @@ def test_a_variable_that_no_partition_has_yet_is_empty(tmp_path: Path) -> None:
         del families[name]
     made.batch(families)
     checkpoint = Checkpoint(tmp_path)
-    assert checkpoint.to_arrow(state_var="every").num_rows == 0
-    assert checkpoint.to_arrow(state_var="plain", flatten=False).num_rows == 0
-    assert checkpoint.timers().num_rows == 0
+    assert checkpoint.scan(state_var="every").to_arrow().num_rows == 0
+    assert checkpoint.scan(state_var="plain", flatten=False).to_arrow().num_rows == 0
+    assert checkpoint.scan("timers").to_arrow().num_rows == 0
 
 
 NEWER = StructType().add("came", StringType()).add("n", DoubleType())
@@ -266,15 +272,15 @@ def test_rows_of_older_schemas_are_read_as_of_the_newest(tmp_path: Path) -> None
     evolved(tmp_path)
     checkpoint = Checkpoint(tmp_path)
     assert checkpoint.state_variable("count").schema_ids == (0, 1)
-    assert rows(checkpoint.to_arrow(state_var="count")) == [
+    assert rows(checkpoint.scan(state_var="count").to_arrow()) == [
         ({"key": "a"}, {"came": None, "n": 3.0}, 0),
         ({"key": "c"}, {"came": "new", "n": 0.5}, 0),
     ]
-    (row,) = checkpoint.to_arrow(state_var="every", flatten=False).to_pylist()
+    (row,) = checkpoint.scan(state_var="every", flatten=False).to_arrow().to_pylist()
     old = {"came": None, "n": None}
     assert row["list_value"] == [old] * 4 + [{"came": None, "n": 1.5}]
     # A version is read as of the schema that it had.
-    assert rows(checkpoint.to_arrow(state_var="count", version=2)) == [
+    assert rows(checkpoint.scan(state_var="count", version=2).to_arrow()) == [
         ({"key": "a"}, {"n": 3, "told": "three"}, 0)
     ]
     assert checkpoint.verify().findings == ()
@@ -286,7 +292,7 @@ def test_a_schema_that_nobody_knows_is_damage(tmp_path: Path) -> None:
     families["count"][plain_key("a")] = made.row(COUNT, (1, "x"), 7)
     made.batch(families)
     with pytest.raises(DamagedFileError, match="of schema 7, and the schema files have 0"):
-        Checkpoint(tmp_path).to_arrow(state_var="count")
+        Checkpoint(tmp_path).scan(state_var="count").to_arrow()
     report = Checkpoint(tmp_path).verify()
     assert any("of schema 7" in f.what for f in report.findings if f.severity == "error")
 
@@ -296,4 +302,4 @@ def test_a_missing_schema_file_says_so(tmp_path: Path) -> None:
     (schema,) = (tmp_path / "state/0/_stateSchema/default").iterdir()
     schema.unlink()
     with pytest.raises(MissingFileError, match="without the schema of the state"):
-        Checkpoint(tmp_path).to_arrow(state_var="count")
+        Checkpoint(tmp_path).scan(state_var="count").to_arrow()

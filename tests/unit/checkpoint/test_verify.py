@@ -248,7 +248,7 @@ def test_a_state_of_another_history_is_noticed_by_its_count(tmp_path: Path) -> N
 
 
 def test_progress_counts_files(tmp_path: Path) -> None:
-    from bucketstate.checkpoint.verify import verify
+    from bucketstate.checkpoint.verify.verify import verify
 
     grown(tmp_path)
     told: list[tuple[int, int]] = []
@@ -276,7 +276,7 @@ def test_every_changed_byte_is_noticed_and_wrong_state_is_never_read(
         damage(path, at, sound)
         assert found_anything(tmp_path), f"byte {at} of {path.name}"
         try:
-            read = rows(Checkpoint(tmp_path).to_arrow())
+            read = rows(Checkpoint(tmp_path).scan().to_arrow())
         except BucketstateError:
             continue
         assert read == built.rows(), f"byte {at} of {path.name}"

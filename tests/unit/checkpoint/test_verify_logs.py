@@ -43,4 +43,4 @@ def test_a_file_that_may_not_be_read_is_no_damage(built: Built, name: str) -> No
 
 def test_a_negative_batch_is_none(built: Built) -> None:
     with pytest.raises(NoSuchStateError, match="There is no batch -1"):
-        Checkpoint(Path(built.root)).to_arrow(batch=-1)
+        Checkpoint(Path(built.root)).scan(batch=-1).to_arrow()

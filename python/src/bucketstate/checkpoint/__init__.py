@@ -2,8 +2,7 @@
 
 from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.checkpoint.checkpoint import Checkpoint
-from bucketstate.checkpoint.expiry import Expiry, TimeBucket
-from bucketstate.checkpoint.family import KeysAt
+from bucketstate.checkpoint.format.family import KeysAt
 from bucketstate.checkpoint.overview import (
     FamilyOverview,
     OperatorOverview,
@@ -11,12 +10,13 @@ from bucketstate.checkpoint.overview import (
     StoreOverview,
     VariableOverview,
 )
-from bucketstate.checkpoint.plan import Plan
-from bucketstate.checkpoint.report import Finding, Report, Restart
-from bucketstate.checkpoint.residency import Residency
-from bucketstate.checkpoint.states import States
-from bucketstate.checkpoint.store import Store
-from bucketstate.checkpoint.variables import StateVariable
+from bucketstate.checkpoint.scan import Scan
+from bucketstate.checkpoint.spark.variables import StateVariable
+from bucketstate.checkpoint.store.expiry import Expiry, TimeBucket
+from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.checkpoint.store.store import Store
+from bucketstate.checkpoint.verify.report import Finding, Report, Restart
 
 __all__ = [
     "Checkpoint",
@@ -30,8 +30,8 @@ __all__ = [
     "Report",
     "Residency",
     "Restart",
+    "Scan",
     "StateVariable",
-    "States",
     "Store",
     "StoreOverview",
     "TimeBucket",

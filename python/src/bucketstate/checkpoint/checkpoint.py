@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.bucket_residency import SCHEMA as BUCKET_RESIDENCY
-from bucketstate.checkpoint.bucket_residency import residency_per_bucket
-from bucketstate.checkpoint.change_columns import ChangeColumns
+from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.history import history
 from bucketstate.checkpoint.overview import Overview, overview
-from bucketstate.checkpoint.query import DEFAULT_STORE
-from bucketstate.checkpoint.report import Report
-from bucketstate.checkpoint.state import MEMORY
-from bucketstate.checkpoint.states import StateDocuments
-from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.verify import Progress, verify
+from bucketstate.checkpoint.scan import Scan
+from bucketstate.checkpoint.selection import STATE, Selection
+from bucketstate.checkpoint.source import Source
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
+from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.state import MEMORY
+from bucketstate.checkpoint.verify.report import Report
+from bucketstate.checkpoint.verify.verify import Progress, verify
 
 
-class Checkpoint(StateDocuments, ChangeColumns):
+class Checkpoint(Catalog):
     """The checkpoint of a stateful query on bucketstate, read only.
 
     It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe;
@@ -53,112 +54,105 @@ class Checkpoint(StateDocuments, ChangeColumns):
         *,
         memory: int = MEMORY,
     ) -> None:
-        super().__init__(Folder.at(path, filesystem), memory)
+        super().__init__(Folder.at(path, filesystem))
+        self._memory = memory
 
-    def keys_per_bucket(
+    def scan(
         self,
+        kind: str = STATE,
+        *,
         operator: int = 0,
         partition: int | None = None,
-        version: int | None = None,
+        store: str = DEFAULT_STORE,
         column_family: str | None = None,
-        *,
-        store: str = DEFAULT_STORE,
-        batch: int | None = None,
-    ) -> pa.Table:
-        """How many keys each bucket holds: `partition_id`, `bucket`, `keys`. Reads the state.
-
-        Args:
-            operator: the id of the stateful operator.
-            partition: one partition; all of them without.
-            version: the state after batch n is version n + 1; without, what a restart reads.
-            column_family: for operators that have several.
-            store: for stream-stream joins, which have several.
-            batch: the state that this batch made, in place of a version.
-
-        Raises:
-            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
-            NoSuchStateError: what is asked for is not there; the message lists what is.
-            DamagedFileError: a file that is needed is damaged.
-            MissingFileError: a file that is needed is not there.
-            NewerFormatError: a newer release wrote a file that is needed.
-            StorageError: the file system failed.
-        """
-        reading = self._reading(operator, column_family, store)
-        version = self.version_at(version, batch)
-        return reading.keys_per_bucket(self._parts(operator, partition, store, version))
-
-    def residency_per_bucket(
-        self,
-        operator: int = 0,
-        partition: int | None = None,
+        state_var: str | None = None,
         version: int | None = None,
-        *,
-        store: str = DEFAULT_STORE,
         batch: int | None = None,
-    ) -> pa.Table:
-        """What of each bucket lies in data files (cold), and what in changelogs alone (warm).
+        since: int | None = None,
+        key: Any = None,
+        user_key: Any = None,
+        times: bool = False,
+        flatten: bool = True,
+        decode: Any = None,
+        columns: Sequence[str] | None = None,
+        filters: Sequence[tuple[str, str, Any]] | None = None,
+    ) -> Scan:
+        """Says what to read; the scan has the ways to have it, such as `to_arrow()`.
 
-        A row for each bucket of each column family: `partition_id`, `column_family` (null for what
-        is left of removed ones), `bucket`, `keys`; `cold_entries`, `cold_bytes` of the files,
-        `cold_raw_bytes` inflated; `warm_keys`, `warm_records`, `warm_bytes`, `warm_raw_bytes`.
-        Reads the state; `overview` has the sums without that.
+        The kinds, with their columns:
+
+        - `state`: the state at a version, in no order, as Spark's `statestore` source has it: the
+          structs `key` and `value`, and `partition_id`. Where Spark's struct has a name twice, the
+          second gets a number (`sum_2`). Of a state variable it is `key`, then `value`, or
+          `list_element`, or `user_map_key` and `user_map_value`. With `decode` it is `key`, `state`
+          (a struct of the class's fields, null for a key that has timers alone), `timers` (a list
+          of `at`, in UTC, and `name`; a timeout is one without a name) and `partition_id`. What has
+          expired and was not removed yet is there.
+        - `changes`: what batches wrote after the version `since`, one row for each key and batch:
+          `batch_id`, `change_type` (`update`, `delete`, or `append` for values behind those that a
+          key had), `key`, `value`, `partition_id`. Batches come in order within a partition. Keys
+          that expired were not written, and are not there.
+        - `diff`: how the states at two versions differ, in no order: `change` (`added`, `changed`
+          or `removed`), `key`, `before` and `after` (null where it is not there), `partition_id`.
+          A key that has expired is removed; one whose time alone is another is the same.
+        - `timers`: those that a transformWithState has registered, in no order: `key`,
+          `expiration_timestamp_ms` in milliseconds since 1970, `partition_id`.
+        - `history`: one key at every version that can still be read, the oldest first: `version`,
+          `batch_id`, then the columns of `state`, null where the key is not there. Values are read
+          as of the newest schemas.
 
         Args:
+            kind: `state`, `changes`, `diff`, `timers` or `history`.
             operator: the id of the stateful operator.
             partition: one partition; all of them without.
-            version: the state after batch n is version n + 1; without, what a restart reads.
             store: for stream-stream joins, which have several.
-            batch: the state that this batch made, in place of a version.
-
-        Raises:
-            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
-            NoSuchStateError: what is asked for is not there; the message lists what is.
-            DamagedFileError: a file that is needed is damaged.
-            MissingFileError: a file that is needed is not there.
-            NewerFormatError: a newer release wrote a file that is needed.
-            StorageError: the file system failed.
-        """
-        tables = [BUCKET_RESIDENCY.empty_table()]
-        version = self.version_at(version, batch)
-        for part in self._parts(operator, partition, store, version):
-            plan = part.store.plan(part.target)
-            tables.append(residency_per_bucket(part.store, plan, self._memory))
-        return pa.concat_tables(tables)
-
-    def keys_per_time_bucket(
-        self,
-        operator: int = 0,
-        partition: int | None = None,
-        version: int | None = None,
-        column_family: str | None = None,
-        *,
-        store: str = DEFAULT_STORE,
-        batch: int | None = None,
-    ) -> pa.Table:
-        """How many keys expire together: `partition_id`, `time_bucket`, `keys`.
-
-        `time_bucket` is when a span of time starts, in UTC; null stands for keys that never expire.
-        Reads the indexes of the files, not the state.
-
-        Args:
-            operator: the id of the stateful operator.
-            partition: one partition; all of them without.
-            version: the state after batch n is version n + 1; without, what a restart reads.
             column_family: for operators that have several.
-            store: for stream-stream joins, which have several.
+            state_var: a state variable of transformWithState.
+            version: the state after batch n is version n + 1; without, what a restart reads.
             batch: the state that this batch made, in place of a version.
+            since: of `changes` and `diff` the older version; without, the one before.
+            key: this key alone, looked up without reading the others: the value of the key's
+                column; of several columns a tuple of all values, or a dict of them by column. Of a
+                state variable it is the grouping key. Texts may be bytes. The first columns are
+                enough where keys are scanned by them. (None,) is a key that is null.
+            user_key: with `key`, this key of a map variable alone.
+            times: adds `time_bucket`, the start of the time bucket that a key expires with, in UTC;
+                null where it never does. Of a state variable with TTL, and of timers, it is
+                `expires_at`, when a value or a timer does.
+            flatten: a row for each element of a list or entry of a map; without, one for each key,
+                with `list_value` or `map_value`.
+            decode: the class of the states that a function of `bucketstate.stateful` keeps, or a
+                DDL text or a StructType, as `stateful.define` takes it. Fields that a document
+                lacks get their defaults, and documents of older versions go through the class's
+                migrations, as when the query runs. With transformWithState, parts (values, lists
+                and maps) are state variables of their own. Takes pyspark.
+            columns: these alone, such as `key.station` and `state.total`, by those names.
+            filters: rows for which all of them hold, such as `("value.count", ">", 5)`. Where they
+                say what the whole key is, it is looked up; other filters of the key are applied
+                before documents are decoded.
 
         Raises:
-            InvalidArgumentError: an argument is of a wrong type, or at odds with another.
-            NoSuchStateError: what is asked for is not there; the message lists what is.
-            DamagedFileError: a file that is needed is damaged.
-            MissingFileError: a file that is needed is not there.
-            NewerFormatError: a newer release wrote a file that is needed.
-            StorageError: the file system failed.
+            InvalidArgumentError: an argument is at odds with another.
         """
-        reading = self._reading(operator, column_family, store)
-        version = self.version_at(version, batch)
-        return reading.keys_per_time_bucket(self._parts(operator, partition, store, version))
+        selection = Selection(
+            kind,
+            operator,
+            partition,
+            store,
+            column_family,
+            state_var,
+            version,
+            batch,
+            since,
+            key,
+            user_key,
+            times,
+            flatten,
+            decode,
+            columns,
+            filters,
+        )
+        return Scan(Source(self, selection, self._memory))
 
     def overview(self, version: int | None = None, *, batch: int | None = None) -> Overview:
         """What is in it, and what a restart would read, by the indexes of the files alone.

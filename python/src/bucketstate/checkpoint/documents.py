@@ -8,17 +8,17 @@ from datetime import UTC
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import types as T  # noqa: N812
 
-from bucketstate.checkpoint.python_values import python_values
-from bucketstate.checkpoint.shapes import EXPIRY
-from bucketstate.checkpoint.values import arrow_type
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
+from bucketstate.checkpoint.spark.python_values import python_values
+from bucketstate.checkpoint.spark.values import arrow_type
+from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
-from bucketstate.stateful.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.codec.kept import SCHEMA as KEPT
+from bucketstate.stateful.codec.kept import Kept
+from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
-from bucketstate.stateful.kept import SCHEMA as KEPT
-from bucketstate.stateful.kept import Kept
-from bucketstate.stateful.parts import ListState, MapState, ValueState
 
 TIMERS = pa.list_(pa.struct([("at", EXPIRY), ("name", pa.string())]))
 _NOTHING_EXPIRES = Clock(now=0, watermark=0)
@@ -38,7 +38,9 @@ class Documents:
         self._parts = self._codec.parts
         self._beside = beside and bool(self._parts)
         fields = [f for f in self._codec.stored if not (beside and f.name in self._parts)]
-        self._kinds = {f.name: self._column(f) for f in fields}
+        self._kinds = {
+            f.name: self._column(f.name, T.type_of(f.dataType.jsonValue())) for f in fields
+        }
         self.type = pa.struct([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
 
     def value(self, kept: Kept, key: Any) -> Any:
@@ -73,12 +75,12 @@ class Documents:
     def names(self) -> list[str]:
         return list(self._kinds)
 
-    def _column(self, field: T.StructField) -> T.DataType:
-        part = self._parts.get(field.name)
+    def _column(self, name: str, kind: T.DataType) -> T.DataType:
+        part = self._parts.get(name)
         if part is None:
-            return field.dataType
-        assert isinstance(field.dataType, T.ArrayType)
-        item = field.dataType.elementType
+            return kind
+        assert isinstance(kind, T.ArrayType)
+        item = kind.elementType
         assert isinstance(item, T.StructType)
         value = item["value"].dataType
         if part.kind is MapState:
@@ -101,7 +103,7 @@ def check_kept(kind: pa.DataType, where: str) -> None:
     if not pa.types.is_struct(kind) or [f.name for f in kind] != KEPT.names:
         raise NoSuchStateError(
             f"{where} has no documents of bucketstate.stateful, its values are {kind}: read them "
-            "with to_arrow."
+            "without decode."
         )
 
 

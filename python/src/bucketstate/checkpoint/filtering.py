@@ -27,6 +27,8 @@ OPERATORS: dict[str, Callable[[pa.Array, Any], pa.Array]] = {
     ),
 }
 _EQUAL = (pc.equal,)
+_EXACT = ((pa.types.is_integer, int), (pa.types.is_string, str), (pa.types.is_boolean, bool))
+"""Types of columns, and of the values with which a key of them is looked up."""
 
 
 def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]:
@@ -54,15 +56,22 @@ def path_of(name: str, schema: pa.Schema, argument: str) -> tuple[str, ...]:
     return known[name]
 
 
-def equal_to(filters: Sequence[Filter], prefix: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The values that the filters ask of all these columns of a struct; None if not of all."""
-    wanted = {
-        name.removeprefix(f"{prefix}."): value
-        for name, how, value in filters
-        if OPERATORS[how] in _EQUAL
-    }
-    found = {name: wanted[name] for name in names if name in wanted}
-    return found if names and len(found) == len(names) else None
+def key_in(filters: Sequence[Filter], schema: pa.Schema) -> dict[str, Any] | None:
+    """The values that the filters ask of all columns of the key; None if not of all.
+
+    None, too, where a column's values may be equal to what is not the same key, as 0.0 and -0.0.
+    """
+    kind = schema.field("key").type
+    if not pa.types.is_struct(kind):
+        return None
+    wanted = {name: value for name, how, value in filters if OPERATORS[how] in _EQUAL}
+    found = {}
+    for field in kind:
+        value = wanted.get(f"key.{field.name}")
+        if not any(is_kind(field.type) and type(value) is of for is_kind, of in _EXACT):
+            return None
+        found[field.name] = value
+    return found or None
 
 
 def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBatch:
@@ -89,6 +98,13 @@ def column_of(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
     """A column, or a field inside of one; null where what it is in is null."""
     column = batch.column(path[0])
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
+
+
+def type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType:
+    kind = schema.field(path[0]).type
+    for name in path[1:]:
+        kind = kind.field(name).type
+    return kind
 
 
 def _paths(schema: pa.Schema) -> Mapping[str, tuple[str, ...]]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.catalog import Catalog
-from bucketstate.checkpoint.family import all_keys
-from bucketstate.checkpoint.names import ChangelogName, ManifestName
-from bucketstate.checkpoint.parallel import in_order
-from bucketstate.checkpoint.store import Store
+from bucketstate.checkpoint.format.family import all_keys
+from bucketstate.checkpoint.format.names import ChangelogName, ManifestName
+from bucketstate.checkpoint.format.parallel import in_order
+from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.store import Store
 
 SCHEMA = pa.schema(
     [

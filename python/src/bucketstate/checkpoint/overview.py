@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bucketstate.checkpoint.catalog import Catalog
-from bucketstate.checkpoint.expiry import Expiry
-from bucketstate.checkpoint.family import KeysAt, all_keys, summed
-from bucketstate.checkpoint.parallel import in_order
-from bucketstate.checkpoint.query import OperatorInfo
-from bucketstate.checkpoint.residency import Residency
-from bucketstate.checkpoint.store import Store
-from bucketstate.checkpoint.variables import VariableKind
+from bucketstate.checkpoint.format.family import KeysAt, all_keys, summed
+from bucketstate.checkpoint.format.parallel import in_order
+from bucketstate.checkpoint.spark.query import OperatorInfo
+from bucketstate.checkpoint.spark.variables import VariableKind
+from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.expiry import Expiry
+from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError
 
 

@@ -1,80 +1,96 @@
-"""What of a checkpoint is to be read: a column family or a state variable, at a version."""
+"""What a scan asks for. It is checked before any file is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any
 
-from bucketstate.checkpoint.catalog import Catalog
-from bucketstate.checkpoint.parallel import in_order
-from bucketstate.checkpoint.reading import Part, Reading
-from bucketstate.checkpoint.schema_files import DEFAULT_FAMILY
-from bucketstate.checkpoint.shapes import Shape, shape_of
-from bucketstate.checkpoint.state import MEMORY
-from bucketstate.checkpoint.storage import Folder
-from bucketstate.checkpoint.store import Store
-from bucketstate.errors import CheckpointError, InvalidArgumentError, NoSuchStateError
+from bucketstate.checkpoint.filtering import Filter
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
+from bucketstate.errors import InvalidArgumentError
+
+STATE, CHANGES, DIFF, TIMERS, HISTORY = "state", "changes", "diff", "timers", "history"
+KINDS = (STATE, CHANGES, DIFF, TIMERS, HISTORY)
+
+_PLACE = {"kind", "operator", "partition", "columns", "filters"}
+_OF_STATE = {"store", "column_family", "state_var"}
+_OF_KEY = {"key", "user_key", "times", "flatten"}
+_VERSION = {"version", "batch"}
+_TAKEN = {
+    STATE: _PLACE | _OF_STATE | _OF_KEY | _VERSION | {"decode"},
+    CHANGES: _PLACE | _OF_STATE | _VERSION | {"since"},
+    DIFF: _PLACE | _OF_STATE | _VERSION | {"since"},
+    TIMERS: _PLACE | _VERSION | {"times"},
+    HISTORY: _PLACE | _OF_STATE | _OF_KEY,
+}
+_NOT_DECODED = _OF_STATE | {"user_key", "times", "flatten"}
 
 
-class Selection(Catalog):
-    """A catalog whose state can be read. `memory` is in bytes. Not thread-safe."""
+@dataclass(frozen=True)
+class Selection:
+    """The arguments of `Checkpoint.scan`.
 
-    def __init__(self, folder: Folder, memory: int = MEMORY) -> None:
-        super().__init__(folder)
-        self._memory = memory
+    Raises InvalidArgumentError for arguments that are at odds with each other.
+    """
 
-    def _reading(
-        self,
-        operator: int,
-        column_family: str | None,
-        store: str,
-        version: int | None = None,
-        state_var: str | None = None,
-        *,
-        times: bool = False,
-        flatten: bool = True,
-    ) -> Reading:
-        shape = Shape()
-        if state_var is not None:
-            if column_family is not None:
-                raise InvalidArgumentError(
-                    f"state_var={state_var!r} and column_family={column_family!r} are given: give "
-                    "one of them."
-                )
-            column_family = state_var
-            shape = shape_of(self.state_variable(state_var, operator, version), flatten=flatten)
-        schema = self.schema(operator, store=store, column_family=column_family, version=version)
-        family = column_family or DEFAULT_FAMILY
-        created = state_var is None
-        return Reading(family, schema, self._memory, times, shape, created=created)
+    kind: str = STATE
+    operator: int = 0
+    partition: int | None = None
+    store: str = DEFAULT_STORE
+    column_family: str | None = None
+    state_var: str | None = None
+    version: int | None = None
+    batch: int | None = None
+    since: int | None = None
+    key: Any = None
+    user_key: Any = None
+    times: bool = False
+    flatten: bool = True
+    decode: Any = None
+    columns: Sequence[str] | None = None
+    filters: Sequence[Filter] | None = None
 
-    def _parts(
-        self,
-        operator: int,
-        partition: int | None,
-        store: str,
-        version: int | None,
-        since: int = 0,
-    ) -> list[Part]:
-        """The partitions, each at the version; found out before anything is read."""
-        target = self.version_at(version)
-        if since > target >= 0:
-            raise NoSuchStateError(
-                f"From version {since} to {target} is not a way forward: give two versions, the "
-                "older one first."
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InvalidArgumentError(f"kind={self.kind!r}: give one of {', '.join(KINDS)}.")
+        for name in sorted(self._given - _TAKEN[self.kind]):
+            raise InvalidArgumentError(
+                f"{name}={getattr(self, name)!r} is given to a scan of {self.kind}, which takes "
+                "none: leave it out."
             )
-        info = self.store_info(self.operator(operator), store)
-        numbers = range(info.partitions) if partition is None else [partition]
-        return self._parts_at([self.store(operator, n, store) for n in numbers], target, since)
+        self._check_pair("version", "batch", " Batch n makes version n + 1.")
+        self._check_pair("state_var", "column_family")
+        if self.kind == HISTORY and self.key is None:
+            raise InvalidArgumentError("A scan of history is of one key: give key.")
+        if self.user_key is not None and self.key is None:
+            raise InvalidArgumentError(
+                f"user_key={self.user_key!r} is given without key: give the grouping key, too."
+            )
+        for name in sorted(self._given & _NOT_DECODED) if self.decode is not None else ():
+            raise InvalidArgumentError(
+                f"{name}={getattr(self, name)!r} is given with decode, which reads whole states: "
+                "leave one of them out."
+            )
+        if isinstance(self.columns, str):
+            raise InvalidArgumentError(f"columns={self.columns!r} is a text: give a list of them.")
 
-    def _parts_at(self, stores: Sequence[Store], target: int, since: int = 0) -> list[Part]:
-        _ = self.query.committed
-        return list(in_order(lambda s: self._part(s, target, since), stores))
+    @property
+    def _given(self) -> set[str]:
+        """The arguments that are not what they are by default."""
+        return {f.name for f in fields(self) if not _same(getattr(self, f.name), f.default)}
 
-    def _part(self, store: Store, target: int, since: int) -> Part:
-        """With the indexes of its files read already, which is for many partitions at a time."""
-        part = Part(store, self.attempt(store, target), self.attempt(store, since))
-        # A partition that cannot be read fails when its turn has come.
-        with suppress(CheckpointError):
-            store.plan(part.target)
-        return part
+    def _check_pair(self, one: str, other: str, why: str = "") -> None:
+        first, second = getattr(self, one), getattr(self, other)
+        if first is not None and second is not None:
+            raise InvalidArgumentError(
+                f"{one}={first!r} and {other}={second!r} are given: give one of them.{why}"
+            )
+
+
+def _same(value: Any, default: Any) -> bool:
+    # A key may be anything, and equal to what it likes.
+    return value is default or (isinstance(value, str | int) and bool(value == default))
+
+
+NAMES = tuple(field.name for field in fields(Selection))

@@ -13,21 +13,21 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
-from bucketstate.checkpoint.family import summed
-from bucketstate.checkpoint.query import DEFAULT_STORE
-from bucketstate.checkpoint.states import DOCUMENTS
+from bucketstate.checkpoint.format.family import summed
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.cli import console
-from bucketstate.cli.buckets import by_bucket, print_buckets
-from bucketstate.cli.decode import state_of
-from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
-from bucketstate.cli.expiry import print_expiry
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
-from bucketstate.cli.formats import OF_STANDARD_OUTPUT, STANDARD_OUTPUT
-from bucketstate.cli.key_counts import keys_of
-from bucketstate.cli.keys import key_arguments
-from bucketstate.cli.residency import print_residency
+from bucketstate.cli.given import key_arguments, state_of
 from bucketstate.cli.rows import as_json, as_text, records
-from bucketstate.cli.variables import print_variables
+from bucketstate.cli.tables import (
+    by_bucket,
+    keys_of,
+    print_buckets,
+    print_expiry,
+    print_residency,
+    print_variables,
+)
+from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.units import count, size
 
@@ -54,10 +54,18 @@ def inspect(arguments: argparse.Namespace) -> int:
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     given = key_arguments(checkpoint, arguments)
-    if arguments.history:
-        _print_rows(_history(checkpoint, arguments, given), arguments, "history of a key")
-        return EXIT_OK
     title = "timers" if arguments.timers else "state"
+    if arguments.history:
+        title = "history of a key"
+        if arguments.version is not None or arguments.batch is not None:
+            raise InvalidArgumentError(
+                "--history is of all versions: leave out --version and --batch."
+            )
+        if arguments.decode:
+            raise InvalidArgumentError(
+                "--history has states as they are stored: leave out --decode."
+            )
+        given["kind"] = "history"
     _print_rows(_rows(checkpoint, arguments, given), arguments, title)
     return EXIT_OK
 
@@ -66,10 +74,8 @@ def diff(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     newer = checkpoint.restart_version if arguments.to is None else arguments.to
     older = max(0, newer - 1) if arguments.since is None else arguments.since
-    selection = _selection(arguments)
-    del selection["version"], selection["batch"]
-    reader = checkpoint.diff_batch_reader(older, newer, **selection)
-    found = _print_rows(reader, arguments, f"version {older} to {newer}")
+    scan = checkpoint.scan("diff", **_selection(arguments)).update(version=newer, since=older)
+    found = _print_rows(scan.to_arrow_batch_reader(), arguments, f"version {older} to {newer}")
     return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
 
 
@@ -113,23 +119,12 @@ def verify(arguments: argparse.Namespace) -> int:
     return EXIT_OK if report.ok else EXIT_FOUND
 
 
-def plot(arguments: argparse.Namespace) -> int:
-    from bucketstate.checkpoint.plot import save
-
-    checkpoint = Checkpoint(arguments.checkpoint)
-    target = Path(arguments.output)
-    save(checkpoint.history(), target, title=checkpoint.location)
-    print(as_json({"output": str(target)}) if arguments.json else target)
-    return EXIT_OK
-
-
 COMMANDS: dict[str, Command] = {
     "inspect": inspect,
     "show": show,
     "export": export,
     "verify": verify,
     "diff": diff,
-    "plot": plot,
 }
 
 
@@ -145,43 +140,27 @@ def _selection(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _history(
-    checkpoint: Checkpoint, arguments: argparse.Namespace, key: dict[str, Any]
-) -> pa.RecordBatchReader:
-    selection = _selection(arguments)
-    if selection.pop("version") is not None or selection.pop("batch") is not None:
-        raise InvalidArgumentError("--history is of all versions: leave out --version and --batch.")
-    if arguments.decode:
-        raise InvalidArgumentError("--history has states as they are stored: leave out --decode.")
-    how = {"times": arguments.times, "flatten": arguments.flatten}
-    return checkpoint.key_history(**selection, **how, **key).to_reader()
-
-
 def _rows(
     checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any] = NO_KEY
 ) -> pa.RecordBatchReader:
     """What is asked for of the state: timers, a state variable, or a column family."""
-    selection = _selection(arguments)
-    if arguments.timers:
-        part = {name: selection[name] for name in ("operator", "partition", "version", "batch")}
-        return checkpoint.timers_batch_reader(**part, times=arguments.times)
+    decode = None
     if arguments.decode:
-        return _decoded(checkpoint, arguments, key)
-    return checkpoint.to_arrow_batch_reader(
-        **selection, times=arguments.times, flatten=arguments.flatten, **key
-    )
-
-
-def _decoded(
-    checkpoint: Checkpoint, arguments: argparse.Namespace, key: Mapping[str, Any]
-) -> pa.RecordBatchReader:
-    if arguments.times or arguments.store != DEFAULT_STORE or not arguments.flatten:
-        raise InvalidArgumentError(
-            "--decode has the columns of states: leave out --times, --store and --no-flatten."
-        )
-    part = {n: getattr(arguments, n) for n in ("operator", "partition", "version", "batch")}
-    states = checkpoint.states(state_of(arguments.decode), **part)
-    return states.to_arrow_batch_reader(**key)
+        if arguments.times or arguments.store != DEFAULT_STORE or not arguments.flatten:
+            raise InvalidArgumentError(
+                "--decode has the columns of states: leave out --times, --store and --no-flatten."
+            )
+        decode = state_of(arguments.decode)
+    how: dict[str, Any] = {
+        "times": arguments.times,
+        "flatten": arguments.flatten,
+        "decode": decode,
+        **_selection(arguments),
+        **key,
+    }
+    if arguments.timers:
+        how |= {"kind": "timers", "store": DEFAULT_STORE, "flatten": True}
+    return checkpoint.scan(**how).to_arrow_batch_reader()
 
 
 def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
@@ -192,6 +171,8 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     if arguments.timers:
         family = checkpoint.timers_family(selection["operator"], version)
     elif arguments.decode and checkpoint.operator_at(selection["operator"], version).transform:
+        from bucketstate.checkpoint.states import DOCUMENTS
+
         family = DOCUMENTS
     elif selection["state_var"]:
         family = selection["state_var"]

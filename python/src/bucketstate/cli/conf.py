@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
-from bucketstate.cli.output import RENDERERS
 from bucketstate.config import EXTENSIONS_KEY, Conf
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Named
 from bucketstate.presets import PRESETS
+from bucketstate.properties import line
 from bucketstate.registry import Setting, registry
-from bucketstate.session import spark_settings, with_extension
+from bucketstate.session import JARS, spark_settings, with_extension
 
 
 def conf(arguments: argparse.Namespace) -> str:
@@ -57,3 +61,50 @@ def _checked(setting: Setting, given: str | list[str]) -> dict[str, str]:
 
 def _listed(names: list[str]) -> list[str]:
     return [name for each in names for name in each.split(",") if name]
+
+
+Renderer = Callable[[Mapping[str, str], Mapping[str, str]], str]
+"""Settings, and why some of them are as they are, by key."""
+
+
+def properties(settings: Mapping[str, str], reasons: Mapping[str, str]) -> str:
+    """Lines for `spark-submit --properties-file` and `spark-defaults.conf`, reasons as comments."""
+    lines = []
+    for key, value in settings.items():
+        if key in reasons:
+            lines.append(f"# {reasons[key]}")
+        lines.append(line(key, value))
+    return "\n".join(lines)
+
+
+def flags(settings: Mapping[str, str], _reasons: Mapping[str, str]) -> str:
+    """Arguments for `spark-submit`, which a shell takes as they are: in `$(...)`, too.
+
+    Raises InvalidSettingError for a setting that would have to be quoted: `$(...)` reads no quotes.
+    """
+    return " ".join(f"--conf {_plain(key, value)}" for key, value in settings.items())
+
+
+def as_json(settings: Mapping[str, str], _reasons: Mapping[str, str]) -> str:
+    return json.dumps(dict(settings), indent=2)
+
+
+RENDERERS: dict[str, Renderer] = {"properties": properties, "flags": flags, "json": as_json}
+
+
+def _plain(key: str, value: str) -> str:
+    if key == JARS:
+        value = ",".join(map(_location, value.split(",")))
+    word = f"{key}={value}"
+    if shlex.quote(word) != word:
+        raise InvalidSettingError(
+            f"{key} is {value!r}, which a shell would take apart in $(bucketstate conf --format "
+            "flags): write --format properties into a file, and give it to spark-submit as "
+            "--properties-file FILE --load-spark-defaults."
+        )
+    return word
+
+
+def _location(jar: str) -> str:
+    """A path that a shell would take apart, as the URI by which Spark knows it."""
+    return jar if shlex.quote(jar) == jar else Path(jar).absolute().as_uri()

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from bucketstate.checkpoint.python_values import held_by_python, python_values
-from bucketstate.cli.formats import FORMATS
+from bucketstate.checkpoint.spark.python_values import held_by_python, python_values
 from bucketstate.cli.rows import as_json, records
+from bucketstate.cli.usage import FORMATS
 from bucketstate.errors import BucketstateError
 
 _TEXT = ("csv", "jsonl")

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from bucketstate.cli.completion import completion
 from bucketstate.cli.conf import conf
-from bucketstate.cli.exits import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.cli.parser import parser
 from bucketstate.cli.size import sizing
+from bucketstate.cli.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import BucketstateError, InvalidArgumentError, InvalidSettingError
 from bucketstate.jar import jar_path
 

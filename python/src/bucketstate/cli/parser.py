@@ -6,10 +6,9 @@ import argparse
 
 from bucketstate import __version__
 from bucketstate.cli.completion import SHELLS
-from bucketstate.cli.conf import option
-from bucketstate.cli.formats import FORMATS, OF_STANDARD_OUTPUT
-from bucketstate.cli.output import RENDERERS
+from bucketstate.cli.conf import RENDERERS, option
 from bucketstate.cli.size import add_arguments
+from bucketstate.cli.usage import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
@@ -92,9 +91,6 @@ def parser() -> argparse.ArgumentParser:
     _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
 
     _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
-
-    plot = _of_checkpoint(commands, "plot", "a picture of keys and bytes by version")
-    plot.add_argument("--output", default="checkpoint.png", help="default: checkpoint.png")
     return top
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from bucketstate.cli import console
-from bucketstate.cli.exits import EXIT_FOUND, EXIT_OK
 from bucketstate.cli.rows import as_json
+from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK
 from bucketstate.doctor import read_progress
 from bucketstate.report import Written, write_report
 from bucketstate.units import size

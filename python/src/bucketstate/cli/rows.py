@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.python_values import NOT_FINITE, python_values
+from bucketstate.checkpoint.spark.python_values import NOT_FINITE, python_values
 
 _CONTROLS = {c: repr(chr(c))[1:-1] for c in range(0xA0) if not chr(c).isprintable()}
 

@@ -36,7 +36,7 @@ def figure(frame: pd.DataFrame) -> Figure:
             "There is nothing to draw: no progress came yet. Add the recorder to the session "
             "(`spark.streams.addListener(recorder)`) before the query starts."
         )
-    module = needed("matplotlib.figure", extra="plot", what="A picture of a query's progress")
+    module = needed("matplotlib.figure", what="A picture of a query's progress")
     panels = [_phases, _commit]
     if _there(frame, _WRITTEN):
         panels.append(_bytes)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from bucketstate.errors import BucketstateError
 from bucketstate.progress.panel import Panel
@@ -27,6 +26,12 @@ if TYPE_CHECKING:
         QueryStartedEvent,
         QueryTerminatedEvent,
     )
+
+try:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+except ModuleNotFoundError:
+    # Without Spark there is nothing to listen to; what was reported can be read all the same.
+    StreamingQueryListener = object  # type: ignore[assignment,misc]
 
 
 class Recorder(StreamingQueryListener):
@@ -132,7 +137,7 @@ class Recorder(StreamingQueryListener):
         files, and how far snapshots are behind. `plot().savefig("batches.png")` keeps it.
 
         Raises:
-            MissingLibraryError: matplotlib is not installed (`bucketstate[plot]`).
+            MissingLibraryError: matplotlib is not installed.
             BucketstateError: no progress came yet.
         """
         return figure(self.to_pandas())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from bucketstate.checkpoint.names import ChangelogName, ManifestName, RunName, StoreFile
+from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, RunName, StoreFile
 from bucketstate.report.charts import Series, bars, in_a_row, lines, unit_of_bytes, versions
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Plan, Report
-from bucketstate.checkpoint.names import StoreFile
+from bucketstate.checkpoint.format.names import StoreFile
+from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
-from bucketstate.checkpoint.parallel import in_order
 from bucketstate.errors import CheckpointError, StorageError
 from bucketstate.progress import Progress, Recorder
 
@@ -128,7 +128,9 @@ def _buckets(
     for place in plans:
         operator, partition, store = place
         try:
-            found[place] = checkpoint.residency_per_bucket(operator, partition, store=store)
+            found[place] = checkpoint.scan(
+                operator=operator, partition=partition, store=store
+            ).residency_per_bucket()
         except StorageError:
             raise
         except CheckpointError as error:

@@ -17,7 +17,7 @@ def html_of(page: Page) -> str:
 
 
 def _lines(page: Page) -> Iterator[str]:
-    offline = needed("plotly.offline", extra="report", what="A report")
+    offline = needed("plotly.offline", extra="cli", what="A report")
     own = files("bucketstate.report")
     yield "<!DOCTYPE html>"
     yield '<html lang="en">'
@@ -118,7 +118,7 @@ def _section(section: Section, numbers: Iterator[int]) -> Iterator[str]:
 
 
 def _chart(chart: Chart, number: int) -> Iterator[str]:
-    objects = needed("plotly.graph_objects", extra="report", what="A report")
+    objects = needed("plotly.graph_objects", extra="cli", what="A report")
     # It refuses what Plotly does not know. How charts look, the page's script says.
     figure = objects.Figure(chart.spec, skip_invalid=False).update_layout(template=None)
     # Inside a script nothing is escaped; what could end it is written otherwise.

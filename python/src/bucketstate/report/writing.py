@@ -77,7 +77,7 @@ def write_report(
 
     Safe from any thread, with a checkpoint of its own.
     """
-    needed("plotly.graph_objects", extra="report", what="A report")
+    needed("plotly.graph_objects", extra="cli", what="A report")
     target = Path(output)
     # Before much is read for nothing.
     if not target.parent.is_dir():

@@ -3,7 +3,17 @@
 They run on Spark's `applyInPandasWithState` and on its `transformWithState`.
 """
 
-from bucketstate.stateful.definition import Definition, define
+from bucketstate.stateful import libraries as _libraries  # noqa: F401  # isort: skip
+from bucketstate.stateful.codec.evolution import state
+from bucketstate.stateful.codec.instants import Timer
+from bucketstate.stateful.codec.parts import (
+    ListState,
+    MapState,
+    ValueState,
+    list_state,
+    map_state,
+    value_state,
+)
 from bucketstate.stateful.errors import (
     DefinitionError,
     FirstWatermarkWarning,
@@ -13,18 +23,8 @@ from bucketstate.stateful.errors import (
     StateUsageError,
     WrongTypeError,
 )
-from bucketstate.stateful.evolution import state
-from bucketstate.stateful.handle import State
-from bucketstate.stateful.instants import Timer
-from bucketstate.stateful.parts import (
-    ListState,
-    MapState,
-    ValueState,
-    list_state,
-    map_state,
-    value_state,
-)
-from bucketstate.stateful.schema import output_schema, state_schema
+from bucketstate.stateful.run.definition import Definition, define, output_schema, state_schema
+from bucketstate.stateful.run.handle import State
 from bucketstate.stateful.streaming import apply
 
 __all__ = [

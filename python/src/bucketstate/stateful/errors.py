@@ -40,8 +40,8 @@ class WrongTypeError(StatefulError, TypeError):
 class MigrationError(StatefulError, ValueError):
     """Stored state that cannot be read as the state class is written now.
 
-    Raised when a key is touched whose state an older class wrote, and by `Checkpoint.states`. The
-    batch fails before it is committed; the message names the key and the field.
+    Raised when a key is touched whose state an older class wrote, and by a checkpoint's scan that
+    decodes. The batch fails before it is committed; the message names the key and the field.
 
     What to do: give the field a default or a type that takes what is stored, or raise the class's
     version and add a migration with `stateful.state`.

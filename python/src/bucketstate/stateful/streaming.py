@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.state import GroupStateTimeout
 
-from bucketstate.stateful import operators
-from bucketstate.stateful.adapter import Adapter
-from bucketstate.stateful.calls import Calls
-from bucketstate.stateful.chunks import ROWS_PER_BATCH, chunk_size
-from bucketstate.stateful.definition import define
+from bucketstate.stateful.codec.kept import SCHEMA
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.frames import EXTENSION
-from bucketstate.stateful.kept import SCHEMA
-from bucketstate.stateful.keys import KeyCodec
-from bucketstate.stateful.processor import Processor
-from bucketstate.stateful.wire import Wire
-from bucketstate.stateful.zones import check_workers, zone_of
+from bucketstate.stateful.run import operators
+from bucketstate.stateful.run.adapter import Adapter
+from bucketstate.stateful.run.calls import Calls
+from bucketstate.stateful.run.chunks import ROWS_PER_BATCH, chunk_size
+from bucketstate.stateful.run.definition import define
+from bucketstate.stateful.run.frames import EXTENSION
+from bucketstate.stateful.run.keys import KeyCodec
+from bucketstate.stateful.run.processor import Processor
+from bucketstate.stateful.run.wire import Wire
+from bucketstate.stateful.run.zones import check_workers, zone_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
-    from bucketstate.stateful.handle import Timeout
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.handle import Timeout
+    from bucketstate.stateful.run.operators import Operator
 
 _TIMEOUTS = {
     None: GroupStateTimeout.NoTimeout,

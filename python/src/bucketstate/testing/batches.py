@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from bucketstate.stateful.chunks import arrow_schema
-from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.definition import output_codec
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
-from bucketstate.stateful.times import DatetimeCodec
+from bucketstate.stateful.run.chunks import arrow_schema
+from bucketstate.stateful.run.definition import output_codec
 from bucketstate.testing.rows import (
     INSTANT,
     Column,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import tzinfo
 
-    from bucketstate.stateful.keys import KeyCodec
-    from bucketstate.stateful.structs import StructCodec
+    from bucketstate.stateful.codec.structs import StructCodec
+    from bucketstate.stateful.run.keys import KeyCodec
 
 
 class Batches:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
-from bucketstate.stateful.chunks import ROWS_PER_BATCH, arrow_schema, chunk_size
-from bucketstate.stateful.containers import OptionalCodec
+from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.frames import EXTENSION
-from bucketstate.stateful.keys import KeyCodec
-from bucketstate.stateful.zones import zone_of
+from bucketstate.stateful.run.chunks import ROWS_PER_BATCH, arrow_schema, chunk_size
+from bucketstate.stateful.run.frames import EXTENSION
+from bucketstate.stateful.run.keys import KeyCodec
+from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.harness import Harness
 from bucketstate.testing.spark_query import DifferenceError, Planned, SparkQuery
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from bucketstate.stateful.handle import Timeout
-    from bucketstate.stateful.kept import Kept
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.codec.kept import Kept
+    from bucketstate.stateful.run.handle import Timeout
+    from bucketstate.stateful.run.operators import Operator
 
 _ZONE = "spark.sql.session.timeZone"
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
-from bucketstate.stateful.adapter import Adapter
-from bucketstate.stateful.chunks import pandas_column
-from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
-from bucketstate.stateful.wire import holds_times
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
+from bucketstate.stateful.run.adapter import Adapter
+from bucketstate.stateful.run.chunks import pandas_column
+from bucketstate.stateful.run.wire import holds_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import Row
 
-    from bucketstate.stateful.calls import Calls
-    from bucketstate.stateful.codecs import Codec
-    from bucketstate.stateful.document import Clock, StateCodec
-    from bucketstate.stateful.keys import KeyCodec
-    from bucketstate.stateful.slots import Slot
-    from bucketstate.stateful.variables import PartErrors
-    from bucketstate.stateful.wire import Wire
+    from bucketstate.stateful.codec.codecs import Codec
+    from bucketstate.stateful.codec.document import Clock, StateCodec
+    from bucketstate.stateful.run.calls import Calls
+    from bucketstate.stateful.run.keys import KeyCodec
+    from bucketstate.stateful.run.slots import Slot
+    from bucketstate.stateful.run.variables import PartErrors
+    from bucketstate.stateful.run.wire import Wire
     from bucketstate.testing.runs import Clocks, Group
 
 _TIMEOUTS = {

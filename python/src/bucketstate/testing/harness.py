@@ -6,19 +6,19 @@ import random
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.stateful import operators
-from bucketstate.stateful.definition import define
-from bucketstate.stateful.document import Clock
+from bucketstate.stateful.codec.document import Clock
+from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
+from bucketstate.stateful.codec.kept import NO_TIMEOUT
+from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import (
     DefinitionError,
     MismatchError,
     StateUsageError,
 )
-from bucketstate.stateful.handle import State, Timeout
-from bucketstate.stateful.instants import MILLISECOND, Timer, local, millis
-from bucketstate.stateful.kept import NO_TIMEOUT
-from bucketstate.stateful.times import DatetimeCodec
-from bucketstate.stateful.zones import zone_of
+from bucketstate.stateful.run import operators
+from bucketstate.stateful.run.definition import define
+from bucketstate.stateful.run.handle import State, Timeout
+from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.group_run import StoredRows
 from bucketstate.testing.processor_run import StoredVariables
@@ -28,8 +28,8 @@ from bucketstate.testing.runs import Clocks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bucketstate.stateful.operators import Operator
-    from bucketstate.stateful.slots import Slot
+    from bucketstate.stateful.run.operators import Operator
+    from bucketstate.stateful.run.slots import Slot
     from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
-from bucketstate.stateful.containers import OptionalCodec
-from bucketstate.stateful.kept import SCHEMA, Kept
-from bucketstate.stateful.processor import STATE, Processor, ProcessorSlot
-from bucketstate.stateful.variables import Variables
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.kept import SCHEMA, Kept
+from bucketstate.stateful.run.processor import STATE, Processor, ProcessorSlot
+from bucketstate.stateful.run.variables import Variables
 from bucketstate.testing.memory import Memory, MemoryHandle
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from bucketstate.stateful.calls import Calls
-    from bucketstate.stateful.document import Clock, StateCodec
-    from bucketstate.stateful.keys import KeyCodec
-    from bucketstate.stateful.slots import Slot
+    from bucketstate.stateful.codec.document import Clock, StateCodec
+    from bucketstate.stateful.run.calls import Calls
+    from bucketstate.stateful.run.keys import KeyCodec
+    from bucketstate.stateful.run.slots import Slot
     from bucketstate.testing.runs import Clocks, Group
 
 

@@ -6,11 +6,11 @@ from collections import namedtuple
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.stateful.calls import Calls
-from bucketstate.stateful.chunks import chunk_size
 from bucketstate.stateful.errors import MismatchError, StateUsageError, WrongTypeError
-from bucketstate.stateful.keys import KeyCodec
-from bucketstate.stateful.wire import Wire
+from bucketstate.stateful.run.calls import Calls
+from bucketstate.stateful.run.chunks import chunk_size
+from bucketstate.stateful.run.keys import KeyCodec
+from bucketstate.stateful.run.wire import Wire
 from bucketstate.testing.group_run import GroupRun
 from bucketstate.testing.processor_run import ProcessorRun
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from bucketstate.stateful.definition import Definition
-    from bucketstate.stateful.handle import Timeout
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.definition import Definition
+    from bucketstate.stateful.run.handle import Timeout
+    from bucketstate.stateful.run.operators import Operator
     from bucketstate.testing.batches import Batches
     from bucketstate.testing.runs import Clocks, Group, Run
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type
 
+from bucketstate.stateful.codec.hints import struct_of_dataclass
+from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import MismatchError, WrongTypeError, did_you_mean
-from bucketstate.stateful.hints import struct_of_dataclass
-from bucketstate.stateful.times import DatetimeCodec
 
 if TYPE_CHECKING:
     from datetime import tzinfo

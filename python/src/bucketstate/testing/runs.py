@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from bucketstate.stateful.document import Clock, StateCodec
-    from bucketstate.stateful.kept import Kept
-    from bucketstate.stateful.slots import Slot
+    from bucketstate.stateful.codec.document import Clock, StateCodec
+    from bucketstate.stateful.codec.kept import Kept
+    from bucketstate.stateful.run.slots import Slot
 
 
 @dataclass(frozen=True, slots=True)

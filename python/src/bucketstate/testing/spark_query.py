@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from bucketstate import stateful
+from bucketstate.stateful.codec.instants import EPOCH, MILLISECOND
+from bucketstate.stateful.codec.kept import Kept
 from bucketstate.stateful.errors import StatefulError
-from bucketstate.stateful.instants import EPOCH, MILLISECOND
-from bucketstate.stateful.kept import Kept
-from bucketstate.stateful.processor import STATE
+from bucketstate.stateful.run.processor import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from bucketstate.stateful.handle import Timeout
-    from bucketstate.stateful.keys import KeyCodec
-    from bucketstate.stateful.operators import Operator
+    from bucketstate.stateful.run.handle import Timeout
+    from bucketstate.stateful.run.keys import KeyCodec
+    from bucketstate.stateful.run.operators import Operator
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _FIRST_MODIFIED = 1_700_000_000

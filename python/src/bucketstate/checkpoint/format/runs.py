@@ -1,0 +1,295 @@
+"""Data files of runs: fetched, verified, and read, with RocksDB or, small ones, in memory."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from io import BytesIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, ReadOptions
+
+from bucketstate.checkpoint.format.compression import crc32c_extend
+from bucketstate.checkpoint.format.damage import damaged
+from bucketstate.checkpoint.format.manifest import RunFile, TimeSpan
+from bucketstate.checkpoint.format.parallel import in_order
+from bucketstate.checkpoint.format.records import Records
+from bucketstate.checkpoint.format.slices import Positions, Slices, gather
+from bucketstate.checkpoint.format.sst import SstReader
+from bucketstate.checkpoint.format.storage import Folder, OpenFile
+from bucketstate.checkpoint.format.times import UNTIMED, starts_of
+from bucketstate.errors import CheckpointError, MissingFileError
+
+_PREFIX = 4
+"""Bytes of family and bucket in front of each key."""
+_PUT, _TOMBSTONE, _MERGE = 1, 2, 3
+_COPY_BYTES = 4 * 1024 * 1024
+_COPIES = 8
+"""As many files are copied at a time."""
+_SMALL = 64 * 1024
+"""Bytes of a file of which all entries are read in Python sooner than RocksDB opens it, which makes
+a database on the disk, and waits for the disk sixteen times."""
+_HELD = 64 * 1024 * 1024
+"""As many bytes of small files are held in memory."""
+_ROWS = 8192
+"""Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
+
+
+class Runs:
+    """The data files of one store, opened as they are needed. Use with `with`; not thread-safe.
+
+    Each file is copied whole, to memory if it is small or else to a local folder, and held against
+    the length and checksum that its manifest gives, before anything of it is read. The folder is
+    removed at the end.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
+        self._open: dict[str, Rdict | SstReader] = {}
+        self._fetched: dict[str, Path | bytes] = {}
+        self._room = _HELD
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for opened in self._open.values():
+            if isinstance(opened, Rdict):
+                opened.close()
+        self._open.clear()
+        self._fetched.clear()
+        self._local.cleanup()
+
+    def path_of(self, file: RunFile) -> str:
+        """A file's name as people find it."""
+        return self._folder.path_of(file.name)
+
+    def fetch(self, files: Sequence[RunFile]) -> None:
+        """Copies what will be read, many files at a time; raises as reading them does."""
+        missing = {f.name: f for f in files if f.name not in self._open | self._fetched}
+        for name, copy in zip(
+            missing, in_order(self._fetch, missing.values(), _COPIES), strict=True
+        ):
+            self._fetched[name] = copy
+
+    def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
+        """What the file has of these buckets of a family, in the order of their keys."""
+        low, high = run_key(family, first), run_key(family, last + 1)
+        for records, _ in self._scan(file, low, high):
+            yield records
+
+    def verify(self, file: RunFile) -> None:
+        """Reads all of it and forgets it; raises for whatever is not as the manifest says."""
+        try:
+            for _ in self.entries(file):
+                pass
+        finally:
+            self._forget(file)
+
+    def _forget(self, file: RunFile) -> None:
+        opened = self._open.pop(file.name, None)
+        if isinstance(opened, Rdict):
+            made = opened.path()
+            opened.close()
+            shutil.rmtree(made)
+        elif opened is not None:
+            self._room += file.size
+
+    def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
+        """All that the file has, each with its column family << 16 | bucket, in order.
+
+        Raises, at the end at the latest, for whatever is not as the manifest says.
+        """
+        path = self.path_of(file)
+        entries = tombstones = 0
+        spans = {b.family: (b.first, b.last) for b in file.buckets}
+        for records, prefixes in self._scan(file, b"", None):
+            if file.times is not None:
+                _check_times(records, file.times, path)
+            entries += len(records)
+            tombstones += int((~records.puts).sum())
+            for prefix in np.unique(prefixes).tolist():
+                family, bucket = prefix >> 16, prefix & 0xFFFF
+                low, high = spans.get(family, (1, 0))
+                if not low <= bucket <= high:
+                    raise damaged(
+                        path,
+                        f"it has keys of column family {family}, bucket {bucket}, which its "
+                        "manifest does not say",
+                    )
+            yield records, prefixes
+        if (entries, tombstones) != (file.entries, file.tombstones):
+            raise damaged(
+                path,
+                f"expected {file.entries} entries, {file.tombstones} of them tombstones, found "
+                f"{entries} and {tombstones}",
+            )
+
+    def _scan(
+        self, file: RunFile, low: bytes, high: bytes | None
+    ) -> Iterator[tuple[Records, Positions]]:
+        opened = self._opened(file)
+        path = self.path_of(file)
+        rows: Iterator[Any]
+        if isinstance(opened, SstReader):
+            rows = opened.entries(low, high)
+        else:
+            options = ReadOptions()
+            options.set_verify_checksums(True)
+            if high is not None:
+                options.set_iterate_upper_bound(high)
+            rows = iter(opened.items(from_key=low, read_opt=options))
+        while taken := _taken(rows, path):
+            try:
+                yield records_of(taken)
+            except (IndexError, ValueError) as error:
+                raise damaged(path, f"an entry is not one of a run ({error})") from error
+
+    def _opened(self, file: RunFile) -> Rdict | SstReader:
+        if file.name not in self._open:
+            fetched = self._fetched.pop(file.name, None) or self._fetch(file)
+            path = self.path_of(file)
+            if isinstance(fetched, bytes):
+                held = OpenFile(pa.BufferReader(fetched), path, nullcontext)
+                self._open[file.name] = SstReader(held, path)
+            else:
+                self._open[file.name] = _ingested(fetched, path)
+        return self._open[file.name]
+
+    def _fetch(self, file: RunFile) -> Path | bytes:
+        """Its verified copy: itself, or where it is, under a name that no other has."""
+        if self._is_held(file.size):
+            held = BytesIO()
+            self._copy(file, held.write)
+            return held.getvalue()
+        to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
+        with to.open("wb") as target:
+            self._copy(file, target.write)
+        return to
+
+    def _is_held(self, size: int) -> bool:
+        with self._lock:
+            fits = size <= min(_SMALL, self._room)
+            if fits:
+                self._room -= size
+            return fits
+
+    def _copy(self, file: RunFile, write: Callable[[bytes], int]) -> None:
+        crc = 0
+        with opened_run(self._folder, file) as source:
+            for position in range(0, file.size, _COPY_BYTES):
+                chunk = source.read_at(min(_COPY_BYTES, file.size - position), position)
+                crc = crc32c_extend(crc, chunk)
+                write(chunk)
+        if crc != file.checksum:
+            raise damaged(
+                self.path_of(file), f"expected checksum {file.checksum:08x}, found {crc:08x}"
+            )
+
+
+@contextmanager
+def opened_run(folder: Folder, file: RunFile) -> Iterator[OpenFile]:
+    """A data file that is there and as long as its manifest says; closed afterwards."""
+    path = folder.path_of(file.name)
+    try:
+        with folder.opened(file.name) as found:
+            if found.size != file.size:
+                raise damaged(path, f"expected {file.size} bytes, found {found.size}")
+            yield found
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
+            "checkpoint."
+        ).about(path, str(error)) from error
+
+
+def _ingested(file: Path, path: str) -> Rdict:
+    """A database beside it, of it alone; the file goes."""
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    # A thread for the one file, where RocksDB would begin sixteen.
+    options.set_max_file_opening_threads(1)
+    try:
+        database = Rdict(
+            str(file.with_suffix("")), options=options, access_type=AccessType.read_write()
+        )
+        try:
+            ingest = IngestExternalFileOptions()
+            ingest.set_move_files(True)
+            database.ingest_external_file([str(file)], ingest)
+        except BaseException:
+            database.close()
+            raise
+    except Exception as error:  # rocksdict raises nothing more special
+        raise damaged(path, f"RocksDB cannot open it ({error})") from error
+    return database
+
+
+def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+    try:
+        return list(itertools.islice(rows, _ROWS))
+    except CheckpointError:
+        raise
+    except Exception as error:  # rocksdict raises nothing more special
+        raise damaged(path, f"RocksDB cannot read it ({error})") from error
+
+
+def _check_times(records: Records, times: TimeSpan, path: str) -> None:
+    try:
+        starts = starts_of(records.values.where(records.puts))
+    except (IndexError, ValueError) as error:
+        raise damaged(path, f"the time of an entry cannot be read ({error})") from error
+    outside = starts[(starts < times.first) | (starts > times.last)]
+    if outside.size:
+        found = int(outside[0])
+        raise damaged(
+            path,
+            f"expected entries of the time buckets {times.first} to {times.last}, found one "
+            + ("without a time" if found == UNTIMED else f"of {found}"),
+        )
+
+
+def records_of(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
+    """Entries as records, and of each its column family << 16 | bucket.
+
+    IndexError or ValueError for what is no entry of a run.
+    """
+    both = Slices.joined(list(itertools.chain.from_iterable(rows)))
+    keys, values = both[0::2], both[1::2]
+    if (keys.lengths < _PREFIX).any():
+        raise ValueError("a key has less than 4 bytes")
+    tags = gather(values.buffer, values.starts, "u1")
+    if not np.isin(tags, (_PUT, _TOMBSTONE, _MERGE)).all():
+        raise ValueError("a tag is neither PUT nor TOMBSTONE nor MERGE")
+    puts = tags != _TOMBSTONE
+    if (values.lengths[~puts] != 1).any():
+        raise ValueError("a tombstone has a value")
+    records = Records(
+        Slices(keys.buffer, keys.starts + _PREFIX, keys.lengths - _PREFIX),
+        Slices(values.buffer, values.starts + 1, values.lengths - 1),
+        puts,
+        tags == _MERGE,
+    )
+    return records, gather(keys.buffer, keys.starts, ">u4").astype(np.int64)
+
+
+def run_key(family: int, bucket: int, key: bytes = b"") -> bytes:
+    """How a key begins, or is called, in a run's file."""
+    # A bucket past the last one of two bytes is the start of the next family.
+    return ((family << 16) + bucket).to_bytes(_PREFIX, "big") + key

@@ -1,0 +1,145 @@
+"""Folders of a checkpoint, on any file system that pyarrow knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyarrow import ArrowInvalid, fs
+
+from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened
+from bucketstate.errors import MissingFileError, StorageError
+
+Failures = Callable[[], AbstractContextManager[None]]
+"""Around what is asked of a file system: its errors become ours."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file as its folder lists it; `size` in bytes."""
+
+    name: str
+    size: int
+
+
+class OpenFile:
+    """A file for random access. Not thread-safe."""
+
+    def __init__(self, file: Any, path: str, failures: Failures) -> None:
+        self._file = file
+        self._path = path
+        self._failures = failures
+        with failures():
+            self.size = int(file.size())
+            """In bytes, when it was opened."""
+
+    def read_at(self, count: int, position: int) -> bytes:
+        """All these bytes, which have to be within the file; StorageError if they do not come.
+
+        A connection that is cut may give fewer: then what is missing is asked for.
+        """
+        data = self._read(count, position)
+        while len(data) < count:
+            more = self._read(count - len(data), position + len(data))
+            if not more:
+                raise StorageError(
+                    f"{self._path} cannot be read: it has {self.size} bytes, but of {count} "
+                    f"from byte {position} on only {len(data)} came. Try again."
+                )
+            data += more
+        return data
+
+    def _read(self, count: int, position: int) -> bytes:
+        with self._failures():
+            return bytes(self._file.read_at(count, position))
+
+
+class Folder:
+    """One folder, read only. Thread-safe as far as its pyarrow file system is.
+
+    A file that is not there raises MissingFileError, any other failure of the file system
+    StorageError; both name the file.
+    """
+
+    def __init__(
+        self, filesystem: fs.FileSystem, path: str, shown: str | None = None, remedy: str = hint("")
+    ) -> None:
+        self._fs = filesystem
+        self._path = path.rstrip("/") or "/"
+        self._remedy = remedy
+        # Options of a URI are not part of the names in it.
+        self.location = (shown or path).partition("?")[0].rstrip("/") or "/"
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Folder:
+        """A path as Spark takes it, or with `filesystem` one of its own: see `opened`."""
+        found, inside, scheme = opened(path, filesystem)
+        shown = os.fspath(path)
+        return cls(found, inside, in_utf8(shown) if scheme == "file" else shown, hint(scheme))
+
+    def __truediv__(self, name: str) -> Folder:
+        return Folder(self._fs, f"{self._path}/{name}", f"{self.location}/{name}", self._remedy)
+
+    def path_of(self, name: str) -> str:
+        """A file's name as people find it."""
+        return f"{self.location}/{name}"
+
+    def exists(self, name: str = "") -> bool:
+        with self._failures(name):
+            found = self._fs.get_file_info(self._inside(name))
+        return bool(found.type != fs.FileType.NotFound)
+
+    def files(self) -> list[Listed]:
+        """Its files, by name; none if there is no such folder."""
+        return [Listed(i.base_name, i.size) for i in self._entries(fs.FileType.File)]
+
+    def all_files(self) -> list[Listed]:
+        """Its files and those of its folders, by their name relative to it: one request to S3."""
+        found = self._entries(fs.FileType.File, recursive=True)
+        own = self._path.strip("/")
+        return [Listed(i.path.strip("/").removeprefix(own).lstrip("/"), i.size) for i in found]
+
+    def folders(self) -> list[str]:
+        """Names of the folders in it; none if there is no such folder."""
+        return [i.base_name for i in self._entries(fs.FileType.Directory)]
+
+    def read(self, name: str) -> bytes:
+        with self.opened(name) as file:
+            return file.read_at(file.size, 0)
+
+    @contextmanager
+    def opened(self, name: str) -> Iterator[OpenFile]:
+        """The file for random access; closed afterwards."""
+        with self._failures(name):
+            file = self._fs.open_input_file(self._inside(name))
+        with file:
+            yield OpenFile(file, self.path_of(name), partial(self._failures, name))
+
+    def _entries(self, kind: fs.FileType, *, recursive: bool = False) -> list[fs.FileInfo]:
+        selector = fs.FileSelector(self._path, allow_not_found=True, recursive=recursive)
+        with self._failures(""):
+            found = self._fs.get_file_info(selector)
+        return sorted((i for i in found if i.type == kind), key=lambda i: str(i.path))
+
+    def _inside(self, name: str) -> str:
+        return f"{self._path}/{name}" if name else self._path
+
+    @contextmanager
+    def _failures(self, name: str) -> Iterator[None]:
+        path = self.path_of(name) if name else self.location
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{path} is not there. Was it moved, or deleted?") from error
+        except Exception as error:
+            # Others than pyarrow's raise what their libraries do, which have no error in common.
+            foreign = isinstance(self._fs, fs.PyFileSystem)
+            if not foreign and not isinstance(error, OSError | ArrowInvalid):
+                raise
+            raise StorageError(
+                f"{path} cannot be read: {first_line(error)}. {self._remedy}"
+            ) from error

@@ -1,0 +1,111 @@
+"""One key: its value at a version, and at every version that is still there.
+
+Only the files and blocks that may have it are read. Its partition and its bucket are computed as
+Spark and the provider compute them. If the key is not in that partition, the others are asked, too,
+because a few operators distribute their keys otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from bucketstate.checkpoint.source import Source
+from bucketstate.checkpoint.spark.key_bytes import Key
+from bucketstate.checkpoint.spark.key_values import meanings, stored_key
+from bucketstate.checkpoint.store.reading import Part, Reading
+from bucketstate.checkpoint.store.store import Store
+from bucketstate.errors import CheckpointError, InvalidArgumentError
+
+
+def rows_of_key(source: Source) -> pa.Table:
+    """The rows of the key that the selection names; those of all keys that it is the start of."""
+    table: pa.Table | None = None
+    for reading, places in _ways(source):
+        for stores in places:
+            table = reading.state(source.parts_of(stores)).read_all()
+            if table.num_rows:
+                return table
+    return table
+
+
+def history_of_key(source: Source) -> pa.Table:
+    """The key at every version that can still be read, the oldest first."""
+    found: pa.Table | None = None
+    for reading, places in _ways(source):
+        for stores in places:
+            tables = [reading.history(_readable(source, one)) for one in stores]
+            there = [t for t in tables if t.column("key").null_count < t.num_rows]
+            if there:
+                return there[0]
+            found = found or tables[0]
+    assert found is not None
+    return found
+
+
+def _ways(source: Source) -> Iterator[tuple[Reading, Iterator[Sequence[Store]]]]:
+    """A reading for each of what the key may mean, and where it is looked for in turn."""
+    for key, user_key in meanings(source.selection.key, source.selection.user_key):
+        reading = _reading(source, key, user_key)
+        yield reading, _places(source, reading)
+
+
+def _reading(source: Source, key: Any, user_key: Any) -> Reading:
+    of, catalog = source.selection, source.catalog
+    reading = source.reading()
+    schema = reading.schema.key
+    variable = of.state_var and catalog.state_variable(of.state_var, of.operator, source.version)
+    if variable and variable.kind == "map":
+        grouping = reading.schema.grouping_key(composite=True)
+        values: tuple[Any, ...] = (stored_key(grouping, key),)
+        if user_key is not None:
+            of_map = variable.user_key
+            assert of_map is not None
+            values += (stored_key(of_map, user_key, "user_key"),)
+        return replace(reading, key=Key(schema, values, 1))
+    if user_key is not None:
+        raise InvalidArgumentError(
+            f"user_key={user_key!r} is given, but {of.state_var or 'this'} is no map variable: "
+            "leave it out, or name one with state_var."
+        )
+    info = catalog.store_info(catalog.operator(of.operator), of.store)
+    columns = (0 if of.state_var else info.prefix_columns) or len(schema)
+    return replace(reading, key=Key(schema, stored_key(schema, key), columns))
+
+
+def _places(source: Source, reading: Reading) -> Iterator[Sequence[Store]]:
+    """The store that should have the key; then, for who has not found it, the others."""
+    partition = source.selection.partition
+    if partition is not None:
+        yield [source.store(partition)]
+        return
+    assert reading.key is not None
+    count = source.partitions
+    first = reading.key.partition(count)
+    if first is not None:
+        yield [source.store(first)]
+    others = [source.store(n) for n in range(count) if n != first]
+    if others:
+        yield others
+
+
+def _readable(source: Source, store: Store) -> list[Part]:
+    """The store at each version that Spark could ask for, but for those that retention took."""
+    parts: list[Part] = []
+    gone: CheckpointError | None = None
+    for version in source.catalog.versions:
+        try:
+            target = source.catalog.attempt(store, version)
+            store.plan(target)
+        except CheckpointError as error:
+            if parts:
+                raise
+            gone = error
+        else:
+            parts.append(Part(store, target, source.catalog.attempt(store, 0)))
+    if gone is not None and not parts:
+        raise gone
+    return parts

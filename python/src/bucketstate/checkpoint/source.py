@@ -1,0 +1,93 @@
+"""What a selection means in a checkpoint: a column family in some partitions, at its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from bucketstate.checkpoint.format.parallel import in_order
+from bucketstate.checkpoint.selection import CHANGES, DIFF, TIMERS, Selection
+from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY
+from bucketstate.checkpoint.store.catalog import Catalog, whole_number
+from bucketstate.checkpoint.store.reading import Part, Reading
+from bucketstate.checkpoint.store.shapes import Shape, TimersShape, shape_of
+from bucketstate.checkpoint.store.store import Store
+from bucketstate.errors import CheckpointError, NoSuchStateError
+
+
+@dataclass(frozen=True)
+class Source:
+    """Looks up what a selection names. `memory` is in bytes."""
+
+    catalog: Catalog
+    selection: Selection
+    memory: int
+
+    def of(self, **overrides: Any) -> Source:
+        """The same with another selection."""
+        return replace(self, selection=replace(self.selection, **overrides))
+
+    @cached_property
+    def version(self) -> int:
+        """The version that is read."""
+        return self.catalog.version_at(self.selection.version, self.selection.batch)
+
+    @cached_property
+    def since(self) -> int:
+        """The version from which changes and differences are read; 0 where there are none."""
+        if self.selection.kind not in (CHANGES, DIFF):
+            return 0
+        if self.selection.since is None:
+            return max(0, self.version - 1)
+        return whole_number("since", self.selection.since)
+
+    def reading(self) -> Reading:
+        of, version = self.selection, self.version
+        if of.kind == TIMERS:
+            family = self.catalog.timers_family(of.operator, version)
+            schema = self.catalog.schema(of.operator, column_family=family, version=version)
+            return Reading(family, schema, self.memory, of.times, TimersShape(), created=False)
+        shape, name = Shape(), of.state_var or of.column_family
+        if of.state_var is not None:
+            variable = self.catalog.state_variable(of.state_var, of.operator, version)
+            shape = shape_of(variable, flatten=of.flatten)
+        schema = self.catalog.schema(
+            of.operator, store=of.store, column_family=name, version=version
+        )
+        family, created = name or DEFAULT_FAMILY, of.state_var is None
+        return Reading(family, schema, self.memory, of.times, shape, created=created)
+
+    def parts(self) -> list[Part]:
+        """The partitions, each at the version; found out before anything is read."""
+        if self.since > self.version >= 0:
+            raise NoSuchStateError(
+                f"From version {self.since} to {self.version} is not a way forward: give two "
+                "versions, the older one as `since`."
+            )
+        partition = self.selection.partition
+        numbers = range(self.partitions) if partition is None else [partition]
+        return self.parts_of([self.store(n) for n in numbers])
+
+    @property
+    def partitions(self) -> int:
+        operator = self.catalog.operator(self.selection.operator)
+        return self.catalog.store_info(operator, self.selection.store).partitions
+
+    def store(self, partition: int) -> Store:
+        return self.catalog.store(self.selection.operator, partition, self.selection.store)
+
+    def parts_of(self, stores: Sequence[Store]) -> list[Part]:
+        _ = self.catalog.query.committed
+        return list(in_order(self._part, stores))
+
+    def _part(self, store: Store) -> Part:
+        """With the indexes of its files read already, which is for many partitions at a time."""
+        target = self.catalog.attempt(store, self.version)
+        part = Part(store, target, self.catalog.attempt(store, self.since))
+        # A partition that cannot be read fails when its turn has come.
+        with suppress(CheckpointError):
+            store.plan(part.target)
+        return part

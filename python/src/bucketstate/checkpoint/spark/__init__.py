@@ -1,0 +1,1 @@
+"""What Spark lays down: its logs and schemas, and its rows as columns."""

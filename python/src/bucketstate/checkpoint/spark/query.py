@@ -1,0 +1,377 @@
+"""What Spark itself keeps of a query: its logs of batches, and what its stateful operators are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from bucketstate.checkpoint.format.damage import damaged, decoding, format_of, json_object
+from bucketstate.checkpoint.format.names import parse
+from bucketstate.checkpoint.format.parallel import Once
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.schema_files import FamilySchema, evolved, read_schemas
+from bucketstate.checkpoint.spark.variables import (
+    TransformWithState,
+    VariableInfo,
+    transform_with_state,
+)
+from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.errors import (
+    CheckpointError,
+    NotACheckpointError,
+    OtherProviderError,
+    StorageError,
+)
+
+PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True)
+class Repartition:
+    """An offline repartition that was begun, with which the query does not start. Immutable.
+
+    Spark plans a batch with another number of partitions before it looks at the provider. Where it
+    was told to skip batches that had failed, it commits those first.
+    """
+
+    batch: int
+    """The batch that was planned for it."""
+
+    partitions: int
+    """The number of partitions that was asked for."""
+
+    files: tuple[str, ...]
+    """Paths of the files to remove, in the order in which to remove them."""
+
+    @property
+    def summary(self) -> str:
+        """What happened and what to do, as a sentence or more."""
+        return (
+            f"An offline repartition to {self.partitions} partitions was begun, for which Spark "
+            f"planned batch {self.batch}, and which it does for its own RocksDB provider alone. "
+            f"The query does not start until this is removed: {', '.join(self.files)}. Remove it "
+            "in this order, and nothing else: the query then goes on where it was."
+        )
+
+
+def partitions_of(settings: dict[str, str]) -> int | None:
+    """The number of partitions that Spark recorded for a batch; None if it recorded none."""
+    found = settings.get(PARTITIONS_KEY, "")
+    return int(found) if found.isascii() and found.isdecimal() else None
+
+
+DEFAULT_STORE = "default"
+_OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT = 2, 3, 2
+_JOIN_STORES = (
+    "left-keyToNumValues",
+    "left-keyWithIndexToValue",
+    "right-keyToNumValues",
+    "right-keyWithIndexToValue",
+)
+"""The order in which a commit lists the checkpoint ids of a stream-stream join's stores."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A finished batch. `ids` are the checkpoint ids by operator, partition and store, if any."""
+
+    batch: int
+    ids: Mapping[int, list[list[str]]] | None
+    path: str
+
+    def id_of(self, operator: int, partition: int, store: str) -> str | None:
+        """DamagedFileError if there are ids, but none of that store."""
+        if self.ids is None:
+            return None
+        number = _JOIN_STORES.index(store) if store in _JOIN_STORES else 0
+        try:
+            found = self.ids[operator][partition][number]
+        except (LookupError, TypeError):
+            found = None
+        if not isinstance(found, str):
+            raise damaged(
+                self.path,
+                f"expected the checkpoint id of operator {operator}, partition {partition}, store "
+                f"{store}, found none",
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """A store of an operator, of which each partition has one."""
+
+    name: str
+    partitions: int
+    prefix_columns: int
+    schema_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorInfo:
+    """A stateful operator as Spark describes it.
+
+    `transform` is what it recorded of a transformWithState, None for other operators.
+    """
+
+    id: int
+    name: str
+    stores: tuple[StoreInfo, ...]
+    transform: TransformWithState | None = None
+
+    @property
+    def state_variables(self) -> tuple[VariableInfo, ...]:
+        """Those of a transformWithState by name, without its timers; other operators have none."""
+        return self.transform.variables if self.transform else ()
+
+
+class Query:
+    """The folder of one streaming query's checkpoint. Reads on demand, keeps what it read.
+
+    Thread-safe.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._commits: Once[int, Commit] = Once()
+        self._operators: Once[tuple[int, str], OperatorInfo] = Once()
+        self._recorded: Once[int, list[int]] = Once()
+        if not folder.exists():
+            raise NotACheckpointError(
+                f"{folder.location} does not exist. Give a query's checkpoint."
+            )
+        if not (folder / "offsets").exists():
+            raise NotACheckpointError(
+                f"{folder.location} is not the checkpoint of a streaming query: it has no folder "
+                "'offsets'. Give the path that the query was started with as checkpointLocation."
+            )
+        if not self.operator_ids:
+            raise NotACheckpointError(
+                f"{folder.location} holds no state: its folder 'state' is missing or empty. The "
+                "query has no stateful operator, or has not finished its first batch."
+            )
+        self._check_provider()
+
+    @cached_property
+    def operator_ids(self) -> list[int]:
+        return _numbers((self.folder / "state").folders())
+
+    @cached_property
+    def planned(self) -> list[int]:
+        """Batches that were planned, finished or not; without that of a begun `repartition`."""
+        begun = self.repartition
+        return [n for n in self._offsets if begun is None or n < begun.batch]
+
+    @cached_property
+    def committed(self) -> list[int]:
+        """Batches that finished, as far as Spark still keeps them."""
+        skipped = self._skipped if self.repartition is not None else []
+        return [n for n in self._commits_there if n not in skipped]
+
+    @cached_property
+    def repartition(self) -> Repartition | None:
+        """The offline repartition that Spark began and could not do; None where there is none.
+
+        None, too, where a log that would tell it cannot be read: that is told by who reads it.
+        """
+        offsets, commits = self._offsets, self._commits_there
+        if not offsets or not commits or offsets[-1] <= commits[-1] or len(offsets) < 2:
+            return None
+        before, batch = offsets[-2:]
+        try:
+            wanted, others = (partitions_of(self.settings(n)) for n in (batch, before))
+            # As Spark tells it: no other batch has another number of partitions than before.
+            if before != batch - 1 or wanted is None or others in (None, wanted):
+                return None
+            skipped = [("commits", n) for n in reversed(self._skipped)]
+        except StorageError:
+            raise
+        except CheckpointError:
+            return None
+        files = [file for of in [*skipped, ("offsets", batch)] for file in self._files_of(*of)]
+        return Repartition(batch, wanted, tuple(files))
+
+    def _files_of(self, log: str, batch: int) -> Iterator[str]:
+        """A batch's file, after the checksum that Hadoop's local file system keeps beside it.
+
+        With that alone Spark cannot write the file again.
+        """
+        folder = self.folder / log
+        if folder.exists(f".{batch}.crc"):
+            yield folder.path_of(f".{batch}.crc")
+        yield folder.path_of(str(batch))
+
+    @cached_property
+    def _skipped(self) -> list[int]:
+        """Failed batches that the repartition committed: those after the one whose copy it is."""
+        batch = self._offsets[-1]
+        copied = self._copied(batch)
+        for number in reversed(self._offsets[:-1]):
+            if self._copied(number) == copied:
+                return [n for n in self._commits_there if n > number]
+        return []
+
+    def _copied(self, batch: int) -> tuple[dict[str, Any], list[str]]:
+        """What a repartition's batch has as the one before it: all but the number of partitions."""
+        folder = self.folder / "offsets"
+        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        conf = {k: v for k, v in self.settings(batch).items() if k != PARTITIONS_KEY}
+        return self._recorded_of(batch) | {"conf": conf}, lines[1:]
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        return _numbers(f.name for f in (self.folder / "offsets").files())
+
+    @cached_property
+    def _commits_there(self) -> list[int]:
+        return _numbers(f.name for f in (self.folder / "commits").files())
+
+    @cached_property
+    def id(self) -> str | None:
+        """The query's, which stays when it is restarted; None if Spark's file is not there.
+
+        DamagedFileError if that cannot be read.
+        """
+        if not self.folder.exists("metadata"):
+            return None
+        path = self.folder.path_of("metadata")
+        with decoding(path, "query's metadata"):
+            return str(json_object(self.folder.read("metadata").decode("utf-8"))["id"])
+
+    def settings(self, batch: int) -> dict[str, str]:
+        """The settings that Spark recorded for a batch."""
+        folder = self.folder / "offsets"
+        recorded = self._recorded_of(batch)
+        with decoding(folder.path_of(str(batch)), "offset log"):
+            return dict(recorded.get("conf", {}))
+
+    def planned_at(self, batch: int) -> int | None:
+        """When Spark planned a batch, in milliseconds since 1970; None if it did not record that.
+
+        DamagedFileError or MissingFileError if its offset log cannot be read.
+        """
+        at = self._recorded_of(batch).get("batchTimestampMs")
+        return at if isinstance(at, int) and at > 0 else None
+
+    def _recorded_of(self, batch: int) -> dict[str, Any]:
+        """What Spark recorded of a batch beside its offsets."""
+        folder = self.folder / "offsets"
+        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        with decoding(folder.path_of(str(batch)), "offset log"):
+            return json_object(lines[0]) if lines and lines[0].strip() else {}
+
+    def commit(self, batch: int) -> Commit:
+        return self._commits.get(batch, lambda: self._commit(batch))
+
+    def _commit(self, batch: int) -> Commit:
+        folder = self.folder / "commits"
+        _, lines = _versioned(folder, str(batch), "a commit log", _COMMITS_FORMAT)
+        with decoding(folder.path_of(str(batch)), "commit log"):
+            raw = (json_object(lines[0]) if lines else {}).get("stateUniqueIds") or {}
+            if not isinstance(raw, dict):
+                raise ValueError(f"expected the checkpoint ids by operator, found {raw}")
+            ids = {int(op): of for op, of in raw.items()}
+            # An operator may stand there without ids.
+            return Commit(batch, ids or None, folder.path_of(str(batch)))
+
+    def operator(self, number: int, batch: int | None = None) -> OperatorInfo:
+        """What Spark recorded of an operator; what its folders say, if it recorded nothing.
+
+        With a batch, what it had recorded when that was planned, as far as that is still there.
+        """
+        folder = self.folder / "state" / str(number)
+        metadata = folder / "_metadata"
+        known = self._recorded.get(
+            number, lambda: _numbers(f.name for f in (metadata / "v2").files())
+        )
+        if known:
+            then = [n for n in known if batch is None or n <= batch] or known[:1]
+            name = str(then[-1])
+            return self._operators.get((number, name), lambda: _operator(metadata / "v2", name))
+        if metadata.exists("metadata"):
+            return _operator(metadata, "metadata")
+        partitions = _numbers(folder.folders())
+        first = folder / str(partitions[0] if partitions else 0)
+        names = [n for n in first.folders() if not n.startswith("_") and n != "runs"]
+        return OperatorInfo(
+            number,
+            "",
+            tuple(StoreInfo(n, len(partitions), 0) for n in names or [DEFAULT_STORE]),
+        )
+
+    def store_folder(self, operator: int, partition: int, store: str) -> Folder:
+        folder = self.folder / "state" / str(operator) / str(partition)
+        return folder if store == DEFAULT_STORE else folder / store
+
+    def schemas(self, operator: int, store: StoreInfo) -> dict[str, FamilySchema]:
+        """By column family. Spark writes them with the query's first batch."""
+        if not store.schema_files:
+            return read_schemas(self.store_folder(operator, 0, store.name) / "_metadata", "schema")
+        *older, newest = self.schema_places(operator, store)
+        # Spark, too, does without one of before.
+        there = [(folder, name) for folder, name in older if folder.exists(name)]
+        return evolved([read_schemas(folder, name) for folder, name in [*there, newest]])
+
+    def schema_places(self, operator: int, store: StoreInfo) -> list[tuple[Folder, str]]:
+        """Folders and names of the schema files that the operator's metadata name, oldest first."""
+        state = self.folder / "state" / str(operator) / "_stateSchema"
+        places = []
+        for path in dict.fromkeys(store.schema_files):
+            # Recorded with the path of then; the checkpoint may have been moved.
+            name = path.rsplit("/", 1)[-1]
+            own = state / store.name
+            places.append((own if own.exists(name) else state / "default", name))
+        return places
+
+    def _check_provider(self) -> None:
+        recorded = self.settings(self.planned[-1]).get(PROVIDER_KEY) if self.planned else None
+        if recorded == PROVIDER_CLASS:
+            return
+        if recorded is None and self._has_files_of_ours():
+            return
+        raise OtherProviderError(
+            f"{self.folder.location} was written with {recorded or 'another provider'}, not with "
+            f"{PROVIDER_CLASS}: read it with spark.read.format('statestore')."
+        )
+
+    def _has_files_of_ours(self) -> bool:
+        for number in self.operator_ids:
+            for store in self.operator(number).stores:
+                folder = self.store_folder(number, 0, store.name)
+                if any(parse(f.name) for f in folder.files()):
+                    return True
+        return False
+
+
+def _operator(folder: Folder, name: str) -> OperatorInfo:
+    _, lines = _versioned(folder, name, "operator metadata", _METADATA_FORMAT)
+    with decoding(folder.path_of(name), "operator metadata"):
+        raw = json_object(lines[0])
+        info = raw["operatorInfo"]
+        stores = tuple(
+            StoreInfo(
+                s["storeName"],
+                int(s["numPartitions"]),
+                int(s["numColsPrefixKey"]),
+                tuple(s.get("stateSchemaFilePaths") or ()),
+            )
+            for s in raw["stateStoreInfo"]
+        )
+        transform = transform_with_state(raw.get("operatorPropertiesJson", ""))
+        return OperatorInfo(int(info["operatorId"]), info["operatorName"], stores, transform)
+
+
+def _versioned(folder: Folder, name: str, what: str, known: int) -> tuple[int, list[str]]:
+    """The lines of a file whose first line is its format."""
+    path = folder.path_of(name)
+    with decoding(path, what.split(" ", 1)[-1]):
+        lines = folder.read(name).decode("utf-8").splitlines()
+    if not lines:
+        raise damaged(path, "it is empty")
+    return format_of(lines[0].strip(), path, what, known), lines[1:]
+
+
+def _numbers(names: Any) -> list[int]:
+    return sorted(int(n) for n in names if n.isascii() and n.isdecimal())

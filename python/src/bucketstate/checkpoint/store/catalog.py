@@ -1,0 +1,360 @@
+"""What there is in a query's checkpoint: operators, stores, schemas and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from operator import index
+
+from bucketstate.checkpoint.format.damage import damaged
+from bucketstate.checkpoint.format.names import Attempt
+from bucketstate.checkpoint.format.parallel import Once
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.query import DEFAULT_STORE, OperatorInfo, Query, StoreInfo
+from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY, FamilySchema
+from bucketstate.checkpoint.spark.variables import StateVariable, VariableInfo
+from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.store import Store
+from bucketstate.errors import InvalidArgumentError, NoSuchStateError
+
+
+class Catalog:
+    """The stores and versions of a query's checkpoint, looked up; no state is read here.
+
+    Opens each store once and keeps it. Thread-safe; what it opens is not, unless it says so.
+    Whatever it reads may raise DamagedFileError, MissingFileError, NewerFormatError or
+    StorageError.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self.query = Query(folder)
+        """What Spark itself keeps of the query: its logs of batches, and of operators."""
+        self._stores: Once[tuple[int, int, str], Store] = Once()
+        self._schemas: Once[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = Once()
+
+    @property
+    def location(self) -> str:
+        """Path or URI of the checkpoint."""
+        return self.query.folder.location
+
+    @cached_property
+    def operators(self) -> tuple[OperatorInfo, ...]:
+        """The stateful operators, by their id."""
+        return tuple(self.query.operator(number) for number in self.query.operator_ids)
+
+    @property
+    def last_batch(self) -> int | None:
+        """The last batch that was committed; None before the first is."""
+        return self.query.committed[-1] if self.query.committed else None
+
+    @property
+    def restart_version(self) -> int:
+        """The version that a restart opens: batch n makes version n + 1, 0 is empty.
+
+        Spark runs the last batch that it planned once more if that was not committed, on the
+        version before it, whatever else the commit log lacks.
+        """
+        committed = -1 if self.last_batch is None else self.last_batch
+        planned = self.query.planned[-1] if self.query.planned else -1
+        return planned if planned > committed else committed + 1
+
+    @property
+    def versions(self) -> list[int]:
+        """Versions that Spark could ask for: of every batch that its commit log still has."""
+        return [batch + 1 for batch in self.query.committed]
+
+    def version_at(self, version: int | None = None, batch: int | None = None) -> int:
+        """The version that is meant: the one given, the batch's, or what a restart opens.
+
+        Raises:
+            InvalidArgumentError: both are given, or what is no whole number.
+            NoSuchStateError: the batch is negative.
+        """
+        if version is not None and batch is not None:
+            raise InvalidArgumentError(
+                f"version={version!r} and batch={batch!r} are given: give one of them. Batch n "
+                "makes version n + 1."
+            )
+        if batch is not None:
+            batch = whole_number("batch", batch)
+            if batch < 0:
+                raise NoSuchStateError(f"There is no batch {batch}: batches start at 0.")
+            return batch + 1
+        return self.restart_version if version is None else whole_number("version", version)
+
+    def operator(self, number: int = 0) -> OperatorInfo:
+        """A stateful operator as Spark recorded it last.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator; the message lists them.
+        """
+        number = whole_number("operator", number)
+        for operator in self.operators:
+            if operator.id == number:
+                return operator
+        known = ", ".join(str(o.id) for o in self.operators)
+        raise NoSuchStateError(f"{self.location} has no operator {number}. There are: {known}.")
+
+    def store(self, operator: int = 0, partition: int = 0, store: str = DEFAULT_STORE) -> Store:
+        """One store of one partition: its files.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: from 0.
+            store: for stream-stream joins, which have several.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, partition or store; the message lists them.
+        """
+        info = self.store_info(self.operator(operator), store)
+        partition = whole_number("partition", partition)
+        if not 0 <= partition < info.partitions:
+            raise NoSuchStateError(
+                f"Operator {operator} has no partition {partition}: it has 0 to "
+                f"{info.partitions - 1}."
+            )
+        folder = self.query.store_folder(operator, partition, store)
+        return self._stores.get(
+            (operator, partition, store), lambda: Store(operator, partition, store, folder)
+        )
+
+    def plan(
+        self,
+        operator: int = 0,
+        partition: int = 0,
+        version: int | None = None,
+        *,
+        store: str = DEFAULT_STORE,
+        batch: int | None = None,
+    ) -> Plan:
+        """Which files hold a version, or what a batch made; without both, what a restart reads.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: from 0.
+            version: the state after batch n is version n + 1.
+            store: for stream-stream joins, which have several.
+            batch: the state that this batch made, in place of a version.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
+            NoSuchStateError: there is no such operator, partition, store or version.
+            MissingFileError: nothing leads to the version.
+            DamagedFileError: what leads to the version is damaged.
+            NewerFormatError: a newer release wrote what leads to it.
+        """
+        of = self.store(operator, partition, store)
+        return of.plan(self.attempt(of, self.version_at(version, batch)))
+
+    def attempt(self, store: Store, version: int) -> Attempt:
+        """The attempt at a version that Spark chose.
+
+        Raises:
+            InvalidArgumentError: the version is no whole number.
+            NoSuchStateError: the store has no such version, or several attempts at one that was not
+                committed.
+            DamagedFileError: Spark's commit log does not say which.
+        """
+        version = whole_number("version", version)
+        if version == 0:
+            return Attempt(0)
+        if version < 0:
+            raise NoSuchStateError(f"There is no version {version}: versions start at 0.")
+        if version - 1 in self.query.committed:
+            commit = self.query.commit(version - 1)
+            return Attempt(version, commit.id_of(store.operator, store.partition, store.name))
+        # Not committed, or so long ago that Spark forgot: only the files themselves can tell.
+        attempts = store.attempts(version)
+        if len(attempts) == 1:
+            return attempts[0]
+        if attempts:
+            raise NoSuchStateError(
+                f"Version {version} of {store.folder.location} was written by {len(attempts)} "
+                "attempts, and Spark's commit log does not say which of them counts: the batch was "
+                "not committed."
+            )
+        raise NoSuchStateError(
+            f"{store.folder.location} has no version {version}. Spark's log has the versions "
+            f"{shown(self.versions)}."
+        )
+
+    def operator_at(self, number: int, version: int | None = None) -> OperatorInfo:
+        """An operator as it was for the batch that made a version: its state variables change.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator; the message lists them.
+        """
+        newest, of = self.operator(number), self.version_at(version)
+        return newest if newest.transform is None else self.query.operator(number, of - 1)
+
+    def state_variables(
+        self, operator: int = 0, version: int | None = None
+    ) -> tuple[StateVariable, ...]:
+        """The state variables of a transformWithState at a version, by name, with their schemas.
+
+        Empty for other operators. Without a version, as a restart has them.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator.
+            DamagedFileError: Spark's schema file lacks one of them, or cannot be read.
+        """
+        found = self.operator_at(operator, version)
+        return tuple(self._typed(found, v) for v in found.state_variables)
+
+    def state_variable(
+        self, name: str, operator: int = 0, version: int | None = None
+    ) -> StateVariable:
+        """One state variable of a transformWithState at a version, with its schemas.
+
+        Args:
+            name: as the function calls it.
+            operator: the id of the stateful operator.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, it has no state variables, or none of that
+                name.
+            DamagedFileError: Spark's schema file lacks it, or cannot be read.
+        """
+        found = self.operator_at(operator, version)
+        if found.transform is None:
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) has no state variables, only a "
+                "transformWithState has: leave the state variable out."
+            )
+        variable = found.transform.variable(name)
+        if variable is None:
+            known = ", ".join(v.name for v in found.state_variables) or "none"
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) has no state variable '{name}'. There are: "
+                f"{known}."
+            )
+        return self._typed(found, variable)
+
+    def timers_family(self, operator: int = 0, version: int | None = None) -> str:
+        """The column family of a transformWithState's timers.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, or it can have no timers.
+        """
+        found = self.operator_at(operator, version)
+        family = found.transform.timers if found.transform else None
+        if family is None:
+            mode = (
+                f"its time mode is {found.transform.time_mode}"
+                if found.transform
+                else ("only a transformWithState has")
+            )
+            raise NoSuchStateError(f"Operator {operator} ({found.name}) has no timers: {mode}.")
+        return family
+
+    def schema(
+        self,
+        operator: int = 0,
+        *,
+        store: str = DEFAULT_STORE,
+        column_family: str | None = None,
+        version: int | None = None,
+    ) -> FamilySchema:
+        """Spark's schema of a column family's keys and values, as it was for a version.
+
+        Args:
+            operator: the id of the stateful operator.
+            store: for stream-stream joins, which have several.
+            column_family: for operators that have several.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator, store or column family.
+        """
+        found = self.operator_at(operator, version)
+        schemas = self._schemas_of(found, self.store_info(found, store))
+        if column_family is None and found.transform is not None:
+            names = ", ".join(v.name for v in found.state_variables) or "none"
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) keeps its state in state variables: name one "
+                f"of them, or ask for its timers. There are: {names}."
+            )
+        name = column_family or DEFAULT_FAMILY
+        if name not in schemas:
+            raise NoSuchStateError(
+                f"Operator {operator} has no column family '{name}'. There are: "
+                f"{', '.join(sorted(schemas))}."
+            )
+        return schemas[name]
+
+    def _typed(self, operator: OperatorInfo, variable: VariableInfo) -> StateVariable:
+        info = self.store_info(operator, DEFAULT_STORE)
+        schema = self._schemas_of(operator, info).get(variable.name)
+        if schema is None:
+            folder, name = self.query.schema_places(operator.id, info)[-1]
+            raise damaged(
+                folder.path_of(name),
+                f"expected the schema of the state variable '{variable.name}', which the "
+                "operator's metadata name, found none",
+            )
+        return StateVariable(
+            variable.name,
+            variable.kind,
+            variable.ttl,
+            schema.grouping_key(composite=variable.kind == "map"),
+            schema.user_key,
+            schema.value,
+            tuple(sorted(schema.values)),
+        )
+
+    def _schemas_of(self, operator: OperatorInfo, store: StoreInfo) -> dict[str, FamilySchema]:
+        key = (operator.id, store.name, store.schema_files)
+        return self._schemas.get(key, lambda: self.query.schemas(operator.id, store))
+
+    def store_info(self, operator: OperatorInfo, name: str) -> StoreInfo:
+        """What Spark recorded of one of the operator's stores.
+
+        Raises:
+            NoSuchStateError: the operator has no store of that name; the message lists them.
+        """
+        for info in operator.stores:
+            if info.name == name:
+                return info
+        known = ", ".join(s.name for s in operator.stores)
+        raise NoSuchStateError(
+            f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
+        )
+
+
+def whole_number(name: str, value: object) -> int:
+    """The value of the argument of that name; InvalidArgumentError if it is no whole number."""
+    try:
+        # A truth value is a number for Python, and a mistake here.
+        if type(value).__name__ not in ("bool", "bool_"):
+            return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InvalidArgumentError(
+        f"{name}={value!r} is a {type(value).__name__}: give a whole number, such as {name}=3."
+    )
+
+
+def _runs_of(ascending: Sequence[int]) -> list[list[int]]:
+    """The same numbers, those that follow on each other together."""
+    runs: list[list[int]] = []
+    for number in ascending:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return runs
+
+
+def shown(ascending: Sequence[int]) -> str:
+    """For a message: `1, 3 to 5`."""
+    parts = [f"{r[0]} to {r[-1]}" if len(r) > 1 else str(r[0]) for r in _runs_of(ascending)]
+    return ", ".join(parts) or "(none)"

@@ -1,0 +1,117 @@
+"""What a shell gives as text: the key of `--key`, and the type of `--decode`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
+from bucketstate.errors import InvalidArgumentError
+
+_CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
+
+
+def state_of(text: str) -> Any:
+    """`package.module:Class` as that class, imported as from the current folder; else a DDL text.
+
+    Raises InvalidArgumentError for a class that cannot be imported.
+    """
+    found = _CLASS.fullmatch(text)
+    if found is None:
+        return text
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        state: Any = importlib.import_module(found[1])
+        for name in found[2].split("."):
+            state = getattr(state, name)
+    except Exception as error:
+        # Whatever the module's own code raises.
+        what = str(error) or type(error).__name__
+        raise InvalidArgumentError(
+            f"--decode {text} cannot be imported ({what}): give MODULE:CLASS as seen from "
+            f"{here} and PYTHONPATH, or a DDL text such as 'total long, last timestamp'."
+        ) from error
+    return state
+
+
+_NUMBERS = (
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.FloatType,
+    T.DoubleType,
+    T.DecimalType,
+    T.DayTimeIntervalType,
+)
+
+
+def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict[str, Any]:
+    """`key` and `user_key` for `Checkpoint.scan`; none of them where no key is asked for.
+
+    Raises InvalidArgumentError for a text that is no key of this state.
+    """
+    if arguments.key is None:
+        for option, given in (("history", arguments.history), ("user-key", arguments.user_key)):
+            if given:
+                raise InvalidArgumentError(f"--{option} is of one key: give --key, too.")
+        return {}
+    if arguments.timers:
+        raise InvalidArgumentError("--key is of state, not of timers: leave one of them out.")
+    operator = arguments.operator
+    version = checkpoint.version_at(arguments.version, arguments.batch)
+    name = arguments.state_var
+    if arguments.decode and checkpoint.operator_at(operator, version).transform:
+        from bucketstate.checkpoint.states import DOCUMENTS
+
+        name = DOCUMENTS
+    if name:
+        variable = checkpoint.state_variable(name, operator, version)
+        key, user_key = variable.key, variable.user_key
+    else:
+        family = arguments.column_family
+        found = checkpoint.schema(
+            operator, store=arguments.store, column_family=family, version=version
+        )
+        key, user_key = found.key, found.user_key
+    given = {"key": key_of(arguments.key, key, "--key")}
+    if arguments.user_key is not None:
+        if user_key is None:
+            raise InvalidArgumentError("--user-key is of a map variable: leave it out.")
+        given["user_key"] = key_of(arguments.user_key, user_key, "--user-key")
+    return given
+
+
+def key_of(text: str, schema: T.StructType, option: str) -> Any:
+    """JSON of the columns, by name or in their order; of a single column its value alone, too.
+
+    As `show --json` has keys: times in ISO 8601, decimals as text, bytes in hex.
+    """
+    try:
+        found = json.loads(text, parse_float=Decimal)
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and found and set(found) <= set(schema.names):
+        return found
+    if len(schema) == 1:
+        kind = schema[0].dataType
+        plain = isinstance(found, (int, float, Decimal)) and isinstance(kind, _NUMBERS)
+        nested = isinstance(kind, (T.BooleanType, T.StructType, T.ArrayType))
+        # A text is one whatever it looks like.
+        return (found if plain or (nested and found is not None) else text,)
+    if isinstance(found, list):
+        return tuple(found)
+    columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in schema)
+    raise InvalidArgumentError(
+        f"{option} {text!r} has not the columns of the key: give JSON of {columns}, by name as "
+        f'{{"{schema.names[0]}": ...}} or in that order as [...].'
+    )

@@ -1,0 +1,260 @@
+"""What `inspect` prints of an operator: buckets, expiry, cold and warm, state variables."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from bucketstate.checkpoint import Checkpoint, Overview
+from bucketstate.checkpoint.overview import FamilyOverview, OperatorOverview
+from bucketstate.checkpoint.store.bucket_residency import NUMBERS
+from bucketstate.checkpoint.store.expiry import TimeBucket
+from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.cli import console
+from bucketstate.units import count, size
+
+_SHOWN = 20
+"""Buckets of an operator that a table lists at most; JSON has all of them."""
+
+
+def by_bucket(checkpoint: Checkpoint, found: Overview, version: int | None) -> list[dict[str, Any]]:
+    """Of each column family in each store, how its keys lie in its buckets; and each bucket."""
+    summaries = []
+    for operator in found.operators:
+        for store in dict.fromkeys(s.store for s in operator.stores):
+            table = checkpoint.scan(
+                operator=operator.id, version=version, store=store
+            ).residency_per_bucket()
+            for (partition, family), rows in groupby(
+                table.to_pylist(), lambda row: (row["partition_id"], row["column_family"])
+            ):
+                where = {
+                    "operator": operator.id,
+                    "store": store,
+                    "partition": partition,
+                    "column_family": family,
+                }
+                buckets = [{name: row[name] for name in ("bucket", *NUMBERS)} for row in rows]
+                summaries.append(where | _skew(buckets) | {"by_bucket": buckets})
+    return summaries
+
+
+def _skew(buckets: Sequence[dict[str, int]]) -> dict[str, Any]:
+    keys = [bucket["keys"] for bucket in buckets]
+    mean = sum(keys) / len(keys)
+    return {
+        "buckets": len(keys),
+        "least": min(keys),
+        "mean": mean,
+        "most": max(keys),
+        "skew": max(keys) / mean if mean else None,
+    }
+
+
+def print_buckets(summaries: Sequence[dict[str, Any]]) -> None:
+    columns = ["#operator", "store", "#partition", "family"]
+    columns += ["#buckets", "#least", "#mean", "#most", "#skew"]
+    rows = [
+        [
+            s["operator"],
+            s["store"],
+            s["partition"],
+            _family(s),
+            s["buckets"],
+            count(s["least"]),
+            f"{s['mean']:,.1f}",
+            count(s["most"]),
+            "-" if s["skew"] is None else f"{s['skew']:.2f}",
+        ]
+        for s in summaries
+    ]
+    console.console().print(console.table("keys per bucket", columns, rows))
+    for operator, of_operator in groupby(summaries, lambda s: s["operator"]):
+        _print_largest(operator, list(of_operator))
+
+
+def _print_largest(operator: int, summaries: Sequence[dict[str, Any]]) -> None:
+    """Those that take most of the files first."""
+    filled = [(s, b) for s in summaries for b in s["by_bucket"] if any(b[n] for n in NUMBERS)]
+    filled.sort(key=lambda found: -found[1]["cold_bytes"] - found[1]["warm_bytes"])
+    rows = [
+        [s["partition"], s["store"], _family(s), b["bucket"], *_cells(b)]
+        for s, b in filled[:_SHOWN]
+    ]
+    if rest := [bucket for _, bucket in filled[_SHOWN:]]:
+        sums = {name: sum(bucket[name] for bucket in rest) for name in NUMBERS}
+        rows.append(["", f"{len(rest):,} smaller ones", "", "", *_cells(sums)])
+    columns = ["#partition", "store", "family", "#bucket", "#keys"]
+    columns += ["#cold entries", "#cold", "#warm keys", "#warm records", "#warm"]
+    title = f"operator {operator}: cold and warm by bucket, the largest first"
+    console.console().print(console.table(title, columns, rows))
+
+
+def _cells(numbers: dict[str, int]) -> list[str]:
+    return [
+        count(numbers["keys"]),
+        count(numbers["cold_entries"]),
+        size(numbers["cold_bytes"]),
+        count(numbers["warm_keys"]),
+        count(numbers["warm_records"]),
+        size(numbers["warm_bytes"]),
+    ]
+
+
+def _family(summary: dict[str, Any]) -> str:
+    return summary["column_family"] or "(removed)"
+
+
+_SHOWN_TIMES = 20
+"""Time buckets that a table lists at most; JSON has all of them."""
+
+
+def print_expiry(operator: OperatorOverview) -> None:
+    """Nothing for an operator whose state has no times."""
+    found = [
+        (store.partition, store.store, family.name, family.expiry)
+        for store in operator.stores
+        for family in store.families
+        if family.expiry is not None
+    ]
+    if not found:
+        return
+    columns = ["#partition", "store", "family", "expired before", "newest", "#without a time"]
+    rows = [
+        [
+            partition,
+            store,
+            family,
+            _time(expiry.horizon),
+            _time(expiry.newest),
+            count(expiry.untimed_keys),
+        ]
+        for partition, store, family, expiry in found
+    ]
+    terminal = console.console()
+    terminal.print(console.table(f"operator {operator.id}: times, in UTC", columns, rows))
+    _print_time_buckets(b for *_, expiry in found for b in expiry.time_buckets)
+
+
+def _print_time_buckets(buckets: Iterable[TimeBucket]) -> None:
+    """All partitions together, the next to expire first."""
+    counts: Counter[datetime | None] = Counter()
+    for bucket in buckets:
+        counts[bucket.start] += bucket.keys
+    never = counts.pop(None, 0)
+    in_order = [(_time(start), keys) for start, keys in sorted(counts.items())]
+    rows, rest = in_order[:_SHOWN_TIMES], in_order[_SHOWN_TIMES:]
+    if rest:
+        rows.append((f"{len(rest):,} later ones", sum(keys for _, keys in rest)))
+    if never:
+        rows.append(("never expire", never))
+    if not rows:
+        return
+    cells = [[start, count(keys)] for start, keys in rows]
+    console.console().print(console.table("keys per time bucket", ["start", "#keys"], cells))
+
+
+def _time(at: datetime | None) -> str:
+    return "-" if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+
+
+def print_residency(operator: OperatorOverview) -> None:
+    """A line for each store that can be read; nothing without any."""
+    found = [(s.partition, s.store, s.residency) for s in operator.stores if s.residency]
+    if not found:
+        return
+    columns = ["#partition", "store", "#cold entries", "#cold", "#warm records", "#warm"]
+    rows = [
+        [
+            partition,
+            store,
+            count(of.cold_entries),
+            size(of.cold_bytes),
+            count(of.warm_records),
+            size(of.warm_bytes),
+            _resident(of),
+        ]
+        for partition, store, of in found
+    ]
+    title = f"operator {operator.id}: cold in data files, warm in changelogs alone"
+    table = console.table(title, [*columns, "#keys a restart must hold, at most"], rows)
+    console.console().print(table)
+
+
+def _resident(of: Residency) -> str:
+    if of.resident_share is None:
+        return "0"
+    return f"{of.resident_keys:,} ({of.resident_share:.1%})"
+
+
+def keys_of(families: Iterable[FamilyOverview]) -> str:
+    """How many keys column families hold together.
+
+    Where those of one were not counted at this version, with the version that they were counted at.
+    """
+    keys, oldest = 0, None
+    for family in families:
+        if family.keys is not None:
+            keys += family.keys
+        elif family.last_count is None:
+            return "not counted"
+        else:
+            at = family.last_count
+            keys += at.keys
+            oldest = at.version if oldest is None else min(oldest, at.version)
+    return count(keys) if oldest is None else f"{count(keys)} (at version {oldest:,})"
+
+
+def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
+    """A line for each; with `internal` one for each column family, too. Nothing for others."""
+    if operator.time_mode is None:
+        return
+    families = _by_name(operator)
+    columns = ["name", "kind", "TTL", "#keys", "key", "key in the map", "value", "schemas"]
+    rows = [
+        [
+            v.name,
+            v.kind,
+            "yes" if v.ttl else "no",
+            keys_of(families.get(v.name, [])),
+            v.key or "unknown",
+            v.user_key or "",
+            v.value or "unknown",
+            ", ".join(map(str, v.schema_ids)),
+        ]
+        for v in operator.state_variables
+    ]
+    timers = "none" if operator.timers is None else count(operator.timers)
+    terminal = console.console()
+    title = f"operator {operator.id}: state variables (time mode {operator.time_mode}, "
+    terminal.print(console.table(f"{title}timers: {timers})", columns, rows))
+    if internal:
+        _print_families(operator)
+
+
+def _print_families(operator: OperatorOverview) -> None:
+    """Of all partitions together."""
+    rows = [
+        [
+            name,
+            "internal" if found[-1].internal else "",
+            found[-1].role,
+            keys_of(found),
+            found[-1].key_encoding,
+            found[-1].value_encoding,
+        ]
+        for name, found in sorted(_by_name(operator).items())
+    ]
+    columns = ["column family", "", "what it is", "#keys", "keys as", "values as"]
+    terminal = console.console()
+    terminal.print(console.table(f"operator {operator.id}: column families", columns, rows))
+
+
+def _by_name(operator: OperatorOverview) -> dict[str, list[FamilyOverview]]:
+    found: defaultdict[str, list[FamilyOverview]] = defaultdict(list)
+    for family in (f for store in operator.stores for f in store.families):
+        found[family.name].append(family)
+    return dict(found)

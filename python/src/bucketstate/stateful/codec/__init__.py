@@ -1,0 +1,1 @@
+"""States as documents: types, their JSON, and how they change over versions."""

@@ -1,0 +1,345 @@
+"""The stored form of a state: a version beside a JSON document of its fields.
+
+Spark compares the state's schema with the checkpoint's and refuses any change of columns, so a
+state kept as columns could never gain a field. The columns here never change; the document names
+its fields, so each row says by itself what it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
+
+from bucketstate.stateful.codec.containers import COMPOUND
+from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
+from bucketstate.stateful.codec.evolution import Evolution, evolution_of
+from bucketstate.stateful.codec.hints import (
+    checked_fields,
+    codec_of_hint,
+    has_default,
+    is_dataclass_type,
+    resolved_hints,
+)
+from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
+from bucketstate.stateful.codec.structs import Field, StructCodec
+from bucketstate.stateful.errors import (
+    DefinitionError,
+    MismatchError,
+    RenamedFieldWarning,
+    UnreadableError,
+)
+
+if TYPE_CHECKING:
+    import dataclasses
+    from collections.abc import Iterable, Mapping
+    from datetime import tzinfo
+
+    from bucketstate.stateful.codec.codecs import Codec
+    from bucketstate.stateful.codec.parts import Part
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The batch's clocks, in milliseconds since the epoch.
+
+    `watermark` is None where the query has none, and 0 before the first one.
+    """
+
+    now: int
+    watermark: int | None
+
+    def expiry(self, ttl: Ttl) -> int | None:
+        """When a value that is set now expires; None while there is nothing to count from."""
+        now = self.now if ttl.time == "processing" else self.watermark
+        return None if ttl.time == "event" and not now else (now or 0) + ttl.millis
+
+    def expired(self, ttl: Ttl, expires: int | None) -> bool:
+        now = self.now if ttl.time == "processing" else self.watermark
+        return expires is not None and now is not None and expires <= now
+
+
+class PartCodec:
+    """A part's values, each with the time it expires at."""
+
+    def __init__(self, kind: type[Any], key: Codec | None, value: Codec, ttl: Ttl | None) -> None:
+        self.kind = kind
+        self.ttl = ttl
+        self.expected = f"a {kind.__name__}"
+        self._key = key
+        self._value = value
+
+    @property
+    def stored(self) -> DataType:
+        item = StructType()
+        if self._key is not None:
+            item = item.add("key", self._key.stored)
+        item = item.add("value", self._value.stored).add("expires", LongType())
+        return ArrayType(item)
+
+    def dump(self, part: Any, clock: Clock) -> list[dict[str, Any]]:
+        made = []
+        for n, (key, held) in enumerate(self._items(part)):
+            item: dict[str, Any] = {}
+            try:
+                if self._key is not None:
+                    item["key"] = self._key.dump(_canonical(key))
+                item["value"] = self._value.dump(held.value)
+            except MismatchError as e:
+                raise e.under(f"[{n if self._key is None else repr(key)}]") from None
+            if self.ttl is not None:
+                expires = held.expires if held.expires is not None else clock.expiry(self.ttl)
+                if expires is not None:
+                    item["expires"] = expires
+            made.append(item)
+        return made
+
+    def load(self, stored: Any, clock: Clock) -> Any:
+        if not isinstance(stored, list) or not all(isinstance(i, dict) for i in stored):
+            raise MismatchError(self.expected, stored)
+        part = self.kind()
+        held = []
+        for n, item in enumerate(stored):
+            expires = item.get("expires")
+            if self.ttl is not None and clock.expired(self.ttl, expires):
+                continue
+            try:
+                key = None if self._key is None else self._key.load(item.get("key"))
+                held.append((key, Held(self._value.load(item.get("value")), expires)))
+            except MismatchError as e:
+                raise e.under(f"[{n}]") from None
+        if self.kind is MapState:
+            part._held = dict(held)
+        elif self.kind is ListState:
+            part._held = [h for _, h in held]
+        else:
+            part._held = held[0][1] if held else None
+        return part
+
+    def encode(self, value: Any) -> str:
+        """One value as the text of its own that a state variable holds."""
+        return _encode(self._value.dump(value))
+
+    def decode(self, text: str) -> Any:
+        return self._value.load(json.loads(text))
+
+    def encode_key(self, key: Any) -> str:
+        """A map's key as text: the same for keys that are equal."""
+        assert self._key is not None
+        return _encode(self._key.dump(_canonical(key)))
+
+    def decode_key(self, text: str) -> Any:
+        assert self._key is not None
+        return self._key.load(json.loads(text))
+
+    def _items(self, part: Any) -> list[tuple[Any, Held[Any]]]:
+        if self.kind is MapState:
+            return list(part._held.items())
+        if self.kind is ListState:
+            return [(None, h) for h in part._held]
+        return [] if part._held is None else [(None, part._held)]
+
+
+class StateCodec:
+    """A state class: its fields, its parts, its version."""
+
+    def __init__(
+        self, struct: StructCodec, parts: dict[str, PartCodec], evolution: Evolution
+    ) -> None:
+        self.cls = struct.cls
+        self.name = struct.cls.__name__
+        self.evolution = evolution
+        self.parts = parts
+        by_event = [n for n, p in parts.items() if p.ttl and p.ttl.time == "event"]
+        self.event_time_part = by_event[0] if by_event else None
+        """The name of a part that needs a watermark, if there is one."""
+        self._struct = struct
+        self._names = frozenset(struct.names) | parts.keys()
+
+    @property
+    def stored(self) -> StructType:
+        """The type of the document, for Spark's `from_json`."""
+        plain = {f.name: f.codec.stored for f in self._struct.fields}
+        every = {**plain, **{n: p.stored for n, p in self.parts.items()}}
+        names = [f.name for f in fields(self.cls)]
+        return StructType([StructField(n, every[n], True) for n in names])
+
+    def new(self, beside: Mapping[str, Part] | None = None) -> Any:
+        """A default-constructed value. MismatchError names a field that has no default.
+
+        `beside` are the parts of a state that keeps them outside its document, here and below.
+        """
+        for field in self._struct.fields:
+            if field.required:
+                raise MismatchError("a default", None, field.name)
+        return self.cls(**(beside or {n: p.kind() for n, p in self.parts.items()}))
+
+    def value_of(self, value: Any) -> Any:
+        """An instance of the class, or one made from a mapping of fields."""
+        if isinstance(value, self.cls):
+            return value
+        if not isinstance(value, dict):
+            raise MismatchError(f"a {self.name} or a dict of its fields", value)
+        try:
+            return self.cls(**{n: p.kind() for n, p in self.parts.items()} | value)
+        except TypeError:
+            raise MismatchError(f"the fields of {self.name}", value) from None
+
+    def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
+        document = self._struct.dump(value)
+        for name, part in self.parts.items():
+            found = getattr(value, name)
+            if not isinstance(found, part.kind):
+                raise MismatchError(part.expected, found, name)
+            if beside is not None:
+                continue
+            try:
+                document[name] = part.dump(found, clock)
+            except MismatchError as e:
+                raise e.under(name) from None
+        return _encode(document)
+
+    def load(
+        self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
+    ) -> Any:
+        """The stored value in today's class; MismatchError or UnreadableError without a way."""
+        document = json.loads(text)
+        if version != self.evolution.version:
+            document = self._migrated(document, version)
+        elif document.keys() != self._names:
+            self._check_renamed(document, beside)
+        arguments = self._struct.arguments(document)
+        if beside is not None:
+            return self.cls(**arguments, **beside)
+        for name, part in self.parts.items():
+            try:
+                arguments[name] = part.load(document.get(name, []), clock)
+            except MismatchError as e:
+                raise e.under(name) from None
+        return self.cls(**arguments)
+
+    def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
+        """Warns where a field went and another came.
+
+        Of a field that was renamed, what is stored is lost when the state is next written.
+        """
+        here = self._names if beside is None else set(self._struct.names)
+        gone, new = document.keys() - self._names, here - document.keys()
+        if gone and new:
+            name = self.name
+            version = self.evolution.version
+            warnings.warn(
+                f"{name} has no field {_listed(gone)}, which stored states have, and new is "
+                f"{_listed(new)}. If that is a new name, the values are lost: use "
+                f"@stateful.state(version={version + 1}, migrations={{{version}: ...}}) to take "
+                "them over. If not, raise the version alone.",
+                RenamedFieldWarning,
+                stacklevel=2,
+            )
+
+    def _migrated(self, document: dict[str, Any], version: int) -> dict[str, Any]:
+        if version > self.evolution.version:
+            raise UnreadableError(
+                f"it was written by version {version} of {self.name}, and this code knows versions "
+                f"up to {self.evolution.version}. Run the newer code."
+            )
+        for step in range(version, self.evolution.version):
+            migrate = self.evolution.migrations.get(step)
+            if migrate is None:
+                continue
+            try:
+                document = migrate(document)
+            except Exception as e:
+                raise UnreadableError(
+                    f"migrations[{step}] failed with {type(e).__name__}: {e}. It gets the fields "
+                    f"as version {step} stored them."
+                ) from e
+            if not isinstance(document, dict):
+                raise UnreadableError(
+                    f"migrations[{step}] of {self.name} returned a {type(document).__name__} where "
+                    f"the dict of the fields of version {step + 1} is expected. Return that."
+                )
+        return document
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _canonical(key: Any) -> Any:
+    """One of all the keys that are equal to this one."""
+    if isinstance(key, Decimal) and key.is_finite():
+        with localcontext(prec=80):
+            return key.normalize() + 0
+    if isinstance(key, float):
+        if key != key:
+            raise MismatchError("a key that is equal to itself", key)
+        return key + 0.0
+    return key
+
+
+def state_codec(state: Any, zone: tzinfo) -> StateCodec:
+    """The codec of a state class, a DDL text or a StructType."""
+    if isinstance(state, str):
+        state = parse_ddl(state)
+    if isinstance(state, StructType):
+        return StateCodec(struct_of_schema(state, "State", zone), {}, Evolution())
+    if not is_dataclass_type(state):
+        raise DefinitionError(
+            f"The state is {state!r}: it must be a dataclass, a DDL text or a StructType."
+        )
+    hints = resolved_hints(state)
+    plain, parts = [], {}
+    for field in checked_fields(state):
+        hint, where = hints[field.name], f"{state.__name__}.{field.name}"
+        part = _part(hint, where, zone, field.metadata.get(TTL))
+        if part is not None:
+            parts[field.name] = part
+        else:
+            codec = codec_of_hint(hint, where, zone, (state,))
+            _check_default(field, codec, where)
+            plain.append(Field(field.name, codec, required=not has_default(field)))
+    return StateCodec(StructCodec(state, plain), parts, evolution_of(state))
+
+
+def _check_default(field: dataclasses.Field[Any], codec: Codec, where: str) -> None:
+    """DefinitionError for a default that could not be stored."""
+    if field.default_factory is not MISSING:
+        default = field.default_factory()
+    elif field.default is not MISSING:
+        default = field.default
+    else:
+        return
+    try:
+        codec.dump(default)
+    except MismatchError as e:
+        path = f", at {e.path}" if e.path else ""
+        advice = e.advice or "Change the default, or the field's type."
+        raise DefinitionError(
+            f"The default of {where} is {e.found_text}{path}, expected {e.expected}. {advice}"
+        ) from None
+
+
+def _part(hint: Any, where: str, zone: tzinfo, ttl: Ttl | None) -> PartCodec | None:
+    kind = get_origin(hint) or hint
+    if kind not in (ValueState, ListState, MapState):
+        if ttl is not None:
+            raise DefinitionError(
+                f"{where} has a time to live, but is not a part: annotate it as ValueState[X], "
+                "ListState[X] or MapState[K, V]."
+            )
+        return None
+    arguments = get_args(hint)
+    if len(arguments) != (2 if kind is MapState else 1):
+        example = "MapState[str, int]" if kind is MapState else f"{kind.__name__}[int]"
+        raise DefinitionError(f"{where} does not say what it holds: write for example {example}.")
+    codecs = [codec_of_hint(a, where, zone) for a in arguments]
+    if kind is MapState and isinstance(codecs[0], COMPOUND):
+        raise DefinitionError(f"{where}: a map's key must be a plain value, such as str or int.")
+    return PartCodec(kind, codecs[0] if kind is MapState else None, codecs[-1], ttl)

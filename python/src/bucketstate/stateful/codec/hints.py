@@ -1,0 +1,216 @@
+"""Codecs from type hints: of a dataclass, and of the types a field may have."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from datetime import date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from pyspark.sql.types import DecimalType
+
+from bucketstate.stateful.codec.choices import EnumCodec, LiteralCodec, UuidCodec
+from bucketstate.stateful.codec.codecs import (
+    BoolCodec,
+    BytesCodec,
+    Codec,
+    DecimalCodec,
+    FloatCodec,
+    IntCodec,
+    StrCodec,
+)
+from bucketstate.stateful.codec.containers import (
+    COMPOUND,
+    DictCodec,
+    ListCodec,
+    OptionalCodec,
+    RecordCodec,
+    SetCodec,
+    TupleCodec,
+)
+from bucketstate.stateful.codec.structs import Field, StructCodec
+from bucketstate.stateful.codec.times import (
+    DateCodec,
+    DatetimeCodec,
+    TimedeltaCodec,
+)
+from bucketstate.stateful.errors import DefinitionError
+
+PLAIN = "int, float, bool, str, bytes, Decimal, date, datetime, timedelta, UUID, Enum, Literal"
+SUPPORTED = (
+    f"{PLAIN}, X | None, list[X], tuple[X, ...], tuple[X, Y], set[X], dict[K, V] and dataclasses "
+    "of these"
+)
+_MOST_DIGITS = 38
+
+_SCALARS: dict[Any, Any] = {
+    int: IntCodec,
+    float: FloatCodec,
+    bool: BoolCodec,
+    str: StrCodec,
+    bytes: BytesCodec,
+    Decimal: DecimalCodec,
+    date: DateCodec,
+    timedelta: TimedeltaCodec,
+    UUID: UuidCodec,
+}
+
+
+def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] = ()) -> Codec:
+    """The codec of a hint; `where` names the field in the error for a hint it cannot have."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    if get_origin(hint) is Annotated:
+        inner, *notes = get_args(hint)
+        return _annotated(inner, notes, where, zone, within)
+    if hint is datetime:
+        return DatetimeCodec(zone)
+    if isinstance(hint, type) and hint in _SCALARS:
+        return typing.cast(Codec, _SCALARS[hint]())
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        values = [member.value for member in hint.__members__.values()]
+        return EnumCodec(hint, _codec_of_values(values, hint, where))
+    if is_dataclass_type(hint):
+        return struct_of_dataclass(hint, zone, within)
+    origin, arguments = get_origin(hint), get_args(hint)
+    made = None if not arguments else _generic(hint, origin, arguments, where, zone, within)
+    if made is not None:
+        return made
+    raise DefinitionError(
+        f"{where} is {_text(hint)}, which has no place in a Spark schema. "
+        f"Supported are {SUPPORTED}."
+    )
+
+
+def _annotated(
+    inner: Any, notes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]
+) -> Codec:
+    """What stands beside a Decimal says its digits; what is there for others is not looked at."""
+    if inner is Decimal:
+        for note in notes:
+            if isinstance(note, DecimalType):
+                return DecimalCodec(note.precision, note.scale)
+            if isinstance(note, tuple):
+                return DecimalCodec(*_digits(note, where))
+    return codec_of_hint(inner, where, zone, within)
+
+
+def _digits(note: tuple[Any, ...], where: str) -> tuple[int, int]:
+    if [type(n) for n in note] != [int, int] or not 0 <= note[1] <= note[0] <= _MOST_DIGITS:
+        raise DefinitionError(
+            f"{where} is a Decimal of the digits {note!r}: write Annotated[Decimal, (precision, "
+            f"scale)], with 0 <= scale <= precision <= {_MOST_DIGITS}."
+        )
+    return note[0], note[1]
+
+
+def _codec_of_values(values: Any, hint: Any, where: str) -> Codec:
+    """The codec of an enum's or a literal's values."""
+    for kind, codec in ((str, StrCodec), (int, IntCodec)):
+        if values and all(isinstance(v, kind) and not isinstance(v, bool) for v in values):
+            return typing.cast(Codec, codec())
+    raise DefinitionError(
+        f"{where} is {_text(hint)}, whose values are {', '.join(map(repr, values)) or 'none'}: a "
+        "column holds texts alone or whole numbers alone. Give it values of one of these."
+    )
+
+
+def _generic(
+    hint: Any,
+    origin: Any,
+    arguments: tuple[Any, ...],
+    where: str,
+    zone: tzinfo,
+    within: tuple[type, ...],
+) -> Codec | None:
+    def codec(at: int, place: str) -> Codec:
+        return codec_of_hint(arguments[at], f"{where}{place}", zone, within)
+
+    def plain(at: int, place: str, role: str) -> Codec:
+        found = codec(at, place)
+        if isinstance(found, COMPOUND):
+            raise DefinitionError(
+                f"{where} is {_text(hint)}: {role} must be a plain value. Use one of {PLAIN}."
+            )
+        return found
+
+    if origin is Literal:
+        values = [v for v in arguments if v is not None]
+        literal = LiteralCodec(values, _codec_of_values(values, hint, where))
+        return literal if len(values) == len(arguments) else OptionalCodec(literal)
+    if origin in (Union, types.UnionType) and types.NoneType in arguments and len(arguments) == 2:
+        return OptionalCodec(codec(0 if arguments[1] is types.NoneType else 1, ""))
+    if origin is list:
+        return ListCodec(codec(0, "[]"))
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return TupleCodec(codec(0, "[]"))
+        return RecordCodec([codec(n, f"[{n}]") for n in range(len(arguments))])
+    if origin in (set, frozenset):
+        return SetCodec(plain(0, "[]", "an element of a set"), origin)
+    if origin is dict:
+        return DictCodec(plain(0, ".key", "a key"), codec(1, ".value"))
+    return None
+
+
+def struct_of_dataclass(cls: type[Any], zone: tzinfo, within: tuple[type, ...] = ()) -> StructCodec:
+    """The codec of a dataclass, its fields in the order of their definition."""
+    if cls in within:
+        raise DefinitionError(
+            f"{cls.__name__} holds itself ({' > '.join(c.__name__ for c in (*within, cls))}): a "
+            "Spark schema has no recursion. Keep a list of the inner values instead."
+        )
+    hints = resolved_hints(cls)
+    fields = [
+        Field(
+            f.name,
+            codec_of_hint(hints[f.name], f"{cls.__name__}.{f.name}", zone, (*within, cls)),
+            required=not has_default(f),
+        )
+        for f in checked_fields(cls)
+    ]
+    return StructCodec(cls, fields)
+
+
+def checked_fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
+    fields = dataclasses.fields(cls)
+    if not fields:
+        raise DefinitionError(f"{cls.__name__} has no fields: give it at least one.")
+    for field in fields:
+        if not field.init:
+            raise DefinitionError(
+                f"{cls.__name__}.{field.name} has init=False, so it cannot be restored from what "
+                "is stored. Make it a property, or an ordinary field."
+            )
+    return fields
+
+
+def has_default(field: dataclasses.Field[Any]) -> bool:
+    nothing = dataclasses.MISSING
+    return field.default is not nothing or field.default_factory is not nothing
+
+
+def is_dataclass_type(hint: Any) -> bool:
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
+
+
+def resolved_hints(owner: Any) -> dict[str, Any]:
+    """The hints as types. Raises DefinitionError where a name cannot be found from outside."""
+    try:
+        return get_type_hints(owner, include_extras=True)
+    except NameError as e:
+        name = getattr(owner, "__qualname__", repr(owner))
+        raise DefinitionError(
+            f"The hints of {name} cannot be resolved: {e}. With `from __future__ import "
+            "annotations`, a name that is imported under TYPE_CHECKING or defined inside a "
+            "function cannot be found: import or define it in the module, or give `state=` and "
+            "`output=`."
+        ) from None
+
+
+def _text(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)

@@ -1,0 +1,158 @@
+"""The codec of dataclasses, which are structs in Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import getattr_static
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import DataType, StructField, StructType
+
+from bucketstate.stateful.codec.codecs import Codec
+from bucketstate.stateful.errors import NOTHING, MismatchError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a dataclass or struct; `required` says that it has no default."""
+
+    name: str
+    codec: Any
+    required: bool
+
+
+class StructCodec(Codec):
+    """A dataclass, or a mapping with the same fields."""
+
+    def __init__(self, cls: type[Any], fields: Sequence[Field]) -> None:
+        self.cls = cls
+        self.fields = tuple(fields)
+        self.names = tuple(f.name for f in fields)
+        self.expected = f"an instance of {cls.__name__}"
+        self.schema = StructType([StructField(f.name, f.codec.spark, True) for f in fields])
+        self.spark = self.schema
+        self._codecs = tuple((f.name, f.codec) for f in fields)
+        # Of a state, its parts, too.
+        self._attributes = frozenset(f.name for f in dataclasses.fields(cls))
+
+    @property
+    def stored(self) -> DataType:
+        return StructType([StructField(n, c.stored, True) for n, c in self._codecs])
+
+    def row(self, value: Any) -> tuple[Any, ...]:
+        """The fields' values as Spark takes them, in the schema's order."""
+        made = []
+        if isinstance(value, self.cls):
+            for name, codec in self._codecs:
+                found = getattr(value, name)
+                try:
+                    made.append(codec.check(found))
+                except MismatchError as e:
+                    raise e.under(name) from None
+            return tuple(made)
+        found_fields = self._of_mapping(value)
+        for name, codec in self._codecs:
+            try:
+                made.append(codec.check(found_fields[name]))
+            except MismatchError as e:
+                raise e.under(name) from None
+        return tuple(made)
+
+    def check(self, value: Any) -> dict[str, Any]:
+        return dict(zip(self.names, self.row(value), strict=True))
+
+    def dump(self, value: Any) -> dict[str, Any]:
+        given = value.__dict__ if type(value) is self.cls and hasattr(value, "__dict__") else None
+        if given is not None and given.keys() != self._attributes:
+            self._check_attributes(value)
+            given = None
+        if given is None:
+            given = (
+                {n: getattr(value, n) for n in self.names}
+                if isinstance(value, self.cls)
+                else self._of_mapping(value)
+            )
+        made = {}
+        for name, codec in self._codecs:
+            try:
+                made[name] = codec.dump(given[name])
+            except MismatchError as e:
+                raise e.under(name) from None
+        return made
+
+    def load(self, stored: Any) -> Any:
+        return self.cls(**self.arguments(stored))
+
+    def cell(self, value: Any) -> Any:
+        given = value.asDict() if hasattr(value, "asDict") else value
+        return self.cls(**self._read(given, "cell"))
+
+    def arguments(self, stored: Any) -> dict[str, Any]:
+        """The known fields that are stored, to construct the class with; others have defaults."""
+        return self._read(stored, "load")
+
+    def _read(self, given: Any, method: str) -> dict[str, Any]:
+        if not isinstance(given, Mapping):
+            raise self.mismatch(given)
+        made = {}
+        for field in self.fields:
+            if field.name not in given:
+                if field.required:
+                    expected = f"{field.codec.expected}, for a field without a default,"
+                    raise MismatchError(expected, NOTHING, field.name)
+                continue
+            try:
+                made[field.name] = getattr(field.codec, method)(given[field.name])
+            except MismatchError as e:
+                raise e.under(field.name) from None
+        return made
+
+    def _check_attributes(self, value: Any) -> None:
+        """MismatchError for an attribute that is no field, and would not be stored.
+
+        One that the class itself sets when it is made, or whose name begins with an underscore, is
+        its own affair.
+        """
+        for name in self._attributes - value.__dict__.keys():
+            if not hasattr(value, name):
+                raise MismatchError(dict(self._codecs)[name].expected, NOTHING, name)
+        odd = [n for n in value.__dict__ if n not in self._attributes and not n.startswith("_")]
+        if not odd:
+            return
+        fresh = self.cls(**{name: getattr(value, name) for name in self._attributes})
+        for name in odd:
+            if name in fresh.__dict__ or _cached(self.cls, name):
+                continue
+            raise MismatchError(
+                f"an attribute that is a field of {self.cls.__name__}",
+                value.__dict__[name],
+                name,
+                advice=did_you_mean(name, self._attributes)
+                + "Only fields are stored: use one of them, add one, or begin the name with an "
+                "underscore if it is for this call alone.",
+            )
+
+    def _of_mapping(self, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, Mapping):
+            raise self.mismatch(value)
+        if unknown := [k for k in value if k not in self.names]:
+            raise MismatchError(
+                f"one of the fields {', '.join(self.names)}", unknown[0], str(unknown[0])
+            )
+        if absent := [n for n in self.names if n not in value]:
+            codec = dict(self._codecs)[absent[0]]
+            if not codec.nullable:
+                raise MismatchError(codec.expected, NOTHING, absent[0])
+            return {**dict.fromkeys(absent), **value}
+        return value
+
+
+def _cached(cls: type[Any], name: str) -> bool:
+    """Whether an instance has an attribute of this name because a property keeps it there."""
+    return isinstance(getattr_static(cls, name, None), cached_property)

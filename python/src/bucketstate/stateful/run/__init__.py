@@ -1,0 +1,1 @@
+"""A stateful function in a query: what Spark hands in, and what goes back."""

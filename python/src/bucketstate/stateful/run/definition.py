@@ -1,0 +1,225 @@
+"""What a stateful function is made of, read from its hints and checked when it is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any, overload
+
+from pyspark.sql.types import StructType
+
+from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
+from bucketstate.stateful.codec.document import StateCodec, state_codec
+from bucketstate.stateful.codec.hints import is_dataclass_type, struct_of_dataclass
+from bucketstate.stateful.codec.structs import StructCodec
+from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.run.handlers import Handlers, handlers_of, name_of
+from bucketstate.stateful.run.signatures import (
+    Hints,
+    Shape,
+    check_no_output,
+    check_output,
+    check_state,
+    initial_hint,
+    output_hint,
+    rows_hint,
+    state_hint,
+)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A stateful function with its types. Immutable; callable as the function itself.
+
+    Made by `define`. `stateful.apply` and `Harness` take it in the place of the function.
+    """
+
+    name: str
+    """What messages call it: the function's name, or the class's."""
+
+    handlers: Handlers
+    """The functions that Spark's operator calls."""
+
+    state: Any
+    """The state as it was declared: a dataclass, a DDL text or a StructType."""
+
+    output: Any
+    """The output as it was declared; None for a function that puts nothing out."""
+
+    shape: Shape
+    """What `rows` is: a `frame` of pandas, `records` of a dataclass, or `dicts`."""
+
+    record: type[Any] | None
+    """The dataclass of the rows; None where they are none."""
+
+    initial_record: type[Any] | None
+    """The dataclass of the initial state's rows; None where they come as dicts."""
+
+    chunked: bool
+    """Whether `rows` is an iterator of what `shape` says."""
+
+    def __call__(self, key: Any, rows: Any, state: Any) -> Any:
+        return self.input_rows(key, rows, state)
+
+    @property
+    def input_rows(self) -> Callable[..., Any]:
+        """What is called with the rows of a key: `(key, rows, state)`."""
+        return self.handlers.input_rows
+
+    @property
+    def expired_timer(self) -> Callable[..., Any] | None:
+        """What is called for a timer: `(key, timer, state)`; None without."""
+        return self.handlers.expired_timer
+
+    @property
+    def initial_state(self) -> Callable[..., Any] | None:
+        """What is called with initial rows: `(key, initial, state)`; None without."""
+        return self.handlers.initial_state
+
+    def state_codec(self, zone: tzinfo) -> StateCodec:
+        """How the state is checked, stored and read, in a session's time zone.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
+        return state_codec(self.state, zone)
+
+    def output_codec(self, zone: tzinfo) -> StructCodec | None:
+        """How output rows are checked; None for a function that puts nothing out.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
+        return None if self.output is None else output_codec(self.output, zone)
+
+    def record_codec(self, zone: tzinfo) -> StructCodec | None:
+        """How rows become the dataclass of theirs; None where they do not.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
+        return None if self.record is None else struct_of_dataclass(self.record, zone)
+
+    def initial_codec(self, zone: tzinfo) -> StructCodec | None:
+        """How rows of the initial state become a dataclass; None where they are dicts.
+
+        Raises:
+            DefinitionError: a type has no place there. Not of a definition that `define` made.
+        """
+        record = self.initial_record
+        return None if record is None else struct_of_dataclass(record, zone)
+
+
+@overload
+def define(
+    fn: Any, *, state: Any = ..., output: Any = ..., chunked: bool | None = ...
+) -> Definition: ...
+
+
+@overload
+def define(
+    *, state: Any = ..., output: Any = ..., chunked: bool | None = ...
+) -> Callable[[Any], Definition]: ...
+
+
+def define(
+    fn: Any = None, *, state: Any = None, output: Any = None, chunked: bool | None = None
+) -> Definition | Callable[[Any], Definition]:
+    """Checks a stateful function and keeps its types; also a decorator, with or without arguments.
+
+    Safe from any thread. The hint of `rows` chooses what it is: `pd.DataFrame` (the default),
+    `list[Event]` of a dataclass, or `list[dict]`. That of `initial` is a dataclass or dict.
+
+    Args:
+        fn: a function `(key, rows, state)`, or an object or class with the handlers of Spark's
+            `StatefulProcessor`: `handleInputRows(key, rows, state)`, and perhaps
+            `handleExpiredTimer(key, timer, state)` and `handleInitialState(key, initial, state)`.
+        state: a dataclass, a DDL text or a StructType; without, the hint decides:
+            `state: State[Totals]`.
+        output: the same of the output rows; without, the hint decides: `-> Iterator[Alert]`.
+        chunked: whether `rows` is an iterator of what its hint says, so that memory is bounded by
+            Spark's Arrow batches; without, the hint decides.
+
+    Raises:
+        DefinitionError: a type that cannot be stored or a default that does not fit it (it names
+            the field), a state or output that is not declared, handlers whose hints contradict each
+            other, or a method that is nearly called as a handler is.
+    """
+    if fn is None:
+        return lambda given: define(given, state=state, output=output, chunked=chunked)
+    if isinstance(fn, Definition):
+        if state is None and output is None and chunked is None:
+            return fn
+        return define(
+            fn.handlers,
+            state=state or fn.state,
+            output=output or fn.output,
+            chunked=fn.chunked if chunked is None else chunked,
+        )
+    handlers = fn if isinstance(fn, Handlers) else handlers_of(fn, name_of(fn))
+    name = handlers.name
+    rows = Hints(handlers.input_rows, name, needed=state is None or output is None)
+    timer = handlers.timer_method and Hints(*handlers.timer_method, needed=False)
+    initial = handlers.initial_state and Hints(
+        handlers.initial_state, f"{name}.handleInitialState", needed=True
+    )
+    declared_state = state if state is not None else state_hint(rows)
+    declared_output = output if output is not None else output_hint(rows, timer)
+    shape, record, many = rows_hint(rows)
+    made = Definition(
+        name,
+        handlers,
+        declared_state,
+        declared_output,
+        shape,
+        record,
+        None if initial is None else initial_hint(initial),
+        many if chunked is None else chunked,
+    )
+    made.state_codec(UTC)
+    made.output_codec(UTC)
+    made.record_codec(UTC)
+    made.initial_codec(UTC)
+    every = [hints for hints in (rows, timer, initial) if hints is not None]
+    check_state(every, None if state is not None else declared_state)
+    check_output([hints for hints in (rows, timer) if hints is not None], declared_output)
+    if initial is not None:
+        check_no_output(initial)
+    return made
+
+
+def output_codec(output: Any, zone: tzinfo) -> StructCodec:
+    if isinstance(output, str):
+        output = parse_ddl(output)
+    if isinstance(output, StructType):
+        return struct_of_schema(output, "Output", zone)
+    if is_dataclass_type(output):
+        return struct_of_dataclass(output, zone)
+    raise DefinitionError(
+        f"The output is {output!r}: it must be a dataclass, a DDL text or a StructType."
+    )
+
+
+def state_schema(state: Any) -> StructType:
+    """The schema of a state class's document, for Spark's `from_json` on a stored state.
+
+    Args:
+        state: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
+    """
+    return state_codec(state, UTC).stored
+
+
+def output_schema(output: Any) -> StructType:
+    """The schema of the rows that a function puts out.
+
+    Args:
+        output: a dataclass, a DDL text or a StructType.
+
+    Raises:
+        DefinitionError: a hint has no place in a schema; it names the field.
+    """
+    return output_codec(output, UTC).schema

@@ -1,0 +1,138 @@
+"""Finds a stateful function's handlers: under the names of Spark's `StatefulProcessor`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from bucketstate.stateful.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = ("key", "rows", "state")
+TIMER = ("key", "timer", "state")
+INITIAL = ("key", "initial", "state")
+
+
+@dataclass(frozen=True)
+class Handlers:
+    """The functions of one definition."""
+
+    name: str
+    input_rows: Callable[..., Any]
+    expired_timer: Callable[..., Any] | None = None
+    initial_state: Callable[..., Any] | None = None
+
+    @property
+    def timer_method(self) -> tuple[Callable[..., Any], str] | None:
+        """The handler of timers as it was written, and what it is called."""
+        made = self.expired_timer
+        return None if made is None else (made, f"{self.name}.handleExpiredTimer")
+
+
+def handlers_of(fn: Any, name: str) -> Handlers:
+    """Raises DefinitionError for what has none, or one that cannot be called as it will be."""
+    if isinstance(fn, type):
+        if not hasattr(fn, "handleInputRows"):
+            raise DefinitionError(
+                f"{name} has no method handleInputRows(key, rows, state): add it."
+            )
+        try:
+            fn = fn()
+        except TypeError as e:
+            raise DefinitionError(
+                f"{name}() cannot be made without arguments ({e}): give an instance instead."
+            ) from None
+    rows = _named(fn, name, "handleInputRows", ROWS)
+    _check_names(fn, name)
+    if rows is None:
+        if not callable(fn):
+            raise DefinitionError(
+                f"{fn!r} is no stateful function: give a function (key, rows, state), or an object "
+                "with handleInputRows(key, rows, state) and perhaps handleExpiredTimer(key, timer, "
+                "state) and handleInitialState(key, initial, state)."
+            )
+        _check_parameters(fn, name, ROWS)
+        return Handlers(name, fn)
+    timer = _named(fn, name, "handleExpiredTimer", TIMER)
+    return Handlers(name, rows, timer, _named(fn, name, "handleInitialState", INITIAL))
+
+
+def name_of(fn: Any) -> str:
+    """What a function, or the class of an object, is called."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return str(getattr(fn, "__name__", type(fn).__name__))
+
+
+_SIGNATURES = {
+    "handleInputRows": f"handleInputRows({', '.join(ROWS)})",
+    "handleExpiredTimer": f"handleExpiredTimer({', '.join(TIMER)})",
+    "handleInitialState": f"handleInitialState({', '.join(INITIAL)})",
+}
+_SPELLED = {
+    **{handler.lower(): handler for handler in _SIGNATURES},
+    **dict.fromkeys(("onrows", "handlerows"), "handleInputRows"),
+    **dict.fromkeys(("ontimeout", "ontimer", "handletimer", "handletimeout"), "handleExpiredTimer"),
+}
+"""What handlers are called by mistake, without underscores and in small letters."""
+_NEAR = 0.85
+
+
+def _check_names(fn: Any, name: str) -> None:
+    """Refuses handlers that would never be called.
+
+    Raises:
+        DefinitionError: a method is nearly called as a handler that the object lacks, or there are
+            handlers without the one of rows.
+    """
+    if inspect.isroutine(fn) or isinstance(fn, functools.partial):
+        return
+    present = {handler for handler in _SIGNATURES if hasattr(fn, handler)}
+    for method in dir(fn):
+        if method.startswith("_") or method in _SIGNATURES or not _is_method(fn, method):
+            continue
+        near = get_close_matches(method.replace("_", "").lower(), _SPELLED, n=1, cutoff=_NEAR)
+        if near and _SPELLED[near[0]] not in present:
+            raise DefinitionError(
+                f"{name}.{method} is never called: did you mean {_SIGNATURES[_SPELLED[near[0]]]}? "
+                "Rename it; if it is something else, give it a name that is less like that."
+            )
+    if present and "handleInputRows" not in present:
+        raise DefinitionError(
+            f"{name} has no method {_SIGNATURES['handleInputRows']}, but other handlers: add it."
+        )
+
+
+def _is_method(fn: Any, name: str) -> bool:
+    # Looked up without running what a property does.
+    found = inspect.getattr_static(fn, name, None)
+    return isinstance(found, staticmethod | classmethod) or inspect.isfunction(found)
+
+
+def _named(
+    fn: Any, name: str, method: str, parameters: tuple[str, ...]
+) -> Callable[..., Any] | None:
+    found: Callable[..., Any] | None = getattr(fn, method, None)
+    if found is not None:
+        _check_parameters(found, f"{name}.{method}", parameters)
+    return found
+
+
+def _check_parameters(fn: Callable[..., Any], name: str, expected: tuple[str, ...]) -> None:
+    try:
+        inspect.signature(fn).bind(*expected)
+    except ValueError:
+        raise DefinitionError(
+            f"{name} does not tell its parameters, as functions written in Python do: wrap it in a "
+            f"function ({', '.join(expected)})."
+        ) from None
+    except TypeError:
+        raise DefinitionError(
+            f"{name}{inspect.signature(fn)} cannot be called with ({', '.join(expected)}): "
+            f"give it these {len(expected)} parameters, in this order."
+        ) from None

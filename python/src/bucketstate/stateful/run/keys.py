@@ -1,0 +1,157 @@
+"""The key of a group, as a named tuple of Python values."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import struct
+from collections import namedtuple
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql.types import DataType, StructType
+
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.ddl import codec_of_type
+from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
+from bucketstate.stateful.run.plain import Plain, needs_plain
+from bucketstate.stateful.run.wire import wired
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from bucketstate.stateful.codec.codecs import Codec
+
+
+class KeyFloat(float):
+    """A float that is equal to those of the same bits alone, as Spark keeps keys apart.
+
+    So -0.0 is not 0.0, and a NaN is equal to itself.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, float) and _bits(self) == _bits(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_bits(self)) if _is_nan(self) else super().__hash__()
+
+
+class KeyCodec:
+    """Makes keys of what Spark hands over: of what travels, see `wire`, in numpy's types.
+
+    A name that a field cannot have, such as `from` or `event type`, is `_0` for the first column.
+
+    Args:
+        schema: of the grouping columns, with the types that they have in the rows.
+        zone: the session's.
+    """
+
+    def __init__(self, schema: StructType, zone: tzinfo) -> None:
+        self.names = tuple(schema.names)
+        self._columns = [_Column(f.name, f.dataType, zone) for f in schema.fields]
+
+    @cached_property
+    def type(self) -> Any:
+        return namedtuple("Key", self.names, rename=True)
+
+    def __call__(self, cells: tuple[Any, ...]) -> Any:
+        make = self.type._make
+        return make(
+            [c if type(c) is str else f(c) for f, c in zip(self._columns, cells, strict=True)]
+        )
+
+    def identity(self, cells: tuple[Any, ...]) -> Any:
+        """The key by which Spark keeps states apart.
+
+        A NaN is not a null, though both are None to the function.
+        """
+        made = [_frozen(_float_or(c, v)) for c, v in zip(cells, self(cells), strict=True)]
+        return self.type._make(made)
+
+    def given(self, values: tuple[Any, ...]) -> Any:
+        """A key that somebody names, as `identity` has it.
+
+        Raises MismatchError, with the column's name, for one that the columns cannot have.
+        """
+        made = []
+        for column, value in zip(self._columns, values, strict=True):
+            try:
+                made.append(_frozen(column.given(value)))
+            except MismatchError as e:
+                raise e.under(column.name) from None
+        return self.type._make(made)
+
+    def cells(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What Spark hands over for a key of `given`."""
+        return tuple(c.cell(v) for c, v in zip(self._columns, given, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "type"}
+
+
+class _Column:
+    """One grouping column."""
+
+    def __init__(self, name: str, spark: DataType, zone: tzinfo) -> None:
+        self.name = name
+        self._spark = spark
+        self._plain = Plain(spark, zone) if needs_plain(spark) else None
+        self._codec: Codec | None = None
+        with suppress(DefinitionError):
+            self._codec = OptionalCodec(codec_of_type(spark, name, zone))
+
+    def __call__(self, cell: Any) -> Any:
+        try:
+            if self._plain is not None:
+                cell = self._plain(cell)
+            if self._codec is None:
+                return cell.item() if isinstance(cell, np.generic) else cell
+            return self._codec.cell(cell)
+        except MismatchError as e:
+            raise WrongTypeError(
+                f"The grouping column {self.name} has {e.found_text}, expected {e.expected}. Group "
+                "by a column that Python can hold, such as a text."
+            ) from None
+
+    def given(self, value: Any) -> Any:
+        if self._codec is None or (isinstance(value, float) and _is_nan(value)):
+            return value
+        return self._codec.cell(self._codec.check(value))
+
+    def cell(self, value: Any) -> Any:
+        if isinstance(self._spark, StructType) and isinstance(value, tuple):
+            value = dict(zip(self._spark.names, value, strict=True))
+        return wired(value, self._spark)
+
+
+def _is_nan(value: float) -> bool:
+    return math.isnan(value)
+
+
+def _bits(value: float) -> bytes:
+    return struct.pack(">d", value)
+
+
+def _float_or(cell: Any, value: Any) -> Any:
+    """A NaN is the one that came."""
+    if value is None and isinstance(cell, float | np.floating) and cell != cell:
+        return float(cell)
+    return value
+
+
+def _frozen(value: Any) -> Any:
+    """As a dict's key takes it."""
+    if isinstance(value, float):
+        return KeyFloat(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(_frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return value

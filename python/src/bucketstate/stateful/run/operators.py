@@ -1,0 +1,124 @@
+"""What the two operators of Spark can do, and what is asked of one that it cannot."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pyspark.sql.types import DayTimeIntervalType, YearMonthIntervalType
+
+from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.errors import SessionError
+from bucketstate.optional import needed
+from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.run.processor import STATE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql.types import StructType
+
+    from bucketstate.stateful.run.definition import Definition
+
+Operator = Literal["applyInPandasWithState", "transformWithState"]
+
+TIMEOUTS = (None, "processing", "event")
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def check(
+    definition: Definition, operator: Any, timeout: Any, *, initial_state: bool = False
+) -> None:
+    """Raises DefinitionError, naming what is asked for, if the operator cannot do it."""
+    if operator not in get_args(Operator):
+        raise DefinitionError(
+            f"operator={operator!r}: it must be {' or '.join(map(repr, get_args(Operator)))}."
+        )
+    if timeout not in TIMEOUTS:
+        raise DefinitionError(f"timeout={timeout!r}: it must be None, 'processing' or 'event'.")
+    if operator == "transformWithState":
+        _check_parts(definition, timeout)
+        if initial_state and definition.initial_state is None:
+            raise DefinitionError(
+                f"initial_state is given, but {definition.name} has no method "
+                "handleInitialState(key, initial, state): add it, or give no initial_state."
+            )
+    elif initial_state:
+        raise DefinitionError(
+            "initial_state needs operator='transformWithState': applyInPandasWithState has none."
+        )
+
+
+def _check_parts(definition: Definition, timeout: Any) -> None:
+    codec = definition.state_codec(UTC)
+    for name, part in codec.parts.items():
+        where = f"{codec.name}.{name}"
+        if name == STATE:
+            raise DefinitionError(
+                f"{where}: with operator='transformWithState' a part is a state variable, and that "
+                "name is taken by the rest of the state. Rename it."
+            )
+        if part.ttl is None:
+            continue
+        if part.ttl.time == "event":
+            raise DefinitionError(
+                f"{where} has time='event', but the time to live of a state variable of "
+                "transformWithState is one of processing time. Use time='processing', or "
+                "operator='applyInPandasWithState'."
+            )
+        if timeout == "event":
+            raise DefinitionError(
+                f"{where} has a time to live, and the query timeout='event': transformWithState "
+                "has one clock for both. Use timeout='processing', or "
+                "operator='applyInPandasWithState'."
+            )
+    if codec.parts and codec.evolution.migrations:
+        raise DefinitionError(
+            f"{codec.name} has migrations and parts: with operator='transformWithState' the parts "
+            "are not in the document that a migration gets. Drop the migrations, or use "
+            "operator='applyInPandasWithState'."
+        )
+
+
+def check_keys(keys: StructType) -> None:
+    """Raises DefinitionError for a key that `transformWithState` cannot have."""
+    for field in keys.fields:
+        if isinstance(field.dataType, DayTimeIntervalType | YearMonthIntervalType):
+            raise DefinitionError(
+                f"by={field.name!r} is {field.dataType.simpleString()}, which transformWithState "
+                "has no key for. Group by a number of units, or use "
+                "operator='applyInPandasWithState'."
+            )
+
+
+def check_session(setting: Callable[[str, str], Any]) -> None:
+    """Refuses a session that cannot run `transformWithState`.
+
+    `setting` gives a setting of the session, or the default.
+
+    Raises:
+        SessionError: its provider cannot.
+        MissingLibraryError: Spark's own part in Python cannot.
+    """
+    needed(
+        "google.protobuf",
+        extra="tws",
+        what="operator='transformWithState'",
+        library="protobuf",
+    )
+    provider = str(setting(PROVIDER_KEY, ""))
+    if provider == PROVIDER_CLASS:
+        extensions = str(setting(EXTENSIONS_KEY, "") or "").split(",")
+        if EXTENSION_CLASS not in [e.strip() for e in extensions]:
+            raise SessionError(
+                f"operator='transformWithState' with {PROVIDER_CLASS} needs the session extension "
+                f"{EXTENSION_CLASS}, and this session was made without it: make it with "
+                f"bucketstate.configure(builder), or with {EXTENSIONS_KEY}={EXTENSION_CLASS}."
+            )
+    elif provider != _ROCKSDB:
+        raise SessionError(
+            f"operator='transformWithState' runs with {PROVIDER_CLASS} or {_ROCKSDB}, and "
+            f"{PROVIDER_KEY} is {provider or 'not set'}: call bucketstate.configure(builder) "
+            "where the session is made."
+        )

@@ -1,0 +1,152 @@
+"""What a function returns or yields, checked against its declared output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.errors import MismatchError, WrongTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import tzinfo
+
+    from bucketstate.stateful.run.definition import Definition
+
+    Block = pd.DataFrame | list[tuple[Any, ...]]
+
+_ROWS_PER_BLOCK = 10_000
+
+
+class Output:
+    """The output of one function: picklable, without side effects.
+
+    A block is a DataFrame that the function gave, or many rows as Spark takes their values.
+    """
+
+    def __init__(self, definition: Definition, zone: tzinfo) -> None:
+        self.codec = definition.output_codec(zone)
+        self._name = definition.name
+        self._codecs = {} if self.codec is None else {f.name: f.codec for f in self.codec.fields}
+
+    def blocks(self, key: Any, result: Any) -> Iterator[Block]:
+        """What a call returned or yielded, checked, in blocks."""
+        if isinstance(result, pd.DataFrame):
+            yield from self._checked(key, result)
+            return
+        if isinstance(result, Mapping) or self._is_row(result):
+            yield [self._row(key, result)]
+            return
+        if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+            raise self._wrong(key, result)
+        rows: list[tuple[Any, ...]] = []
+        for item in result:
+            if isinstance(item, pd.DataFrame):
+                if rows:
+                    yield rows
+                    rows = []
+                yield from self._checked(key, item)
+                continue
+            rows.append(self._row(key, item))
+            if len(rows) == _ROWS_PER_BLOCK:
+                yield rows
+                rows = []
+        if rows:
+            yield rows
+
+    def frame(self, rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+        """One block of Python objects: a third of what a frame with a dtype per column costs."""
+        assert self.codec is not None
+        names = self.codec.names
+        values = np.empty((len(rows), len(names)), dtype=object)
+        for i, row in enumerate(rows):
+            for j, value in enumerate(row):
+                values[i, j] = value
+        return pd.DataFrame(values, columns=self._columns(names), dtype=object, copy=False)
+
+    def rows(self, block: Block) -> Iterator[dict[str, Any]]:
+        """A block as rows by name, with the values as Arrow takes them."""
+        assert self.codec is not None
+        names = self.codec.names
+        if isinstance(block, pd.DataFrame):
+            cells = []
+            for name in names:
+                codec = OptionalCodec(self._codecs[name])
+                cells.append([codec.check(codec.cell(v)) for v in block[name].tolist()])
+            block = list(zip(*cells, strict=True))
+        return (dict(zip(names, row, strict=True)) for row in block)
+
+    def _is_row(self, result: Any) -> bool:
+        return self.codec is not None and isinstance(result, self.codec.cls)
+
+    def _row(self, key: Any, item: Any) -> tuple[Any, ...]:
+        if self.codec is None:
+            raise self._wrong(key, item)
+        try:
+            return self.codec.row(item)
+        except MismatchError as e:
+            raise self._wrong(key, item, e) from None
+
+    def _columns(self, names: tuple[str, ...]) -> pd.Index[str]:
+        made: pd.Index[str] | None = self.__dict__.get("_index")
+        if made is None:
+            made = self._index = pd.Index(names)
+        return made
+
+    def _checked(self, key: Any, result: pd.DataFrame) -> Iterator[pd.DataFrame]:
+        """The frame, if each column is there and its values fit; nothing for an empty frame."""
+        if not len(result):
+            return
+        if self.codec is None:
+            raise self._wrong(key, result)
+        columns = list(result.columns)
+        if columns != list(self.codec.names):
+            missing = [n for n in self.codec.names if n not in columns]
+            unknown = [c for c in columns if c not in self.codec.names]
+            if missing or unknown or len(columns) != len(self.codec.names):
+                raise WrongTypeError(
+                    f"The output of {self._name} for {key!r} has the columns "
+                    f"{', '.join(map(str, columns))}, expected {', '.join(self.codec.names)}"
+                    + (f"; missing: {', '.join(missing)}" if missing else "")
+                    + (f"; unknown: {', '.join(map(str, unknown))}" if unknown else "")
+                    + ". Return those columns, or change the declared output."
+                )
+        # Taking a column would leave it cached in the frame, which lives until its Arrow batch is
+        # full: that costs more than all the rest of a small group's output.
+        to_check = [
+            n
+            for n, t in enumerate(result.dtypes)
+            if t.kind not in self._codecs[columns[n]].column_kinds
+        ]
+        if to_check:
+            values = result.to_numpy(dtype=object)
+            for n in to_check:
+                self._check_cells(key, columns[n], values[:, n])
+        yield result
+
+    def _check_cells(self, key: Any, name: str, values: Iterable[Any]) -> None:
+        cell = self._codecs[name].cell
+        try:
+            for value in values:
+                cell(value)
+        except MismatchError as e:
+            raise self._wrong(key, None, e.under(name)) from None
+
+    def _wrong(self, key: Any, item: Any, mismatch: MismatchError | None = None) -> WrongTypeError:
+        where = f"The output of {self._name} for {key!r}"
+        if self.codec is None:
+            found = MismatchError("", item).found_text
+            return WrongTypeError(
+                f"{where} is {found}, expected nothing: the function is declared to return None. "
+                "Declare its output, in the hint or as output=."
+            )
+        e = mismatch or MismatchError(f"{self.codec.expected}, a dict, a DataFrame or many", item)
+        field = f": field {e.path}" if e.path else ""
+        return WrongTypeError(
+            f"{where}{field} is {e.found_text}, expected {e.expected}. Convert it in the function, "
+            "or change the declared output."
+        )

@@ -1,0 +1,105 @@
+"""What a function sees of the values that travel, see `wire`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    IntegralType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from bucketstate.stateful.codec.instants import of_micros, of_wall_micros
+from bucketstate.stateful.errors import MismatchError
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+EXACT = 1 << 53
+"""Whole numbers up to here are exact as floats; one that has become this float may be another."""
+
+
+def needs_plain(spark: DataType) -> bool:
+    """Whether values of this type come as other ones than a function sees."""
+    return isinstance(
+        spark,
+        TimestampType | TimestampNTZType | DayTimeIntervalType | ArrayType | MapType | StructType,
+    )
+
+
+class Plain:
+    """Makes Python values of one type's: datetimes with an offset, lists, dicts; null is None.
+
+    MismatchError for a time that has no year in Python, and for what pandas may have changed.
+    """
+
+    def __init__(self, spark: DataType, zone: tzinfo) -> None:
+        self._spark = spark
+        self._zone = zone
+
+    def __call__(self, value: Any) -> Any:
+        return self._plain(value, self._spark)
+
+    def _plain(self, value: Any, spark: DataType) -> Any:
+        if value is None or value is pd.NA or value is pd.NaT:
+            return None
+        match spark:
+            case TimestampType() | TimestampNTZType():
+                return self._time(value, spark)
+            case IntegralType() if isinstance(value, float):
+                return _whole(value)
+            case DayTimeIntervalType():
+                if isinstance(value, np.timedelta64):
+                    value = pd.Timedelta(value)
+                return value.to_pytimedelta() if isinstance(value, pd.Timedelta) else value
+            case ArrayType():
+                values = value.tolist() if _numbers(value) else value
+                return [self._plain(v, spark.elementType) for v in values]
+            case MapType():
+                pairs = value.items() if isinstance(value, dict) else value
+                return {
+                    self._plain(k, spark.keyType): self._plain(v, spark.valueType) for k, v in pairs
+                }
+            case StructType():
+                return {f.name: self._plain(value[f.name], f.dataType) for f in spark.fields}
+        return value
+
+    def _time(self, value: Any, spark: DataType) -> Any:
+        # pandas has NaN for the nulls of a key.
+        if value != value:
+            return None
+        at = int(value)
+        try:
+            if isinstance(spark, TimestampNTZType):
+                return of_wall_micros(at)
+            return of_micros(at, self._zone)
+        except OverflowError:
+            raise MismatchError("a time within the years 1 to 9999", Instant(at)) from None
+
+
+def _whole(value: float) -> int | None:
+    """Of an array with nulls, as Spark 4.1 has it; from 4.2 on it is the number itself."""
+    if value != value:
+        return None
+    if abs(value) >= EXACT:
+        raise MismatchError("a whole number within 2**53, which is as far as floats go", value)
+    return int(value)
+
+
+class Instant(int):
+    """Reads in messages as what it is."""
+
+    def __repr__(self) -> str:
+        return f"{int(self)} microseconds since 1970"
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind not in "mMO"

@@ -1,0 +1,49 @@
+"""What a query's clock allows a function to ask for."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from bucketstate.stateful.errors import FirstWatermarkWarning, StateUsageError
+
+if TYPE_CHECKING:
+    from bucketstate.stateful.codec.parts import Time
+
+# No watermark of today's data is as early, in milliseconds since the epoch.
+_LONG_BEFORE = 10 * 365 * 24 * 3_600_000
+
+
+def check_clock(clock: Time | None, method: str) -> None:
+    """Refuses timers in a query without a clock."""
+    if clock is None:
+        raise StateUsageError(
+            f"{method} needs a query with a clock for timers, and this one has none: give "
+            "timeout='processing' or timeout='event' where the function is applied."
+        )
+
+
+def check_kind(clock: Time | None, kind: Time, method: str, other: str) -> None:
+    """Refuses a timeout by another clock than the query's."""
+    if clock == kind:
+        return
+    raise StateUsageError(
+        f"{method} needs a query with timeout={kind!r}, and this one has "
+        + (
+            f"timeout={clock!r}: call state.{other} instead."
+            if clock
+            else f"none: give timeout={kind!r} where the function is applied."
+        )
+    )
+
+
+def warn_of_first_watermark(at: int, method: str) -> None:
+    """Of a time near 1970, set where the watermark was read and is none yet."""
+    if at < _LONG_BEFORE:
+        warnings.warn(
+            f"{method} was reckoned from state.watermark in the first batch: the query has no "
+            "watermark before that has ended, and it is 1970-01-01 until then, so that this is "
+            "reached in the next batch. Reckon from the times of the rows.",
+            FirstWatermarkWarning,
+            stacklevel=4,
+        )

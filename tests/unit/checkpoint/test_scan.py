@@ -1,0 +1,161 @@
+"""A scan: an object that says what is read, and the ways to have it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.errors import InvalidArgumentError, MissingLibraryError
+from tests.kit.checkpoints import Built
+from tests.unit.checkpoint.test_state import grown, rows
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Built:
+    return grown(tmp_path)
+
+
+@pytest.fixture
+def checkpoint(built: Built) -> Checkpoint:
+    return Checkpoint(built.root)
+
+
+def test_an_update_makes_another_scan(checkpoint: Checkpoint, built: Built) -> None:
+    newest = checkpoint.scan()
+    older = newest.update(version=4)
+    assert rows(newest.to_arrow()) == built.rows()
+    assert rows(older.to_arrow()) == built.rows(4)
+    assert older.update(version=None).to_arrow() == newest.to_arrow()
+    assert repr(older.update(partition=1)) == "Scan(partition=1, version=4)"
+    with pytest.raises(InvalidArgumentError, match=r"no argument row_filter\. There are: kind, op"):
+        newest.update(row_filter="x")
+
+
+def test_it_reads_anew_each_time(checkpoint: Checkpoint) -> None:
+    scan = checkpoint.scan()
+    assert scan.to_arrow() == scan.to_arrow_batch_reader().read_all()
+    assert scan.schema == scan.to_arrow().schema
+
+
+@pytest.mark.parametrize("kind", ["state", "changes", "diff"])
+def test_columns_and_filters_are_for_every_kind(checkpoint: Checkpoint, kind: str) -> None:
+    whole = checkpoint.scan(kind)
+    values = "value.count" if kind != "diff" else "after.count"
+    some = whole.update(columns=["key.key", values], filters=[(values, ">", 1)])
+    assert some.schema.names == some.to_arrow().column_names == ["key.key", values]
+    outer, inner = values.split(".")
+    expected = [
+        (row["key"]["key"], row[outer][inner])
+        for row in whole.to_arrow().to_pylist()
+        if row[outer] is not None and row[outer][inner] > 1
+    ]
+    assert [tuple(row.values()) for row in some.to_arrow().to_pylist()] == expected
+    assert some.to_pandas()["key.key"].tolist() == [key for key, _ in expected]
+
+
+def test_since_is_the_version_before(checkpoint: Checkpoint) -> None:
+    for kind in ("changes", "diff"):
+        given = checkpoint.scan(kind, version=6, since=5).to_arrow()
+        assert checkpoint.scan(kind).to_arrow() == given
+    assert checkpoint.scan("diff", version=0).to_arrow().num_rows == 0
+
+
+def test_filters_that_say_the_whole_key_look_it_up(
+    checkpoint: Checkpoint, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (key, value), *_ = ((row[1], row[2]) for row in built.rows())
+    expected = checkpoint.scan(key=key).to_arrow()
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("the whole state was read")
+
+    monkeypatch.setattr("bucketstate.checkpoint.store.reading.read_state", never)
+    (name,) = (field.name for field in expected.schema.field("key").type)
+    found = checkpoint.scan(filters=[(f"key.{name}", "=", key[0])]).to_arrow()
+    assert found == expected
+    assert value is not None
+    with pytest.raises(AssertionError, match="whole state"):
+        checkpoint.scan(filters=[(f"key.{name}", ">=", key[0])]).to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"kind": "rows"}, "kind='rows': give one of state, changes, diff, timers, history"),
+        ({"since": 3}, "since=3 is given to a scan of state, which takes none"),
+        ({"kind": "timers", "key": 3}, "key=3 is given to a scan of timers"),
+        ({"kind": "diff", "times": True}, "times=True is given to a scan of diff"),
+        ({"kind": "history"}, "A scan of history is of one key"),
+        ({"kind": "history", "key": 3, "version": 3}, "version=3 is given to a scan of history"),
+        ({"version": 3, "batch": 2}, "version=3 and batch=2 are given"),
+        ({"state_var": "a", "column_family": "b"}, "state_var='a' and column_family='b' are"),
+        ({"user_key": 3}, "user_key=3 is given without key"),
+        ({"decode": "total long", "flatten": False}, "flatten=False is given with decode"),
+        ({"columns": "key"}, "columns='key' is a text"),
+    ],
+)
+def test_arguments_are_checked_before_anything_is_read(
+    checkpoint: Checkpoint, arguments: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=told):
+        checkpoint.scan(**arguments)
+    given = checkpoint.scan()
+    with pytest.raises(InvalidArgumentError, match=told):
+        given.update(**arguments)
+
+
+def test_the_value_of_a_key_whatever_else_is_asked_for(
+    checkpoint: Checkpoint, built: Built
+) -> None:
+    for _, (key,), (count, total) in sorted(built.rows())[:5]:
+        for scan in (checkpoint.scan(), checkpoint.scan(times=True)):
+            assert scan.get(key) == {"count": count, "total": total}
+
+
+def test_a_value_is_of_a_whole_state(checkpoint: Checkpoint) -> None:
+    for scan in (
+        checkpoint.scan("diff"),
+        checkpoint.scan(columns=["key"]),
+        checkpoint.scan(filters=[("key.key", "=", 1)]),
+    ):
+        with pytest.raises(InvalidArgumentError, match="no values by key: ask a scan of state"):
+            scan.get("a")
+
+
+def test_who_knows_arrow_takes_it_as_it_is(checkpoint: Checkpoint) -> None:
+    scan = checkpoint.scan(columns=["key", "value"])
+    assert pa.table(scan) == scan.to_arrow()
+    assert pa.RecordBatchReader.from_stream(scan).read_all() == scan.to_arrow()
+
+
+def test_polars(checkpoint: Checkpoint) -> None:
+    polars = pytest.importorskip("polars")
+    scan = checkpoint.scan()
+    frame = polars.DataFrame(scan)
+    assert frame.columns == ["key", "value", "partition_id"]
+    assert frame.height == scan.to_arrow().num_rows
+
+
+def test_duckdb(checkpoint: Checkpoint) -> None:
+    pytest.importorskip("duckdb")
+    scan = checkpoint.scan()
+    connection = scan.to_duckdb("state")
+    assert scan.update(version=1).to_duckdb("first", connection) is connection
+    counted = connection.execute("select count(*) from state").fetchone()
+    assert counted == (scan.to_arrow().num_rows,)
+    summed = connection.execute("select sum(value.count) from first").fetchone()
+    values = scan.update(version=1).to_arrow()["value"].to_pylist()
+    assert summed == (sum(value["count"] for value in values),)
+
+
+def test_duckdb_that_is_not_installed(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingLibraryError, match=r"pip install 'bucketstate\[duckdb\]'"):
+        checkpoint.scan().to_duckdb("state")
