@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.background.{ClocksAndIds, Ticker}
+import io.bucketstate.spark.plan.ExtensionCheck
 import io.bucketstate.spark.{
   BucketedReadStore,
   BucketedStore,
@@ -18,7 +19,6 @@ import io.bucketstate.spark.{
   SparkSettings,
   StoreDefinition
 }
-import io.bucketstate.spark.plan.ExtensionCheck
 
 /**
  * The state store provider: what users name in `spark.sql.streaming.stateStore.providerClass`.

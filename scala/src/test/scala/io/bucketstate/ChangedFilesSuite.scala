@@ -14,8 +14,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.run.ChangedBlocks
 import io.bucketstate.error.BucketstateException
-import io.bucketstate.testkit.{ProviderHarness, Seeds}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, Seeds}
 
 /**
  * Files of a checkpoint with some bytes changed, their checksums as they were or made right again. Who reads them gets the

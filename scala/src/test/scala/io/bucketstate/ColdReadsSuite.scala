@@ -10,8 +10,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.run.open.SharedReads
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, ShortMemory}
 
 /** Keys that are in files alone, through the provider: what is kept to read them, and what is told of it. */
 class ColdReadsSuite extends AnyFunSuite {

@@ -9,8 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{ConflictException, UnavailableException}
-import io.bucketstate.testkit.{CallFault, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{CallFault, ShortMemory}
 
 class ConcurrentAttemptsSuite extends ConcurrentAttempts(Nil, isShort = false)
 

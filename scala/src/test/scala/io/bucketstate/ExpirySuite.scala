@@ -14,8 +14,8 @@ import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.ConfigKey.{TimeBucketColumn, TimeBucketExpireAfter, TimeBucketSpan}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.Expiry
-import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{EngineUnderTest, ProviderHarness}
 
 /** State that ages out: how providers and files behave. What is right at each moment random histories say. */
 class ExpirySuite extends AnyFunSuite {

@@ -8,8 +8,8 @@ import org.apache.spark.SparkException
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.testkit.{Damage, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{Damage, ProviderHarness}
 
 /** A restart from more bytes of changelog than are read before the first get. */
 class LongTailSuite extends AnyFunSuite {

@@ -6,6 +6,7 @@ import scala.util.{Random, Try}
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{
   CallFault,
   Damage,
@@ -13,7 +14,6 @@ import io.bucketstate.testkit.{
   ProviderHarness,
   SnapshotBatches
 }
-import io.bucketstate.testkit.ProviderHarness._
 
 /** Manifests and runs that are damaged, gone, or were never whole: the right state, or an error. */
 class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {

@@ -2,8 +2,8 @@ package io.bucketstate
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{FaultyFileManager, SnapshotBatches}
 
 /** What maintenance leaves of a store's folder, and that what is kept can be restored. */
 class SnapshotRetentionSuite extends AnyFunSuite with SnapshotBatches {

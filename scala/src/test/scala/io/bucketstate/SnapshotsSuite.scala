@@ -7,8 +7,8 @@ import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{Damage, FaultyFileManager, SnapshotBatches}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{Damage, FaultyFileManager, SnapshotBatches}
 
 /** Snapshots as a query meets them: through the provider, its files and its metrics. */
 class SnapshotsSuite extends AnyFunSuite with SnapshotBatches {

@@ -9,8 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.ConflictException
-import io.bucketstate.testkit.{ObjectFileSystem, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ObjectFileSystem, ProviderHarness}
 
 class ObjectTwinAttemptsSuite extends TwinAttempts {
   override protected def withTwins(body: ProviderHarness => Any): Unit = withTwinsOn(_ => ())(body)

@@ -6,9 +6,9 @@ import scala.util.Random
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.FamilyRows._
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
 
 /**
  * Column families with every key encoder of Spark's, through the provider's doors, over random histories

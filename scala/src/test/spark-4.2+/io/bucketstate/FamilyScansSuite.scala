@@ -2,8 +2,8 @@ package io.bucketstate
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness}
 import io.bucketstate.testkit.FamilyRows._
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness}
 
 /** Scans of column families, while other scans and changes go on beside them. */
 class FamilyScansSuite extends AnyFunSuite with FamilyRows {

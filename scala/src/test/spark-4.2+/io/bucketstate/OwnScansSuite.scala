@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.FamilyRows._
+import io.bucketstate.testkit.{FamilyRows, ProviderHarness, ShortMemory}
 
 /**
  * A scan by who writes gives what was there when it began, as RocksDB's iterators do, whatever is written while it goes

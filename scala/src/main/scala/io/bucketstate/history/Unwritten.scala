@@ -10,8 +10,8 @@ import io.bucketstate.checkpoint.manifest.Checkpoint
 import io.bucketstate.checkpoint.records.RecordPlaces
 import io.bucketstate.error.ConflictException
 import io.bucketstate.record.ChangeSet
-import io.bucketstate.rocksdb.state.{ChangeParts, StateDatabase, WrittenVersion}
 import io.bucketstate.rocksdb.state.ChangeParts.Change
+import io.bucketstate.rocksdb.state.{ChangeParts, StateDatabase, WrittenVersion}
 
 /** A version whose changes are to be written down in a database. */
 private[bucketstate] trait Unwritten {

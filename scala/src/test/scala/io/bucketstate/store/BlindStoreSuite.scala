@@ -10,8 +10,8 @@ import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.record.Expiry
 import io.bucketstate.table.FamilyState
-import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder}
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{MemoryFileStore, ShortMemory, StoreHarness, TempFolder}
 
 /** A store that does not look up what it writes, and whose keys are counted or not. */
 class BlindStoreSuite extends AnyFunSuite {

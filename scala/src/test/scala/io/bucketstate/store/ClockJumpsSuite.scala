@@ -8,6 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
 import io.bucketstate.record.Expiry
+import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   MemoryFileStore,
   SetClock,
@@ -15,7 +16,6 @@ import io.bucketstate.testkit.{
   TempFolder,
   WatchedFileStore
 }
-import io.bucketstate.testkit.StoreHarness._
 
 /**
  * Clocks of executors that are set forward and back, by hours and years, while the storage's clock is right: no file

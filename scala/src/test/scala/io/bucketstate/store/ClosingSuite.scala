@@ -11,8 +11,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.Attempt
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /** What a store has of its process is given back, however its close goes, and by one that could not be made. */
 class ClosingSuite extends AnyFunSuite with Eventually {

@@ -12,6 +12,7 @@ import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.rocksdb.state.NativeState
+import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   Damage,
   FaultyFileStore,
@@ -20,7 +21,6 @@ import io.bucketstate.testkit.{
   StoreHarness,
   TempFolder
 }
-import io.bucketstate.testkit.StoreHarness._
 
 /**
  * One data file that several snapshots name, and that cannot be read: what is damaged costs one task, whichever engine

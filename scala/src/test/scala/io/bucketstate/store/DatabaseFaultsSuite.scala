@@ -13,8 +13,8 @@ import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeState}
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /**
  * What can happen to a local database, for real: a task is told of it once, in words that help, the retry goes on from the

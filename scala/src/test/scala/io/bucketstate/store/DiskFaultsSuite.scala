@@ -15,8 +15,8 @@ import org.scalatest.time.{Millis, Seconds, Span}
 import io.bucketstate.checkpoint.io.{FileStore, NioFileStore}
 import io.bucketstate.config.{ConfigKey, Engine}
 import io.bucketstate.error.UnavailableException
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /**
  * Disks that are full or turn read-only, for real: a task fails with the file and what to do about it, nothing that was

@@ -9,8 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.Engine
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /**
  * Two attempts of a task in one store: the first, of an older attempt of its stage, is held up at one step after the other

@@ -12,8 +12,8 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.rocksdb.state.NativeState
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /** A restart on the machine where the store was before, in a local folder that outlives it. */
 class LocalRecoverySuite extends AnyFunSuite with Eventually {

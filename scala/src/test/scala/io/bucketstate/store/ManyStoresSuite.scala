@@ -13,8 +13,8 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.Engine
 import io.bucketstate.rocksdb.state.ExecutorNative
-import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder}
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder}
 
 /**
  * Stores of many partitions and operators in one executor: what they share does not grow with them, and each gets its

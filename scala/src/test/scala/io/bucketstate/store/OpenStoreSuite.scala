@@ -15,6 +15,7 @@ import io.bucketstate.error.{
   UnavailableException
 }
 import io.bucketstate.record.RecordOp
+import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{
   Fault,
   FaultyFileStore,
@@ -24,7 +25,6 @@ import io.bucketstate.testkit.{
   TempFolder,
   WatchedFileStore
 }
-import io.bucketstate.testkit.StoreHarness._
 
 /** A store without Spark: what is opened, written, committed, given up and read. */
 class OpenStoreSuite extends AnyFunSuite {

@@ -6,8 +6,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.record.Expiry
-import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder}
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder}
 
 /**
  * Without checkpoint ids, an attempt that was given up for lost replaces a version after the next one was built on it. By

@@ -11,8 +11,8 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.Engine
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /**
  * One scripted history of batches with readers, aborts, snapshots, maintenance and stores that are closed and opened again;

@@ -5,8 +5,8 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.background.{Ticker, Writers}
-import io.bucketstate.testkit.{Refusal, StoreHarness}
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit.{Refusal, StoreHarness}
 
 /** One writer at a time: who waits, how long, and what becomes of who has lost its stamp. */
 class WriterLockSuite extends AnyFunSuite {

@@ -17,8 +17,8 @@ import io.bucketstate.record.{
   Scans,
   TimedValue
 }
-import io.bucketstate.testkit.{Changes, MapCold}
 import io.bucketstate.testkit.TextRecords.{keyOf, valueOf}
+import io.bucketstate.testkit.{Changes, MapCold}
 
 /** What is newer than the cold part, or is not in it, is not taken for what the cold part has. */
 class AboveColdSuite extends AnyFunSuite {

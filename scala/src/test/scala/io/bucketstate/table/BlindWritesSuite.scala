@@ -16,8 +16,8 @@ import io.bucketstate.record.{
   TimeBuckets
 }
 import io.bucketstate.table.cold.BucketLoader
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 import io.bucketstate.testkit.TextRecords._
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /** Writes that read nothing, and when the number of keys is known. */
 class BlindWritesSuite extends AnyFunSuite {

@@ -5,8 +5,8 @@ import scala.util.Try
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, Scans}
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 import io.bucketstate.testkit.TextRecords.{record, valueOf}
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /** A change that was left half-way, as by memory that ran out, is never taken for one that was made or undone. */
 class BrokenTableSuite extends AnyFunSuite {

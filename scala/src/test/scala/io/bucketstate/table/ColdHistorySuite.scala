@@ -18,6 +18,7 @@ import io.bucketstate.record.{
   TimeBuckets
 }
 import io.bucketstate.table.cold.BucketLoader
+import io.bucketstate.testkit.TextRecords._
 import io.bucketstate.testkit.{
   ChanceOfRoom,
   Changes,
@@ -27,7 +28,6 @@ import io.bucketstate.testkit.{
   TextRecords,
   WatchedCold
 }
-import io.bucketstate.testkit.TextRecords._
 
 /**
  * A table over a cold part against a map per version: whatever is written, undone, read, announced and evicted in

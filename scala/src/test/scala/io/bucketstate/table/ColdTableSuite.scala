@@ -8,8 +8,8 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.record.{BucketAssigner, BucketKey, FamilySpec, RecordBuffer, Scans}
-import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 import io.bucketstate.testkit.TextRecords._
+import io.bucketstate.testkit.{Changes, MapCold, TextRecords}
 
 /** A table over a cold part: readers beside a writer that evicts, what leaves memory, and which removal counts. */
 class ColdTableSuite extends AnyFunSuite {

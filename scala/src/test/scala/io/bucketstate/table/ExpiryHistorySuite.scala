@@ -25,6 +25,8 @@ import io.bucketstate.record.{
 }
 import io.bucketstate.table.cold.BucketLoader
 import io.bucketstate.table.version.Versions
+import io.bucketstate.testkit.ExpiryModel.Item
+import io.bucketstate.testkit.TextRecords.keyOf
 import io.bucketstate.testkit.{
   ChanceOfRoom,
   Changes,
@@ -34,8 +36,6 @@ import io.bucketstate.testkit.{
   TextRecords,
   WatchedCold
 }
-import io.bucketstate.testkit.ExpiryModel.Item
-import io.bucketstate.testkit.TextRecords.keyOf
 
 /**
  * A table whose records expire against a map per version that drops them at once: whatever is written, undone, read,

@@ -6,8 +6,8 @@ import scala.util.Using
 
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, ManifestName, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Manifest, ManifestFamily, Manifests}
-import io.bucketstate.checkpoint.run.{LocalRuns, TimeSpan, VersionSpan}
 import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{LocalRuns, TimeSpan, VersionSpan}
 import io.bucketstate.checkpoint.sst.SstOptions
 
 /**

@@ -8,9 +8,9 @@ import scala.util.{Random, Using}
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.RecordCursor
-import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, Run, VersionSpan}
 import io.bucketstate.checkpoint.run.open.OpenRunFile
 import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, Run, VersionSpan}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.record.{Record, RecordOp}
 

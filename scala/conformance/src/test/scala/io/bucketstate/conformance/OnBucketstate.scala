@@ -13,10 +13,10 @@ import org.apache.spark.sql.test.SharedSparkSession
 import org.scalactic.source.Position
 import org.scalatest.{Args, Status, Tag}
 
-import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions}
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.memory.{MemoryTracker, MemoryUser}
 import io.bucketstate.store.StoreMemory
+import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions}
 
 /**
  * Runs a suite of Spark's on this project's provider, with its extension: it is the session's provider,

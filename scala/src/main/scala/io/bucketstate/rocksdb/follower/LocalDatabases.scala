@@ -13,8 +13,8 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint.io.{Attempt, Closing, WorkFolder}
 import io.bucketstate.config.RocksDbConfig
 import io.bucketstate.error.{InvalidException, UnavailableException}
-import io.bucketstate.rocksdb.{NativeErrors, NativeOptions, SharedNative}
 import io.bucketstate.rocksdb.state.{ExecutorNative, LocalStates, StateDatabase, WrittenVersion}
+import io.bucketstate.rocksdb.{NativeErrors, NativeOptions, SharedNative}
 
 /** Where a store's databases come from. Thread-safe. */
 private[bucketstate] trait Databases {

@@ -3,8 +3,8 @@ package io.bucketstate.rocksdb.state
 import java.nio.file.{Files, Path}
 
 import io.bucketstate.checkpoint.manifest.Manifest
-import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, RunFormat}
 import io.bucketstate.checkpoint.run.read.RunAccess
+import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, RunFormat}
 import io.bucketstate.record.FamilyDescriptor
 import io.bucketstate.rocksdb.NativeErrors
 import io.bucketstate.rocksdb.state.ChangeParts.Change

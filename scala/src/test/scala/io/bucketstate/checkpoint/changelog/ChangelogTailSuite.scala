@@ -11,8 +11,8 @@ import io.bucketstate.checkpoint.io.{Attempt, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.{FamilyEncodings, Lookup, RecordPlaces}
 import io.bucketstate.error.{CorruptException, UnavailableException}
 import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer, RecordOp}
-import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness}
 
 /** Changelogs as a restart reads them: by bucket and by key, in any order, again after a failure. */
 class ChangelogTailSuite extends AnyFunSuite {

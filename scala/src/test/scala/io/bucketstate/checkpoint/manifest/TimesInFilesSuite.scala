@@ -8,8 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.changelog.{ChangelogFamily, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, Damage, RunName}
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSlices, TimeSpan, VersionSpan}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
+import io.bucketstate.checkpoint.run.{BucketSpan, Run, RunFile, TimeSlices, TimeSpan, VersionSpan}
 import io.bucketstate.error.{CorruptException, InvalidException}
 import io.bucketstate.record._
 import io.bucketstate.testkit.{Changes, MemoryFileStore, Runs, TempFolder}

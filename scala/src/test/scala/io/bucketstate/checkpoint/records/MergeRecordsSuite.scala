@@ -9,8 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
-import io.bucketstate.checkpoint.run.{BucketSpan, VersionSpan}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
+import io.bucketstate.checkpoint.run.{BucketSpan, VersionSpan}
 import io.bucketstate.error.InvalidException
 import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit._

@@ -8,8 +8,8 @@ import scala.jdk.CollectionConverters._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.WorkFolder
-import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.rocksdb.state.ExecutorNative
+import io.bucketstate.rocksdb.{Databases => NativeDatabases}
 import io.bucketstate.testkit.TempFolder
 
 /** What a store's databases take of the machine, and that it is given back however they end. */

@@ -15,8 +15,8 @@ import io.bucketstate.error.InvalidException
 import io.bucketstate.rocksdb.ThrowingFactory
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeState}
 import io.bucketstate.store.OpenStore
-import io.bucketstate.testkit._
 import io.bucketstate.testkit.StoreHarness._
+import io.bucketstate.testkit._
 
 /** The local database behind a store: what it takes over, what is read from it, and what becomes of it. */
 class StoreDatabaseSuite extends AnyFunSuite with Eventually {

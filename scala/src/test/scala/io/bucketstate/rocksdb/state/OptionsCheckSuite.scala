@@ -3,8 +3,8 @@ package io.bucketstate.rocksdb.state
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.InvalidException
-import io.bucketstate.rocksdb.{BadCloseFactory, CountedFactory, NullFactory}
 import io.bucketstate.rocksdb.Databases.Plain
+import io.bucketstate.rocksdb.{BadCloseFactory, CountedFactory, NullFactory}
 
 class OptionsCheckSuite extends AnyFunSuite {
 

@@ -4,9 +4,9 @@ import java.nio.file.Path
 import java.time.Clock
 
 import io.bucketstate.checkpoint.io.{FileStore, WorkFolder}
-import io.bucketstate.checkpoint.run.{ColdReads, LocalRuns, RunFile}
 import io.bucketstate.checkpoint.run.open.{ReadLimits, SharedReads, StoreReads}
 import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{ColdReads, LocalRuns, RunFile}
 import io.bucketstate.checkpoint.sst.SstOptions
 
 /**

@@ -4,7 +4,6 @@ import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage}
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
-import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, LookUpTrace, RunFile, RunFormat}
 import io.bucketstate.checkpoint.run.open.{
   KeptPart,
   OpenRunFile,
@@ -14,6 +13,7 @@ import io.bucketstate.checkpoint.run.open.{
   SharedReads,
   StoreReads
 }
+import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, LookUpTrace, RunFile, RunFormat}
 import io.bucketstate.checkpoint.sst.{
   BlockPage,
   IndexWalk,

@@ -6,6 +6,7 @@ import scala.math.Ordering.Implicits._
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
+import io.bucketstate.checkpoint.run.open.{OpenRunFiles, SharedReads, StoreReads}
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   ColdReads,
@@ -15,7 +16,6 @@ import io.bucketstate.checkpoint.run.{
   RunFile,
   RunFormat
 }
-import io.bucketstate.checkpoint.run.open.{OpenRunFiles, SharedReads, StoreReads}
 import io.bucketstate.checkpoint.sst.Xxph3
 import io.bucketstate.record.KeyRange
 

@@ -9,8 +9,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.checkpoint.run.{ColdReads, Run, VersionSpan}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
+import io.bucketstate.checkpoint.run.{ColdReads, Run, VersionSpan}
 import io.bucketstate.record.{KeyRange, Record}
 import io.bucketstate.testkit.{LeftOvers, Runs, TempFolder}
 

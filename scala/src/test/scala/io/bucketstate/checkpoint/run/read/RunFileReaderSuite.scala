@@ -8,6 +8,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.Lookup
+import io.bucketstate.checkpoint.run.open.{ReadLimits, SharedReads}
+import io.bucketstate.checkpoint.run.write.RunWriter
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   LocalRuns,
@@ -18,8 +20,6 @@ import io.bucketstate.checkpoint.run.{
   RunFormat,
   VersionSpan
 }
-import io.bucketstate.checkpoint.run.open.{ReadLimits, SharedReads}
-import io.bucketstate.checkpoint.run.write.RunWriter
 import io.bucketstate.checkpoint.sst.{SstFooter, SstIndex, SstOptions, SstValues}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{Record, RecordOp}

@@ -11,8 +11,8 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{BlockCodec, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.Lookup
-import io.bucketstate.checkpoint.run.{LocalRuns, LookUp, VersionSpan}
 import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.run.{LocalRuns, LookUp, VersionSpan}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.testkit.{MemoryFileStore, Runs, TempFolder}
 

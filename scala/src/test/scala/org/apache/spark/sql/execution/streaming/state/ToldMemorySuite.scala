@@ -3,8 +3,8 @@ package org.apache.spark.sql.execution.streaming.state
 import org.apache.spark.memory.UnifiedMemoryManager
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ShortMemory
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.ShortMemory
 
 /** What Spark's memory manager, which is private to Spark, is told of state on the heap. */
 class ToldMemorySuite extends AnyFunSuite {
