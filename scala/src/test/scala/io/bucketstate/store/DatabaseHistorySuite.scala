@@ -1,6 +1,7 @@
 package io.bucketstate.store
 
 import java.nio.file.Path
+import java.time.Clock
 import java.util.UUID
 import java.util.concurrent.Executor
 import java.util.concurrent.atomic.AtomicLong
@@ -16,6 +17,7 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
+import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningIds}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
@@ -129,6 +131,8 @@ object DatabaseHistorySuite {
 
   private val Seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(4)(_.toInt)
 
+  private val Retained = RetentionRules(minVersionsToRetain = 4)
+
   private type Model = Map[String, String]
 
   private final class Unexpected extends Error("nobody expects this")
@@ -214,16 +218,17 @@ object DatabaseHistorySuite {
     /** Commits that were made again, of the very same changes. */
     var repeated = 0
     private val commits = mutable.HashSet.empty[UUID]
-    private var retired = 0L // versions below this one have no changelog any more
+    private var retired = 0L // versions below this one may have no files any more
 
     /** One of all that may happen. */
     def anything(): Unit = random.nextInt(24) match {
       case 0 | 1 => reload()
-      case 2     => newest = math.max(0L, newest - 1 - random.nextInt(3)) // a restart of the query
-      case 3     => files.failNext(Fault.Before)
-      case 4     => files.failAt(files.calls + 1 + random.nextInt(8), Fault.Before)
-      case 5     => Try(snapshot())
-      case 6     => otherAttempt()
+      case 2     => // a restart of the query, which goes back to what retention has left
+        newest = math.min(newest, math.max(retired, newest - 1 - random.nextInt(3)))
+      case 3               => files.failNext(Fault.Before)
+      case 4               => files.failAt(files.calls + 1 + random.nextInt(8), Fault.Before)
+      case 5               => Try(snapshot())
+      case 6               => otherAttempt()
       case 7 if newest > 0 =>
         val _ = Try(read(newest))
       case 8 if newest > 1 => Try(retire())
@@ -244,8 +249,13 @@ object DatabaseHistorySuite {
         // Further actions of a foreachBatch: Spark goes on with the id of the first.
         if (!isCalm && random.nextInt(3) == 0) {
           disturb()
-          if (newest == base + 1 && base >= retired)
-            Try(action(base, if (random.nextInt(4) > 0) changes else anyChanges()))
+          if (newest == base + 1 && base >= retired) {
+            val again = if (random.nextInt(4) > 0) changes else anyChanges()
+            // Without ids the version is what was written last.
+            Try(action(base, again)).foreach(_.foreach { _ =>
+              if (!withIds) batches += base + 1 -> again
+            })
+          }
         }
         // Spark does not hear of it, and tries again.
         if (!isCalm && random.nextInt(6) == 0) newest = math.max(base, retired)
@@ -442,15 +452,12 @@ object DatabaseHistorySuite {
       }
     }
 
-    /** As retention does: changelogs go that a snapshot has made needless. */
-    private def retire(): Unit = history.line.flatMap(_.seed).foreach { manifest =>
-      val until = math.min(manifest.version, newest)
-      if (until == manifest.version) {
-        retired = math.max(retired, until)
-        (1L until until).foreach { v =>
-          files.delete(Attempt(v, attempts.getOrElse(v, None)).changelog)
-        }
-      }
+    private def retire(): Unit = {
+      retired = math.max(retired, Retained.oldest(newest))
+      val id = attempts.getOrElse(newest, None)
+      val winners = WinningIds.leadingTo(files, newest, id, WinningIds.WithoutIds)
+      new Retention(files, Clock.systemUTC, Retained).run(newest, winners = winners)
+      ()
     }
 
     /** The database's thread gets its turn. */
