@@ -8,11 +8,6 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.testkit.{ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
 
-
-
-
-
-
 /**
  * Timers and times to live as Spark 4.1's operators find them: by iterating over all keys of a family that scans
  * ranges, up to the first that is not due.

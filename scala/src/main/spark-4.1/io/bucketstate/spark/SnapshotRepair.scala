@@ -4,11 +4,6 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 
 import io.bucketstate.error.InvalidException
 
-
-
-
-
-
 /** What Spark 4.2 has settings for, under the same names and with the same defaults. */
 private[spark] final class SnapshotRepair(conf: StateStoreConf) {
   import SnapshotRepair._
