@@ -1,33 +1,16 @@
 package io.bucketstate.store
 
-import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicLong
 
-import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Writers}
+import io.bucketstate.background.ClocksAndIds
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
-import io.bucketstate.checkpoint.io.{
-  Attempt,
-  BlockCodec,
-  Closing,
-  FileStore,
-  ForeignFiles,
-  WorkFolder
-}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
+import io.bucketstate.checkpoint.io.{Attempt, FileStore, ForeignFiles}
 import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
-import io.bucketstate.checkpoint.retention.{MaintenancePlan, RetentionRules}
-import io.bucketstate.checkpoint.run.read.RunAccess
-import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
-import io.bucketstate.checkpoint.sst.SstOptions
-import io.bucketstate.config.{Engine, StoreConfig}
-import io.bucketstate.error.BucketstateException
-import io.bucketstate.history.{CheckpointIds, StoreHistory}
+import io.bucketstate.config.StoreConfig
+import io.bucketstate.history.CheckpointIds
 import io.bucketstate.record.BucketAssigner
-import io.bucketstate.rocksdb.follower.{DatabaseSource, LocalDatabases, StoreDatabase}
-import io.bucketstate.rocksdb.state.{LocalStates, OptionsCheck}
+import io.bucketstate.rocksdb.state.OptionsCheck
 import io.bucketstate.table.StateTable
 
 /**
@@ -50,128 +33,27 @@ private[bucketstate] final class OpenStore private (
     origins: ClocksAndIds,
     host: StoreHost
 ) {
-  import origins.{clock, newId, ticker}
+  import origins.{newId, ticker}
 
-  /** Places keys in buckets, as all files of the checkpoint do. */
-  val assigner: BucketAssigner = new BucketAssigner(config.numBuckets)
+  /** There will be no later batch, and nothing to maintain any more. */
+  @volatile private[this] var isLast = false
 
-  private[this] val codec = BlockCodec.forName(config.spark.compressionCodec)
-  private[this] val runs =
-    new RunAccess(
-      files,
-      SstOptions(codec, config.runBlockBytes, config.bloomBits),
-      () => workFolder,
-      config.maxRunFileBytes,
-      clock,
-      StoreMemory.readLimits(config, host)
-    )
-  private[this] val checkpoint = new Checkpoint(files, assigner, families, runs)
-  private[this] val warmUp: WarmUp =
-    new WarmUp(host.name, config.numBuckets, host.cannotLoad, () => memory)
-  private[this] val recovery = new Recovery(
-    checkpoint,
-    RepairRules(
-      config.spark.repair,
-      config.spark.repairAfterFailures,
-      config.spark.repairMaxChangelogs
-    ),
-    warmUp,
-    table => if (config.restoreEagerly) warmUp.now(table)
-  )
-  // A store that lives for one batch would make a database for nothing.
-  private[this] val hasDatabase =
-    config.engine == Engine.RocksDb && !config.spark.unloadOnCommit
-  private[this] val history = new StoreHistory(files, isFollowed = hasDatabase)
-  private[this] val keeper = new TableKeeper(
-    load,
-    history,
-    config.spark.versionsInMemory,
-    () => clock.instant.getEpochSecond,
-    Patience(config.lockAcquireTimeoutMs, ticker, () => host.requireAlive()),
-    reloaded
-  )
+  private[this] val parts =
+    new StoreParts(files, families, config, origins, host, isNeeded = () => !isLast)
+  import parts.{committer, database, keeper, lock, maintenance, memory, recovery, snapshots}
+
   // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
   // A preset by itself is right, and the first get after a restart need not wait for RocksDB's library.
   private[this] lazy val optionsChecked: Unit =
     if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)
-  private[this] val database = Option.when(hasDatabase) {
-    new StoreDatabase(
-      history,
-      checkpoint,
-      new DatabaseSource(
-        checkpoint,
-        new LocalDatabases(
-          () => workFolder,
-          host.foldersLike,
-          config.localDir.map(_ => new LocalStates(workFolder.path, config.numBuckets, newId)),
-          config.rocksDb,
-          StoreMemory.nativeLimits(config, host),
-          newId
-        ),
-        recovery.damaged(_, _)
-      ),
-      keeper.advance(_, _),
-      StoreMemory.mostUnwritten(config, host),
-      config.lockAcquireTimeoutMs,
-      ticker,
-      BackgroundPool.databases
-    )
-  }
-  private[this] val snapshotter =
-    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns, config.maxMergeBytes)
-  private[this] val snapshots = new StoreSnapshots(
-    keeper,
-    database,
-    snapshotter,
-    SnapshotPlan(
-      config.snapshotMaxVersions,
-      config.snapshotMaxBytes,
-      compactsBeside = !config.spark.unloadOnCommit
-    ),
-    checkpoint,
-    ticker,
-    new ManifestWatch {
-      override def published(manifest: Manifest): Unit = {
-        recovery.renewed(manifest)
-        host.snapshotMade(manifest.version)
-      }
-      override def damaged(manifest: Manifest, cause: BucketstateException): Unit =
-        recovery.damaged(manifest, cause)
-    }
-  )
-  private[this] val memory: StoreMemory =
-    new StoreMemory(keeper, runs, () => snapshots.flush(), config, host, ticker)
-  private[this] val lock =
-    new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess, () => end())
-  private[this] val committer = new Committer(files, checkpoint.recent, assigner, codec, ticker)
-  private[this] val commits =
-    new Commits(
-      keeper,
-      committer,
-      AfterCommit(database, snapshots, warmUp, memory),
-      config.snapshotsInCommit,
-      newId
-    )
-  private[this] val maintenance = new StoreMaintenance(
-    files,
-    RetentionRules(
-      config.spark.minVersionsToRetain,
-      maxVersionsToDelete = config.spark.maxVersionsToDelete
-    ),
-    MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
-    () => snapshots.inUse,
-    clock
-  )
-  private[this] val figures =
-    new FigureSources(database, snapshots, warmUp, maintenance, memory, files.requests)
 
   @volatile private[this] var newestBuiltOn = Attempt(0L)
 
   /** Milliseconds a reader waited for what its task's writer then finds in memory, or -1. */
   private[this] val loadedByReader = new AtomicLong(-1L)
 
-  /** There will be no later batch, and nothing to maintain any more. */
-  @volatile private[this] var isLast = false
+  /** Places keys in buckets, as all files of the checkpoint do. */
+  def assigner: BucketAssigner = parts.assigner
 
   /**
    * Opens a version for the one writer. Waits for a writer that is still there, for the lock's time limit.
@@ -189,7 +71,7 @@ private[bucketstate] final class OpenStore private (
       reader: Option[ReadSession] = None,
       forceSnapshot: Boolean = false
   )(take: WriteSession => A): A = {
-    if (hasDatabase) loading(optionsChecked)
+    if (parts.hasDatabase) loading(optionsChecked)
     val stamp = lock.acquire()
     try take(writer(known(base), reader, forceSnapshot, stamp))
     catch {
@@ -232,7 +114,7 @@ private[bucketstate] final class OpenStore private (
   def replay(snapshot: Attempt, target: Attempt): ReadSession = {
     lock.failIfClosed(StoreCall.Load)
     memory.opening()
-    val recovered = telling(loading(recovery.loadFrom(snapshot, target)))
+    val recovered = parts.telling(loading(recovery.loadFrom(snapshot, target)))
     keeper.reading(recovered.table)
     reading(recovered.table, target.version, recovered.commitId)
   }
@@ -275,19 +157,6 @@ private[bucketstate] final class OpenStore private (
    */
   def close(): Boolean = lock.close()
 
-  /** All of it, whatever goes wrong; throws the first of that. */
-  private def end(): Unit = Closing.all(
-    Seq[AutoCloseable](
-      () => warmUp.stop(),
-      () => snapshots.close(finish = config.spark.unloadOnCommit && !isLast),
-      () => keeper.forget(),
-      () => database.foreach(_.close()),
-      () => memory.close(),
-      () => committer.close(),
-      () => files.close()
-    )
-  )
-
   /** Closes a store that is of no use any more: what is due is not finished, and `maintain` is no error. */
   def closeForGood(): Boolean = {
     isLast = true
@@ -316,33 +185,16 @@ private[bucketstate] final class OpenStore private (
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
     val version =
       OpenedForWrite(opened, base, ids, checkOf(opened, base), loadMs, forceSnapshot)
-    new TableWriter(version, stamp, lock, commits, figures, host.committed)
+    new TableWriter(version, stamp, parts, newId)
   }
 
   private def known(base: Attempt): Attempt =
     if (config.spark.checkpointIds) base else Attempt(base.version)
 
-  private def load(version: Long, checkpointId: Option[String]): Recovered = {
-    // Nothing that is loaded from here on would be dropped.
-    lock.failIfClosed(StoreCall.Load)
-    telling(recovery.load(version, checkpointId))
-  }
-
-  private def telling(recovered: Recovered): Recovered = {
-    if (recovered.table.newest > 0) host.restored()
-    recovered
-  }
-
   /** What failed of the database before goes with the table that it was made for. */
   private def deleteFailed(opened: Opened): Unit = opened match {
     case Opened.Reloaded(_, true) => database.foreach(_.deleteFailed())
     case _                        => ()
-  }
-
-  /** Snapshots go on from what becomes the table, whose keeper is locked. */
-  private def reloaded(recovered: Recovered): Unit = {
-    checkpoint.recent.forget()
-    snapshots.restored(recovered)
   }
 
   private def loading[A](open: => A): A =
@@ -351,14 +203,6 @@ private[bucketstate] final class OpenStore private (
       case failure: Throwable =>
         throw host.cannotLoad(ForeignFiles.explaining(files)(failure))
     }
-
-  private def workFolder: WorkFolder = config.localDir match {
-    case Some(folder) =>
-      // The same for the same store, so that a restart on this machine finds its copies.
-      val own = UUID.nameUUIDFromBytes(files.location.getBytes(UTF_8)).toString
-      WorkFolder(Path.of(folder, "bucketstate", own), temporary = false)
-    case None => WorkFolder.ofItsOwn(host.newFolder())
-  }
 
   /**
    * A version with a checkpoint id needs no check: its file bears the id in its name, no other attempt

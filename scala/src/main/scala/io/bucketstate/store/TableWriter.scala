@@ -1,9 +1,11 @@
 package io.bucketstate.store
 
+import java.util.UUID
+
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
-import io.bucketstate.history.CheckpointIds
+import io.bucketstate.history.{CheckpointIds, Unwritten}
 import io.bucketstate.table.StateTable
 
 /**
@@ -24,18 +26,18 @@ private[bucketstate] final case class OpenedForWrite(
 )
 
 /**
- * What one writer does to the table and the files, while its stamp is the lock's current one.
- *
- * @param committed told of the version when it is durable; what it throws fails the commit
+ * What one task does to the table and the files, while its stamp is the lock's current one: its version becomes durable or
+ * is undone, and whoever goes on from it hears of that: the table's keeper, the database, the snapshots, the warm-up,
+ * memory.
  */
 private[bucketstate] final class TableWriter(
     version: OpenedForWrite,
     stamp: Long,
-    lock: WriterLock,
-    commits: Commits,
-    figures: FigureSources,
-    committed: Long => Unit
+    parts: StoreParts,
+    newId: () => UUID
 ) extends WriteSession {
+  import TableWriter._
+  import parts.{committer, database, figures, keeper, lock, memory, snapshots, warmUp}
   import version.opened
 
   private[this] val lazyLoadsBefore = table.lazyLoads
@@ -47,14 +49,59 @@ private[bucketstate] final class TableWriter(
 
   override def commit(): StoreFigures = {
     requireBase()
-    val own = commits.commit(table, ids, version.base, opened.commitId)
+    // A snapshot that is due is made here where nothing is made in the background.
+    val due = if (parts.config.snapshotsInCommit) snapshots.due(version.base) else None
+    val own =
+      try {
+        val committed = publish()
+        due.foreach(snapshots.run)
+        committed
+      } finally due.foreach(snapshots.giveUp)
     named = own.ids
-    if (version.forceSnapshot) commits.force(table, ids)
-    committed(table.newest)
+    if (version.forceSnapshot) snapshots.force(Attempt(table.newest, ids.own))
+    parts.host.committed(table.newest)
     figures.drain(table, own.figures ++ openingFigures ++ loadingFigures)
   }
 
-  override def abort(): Unit = commits.abort(table)
+  private def publish(): Committed = {
+    val changes = table.openChanges
+    val committed =
+      try
+        committer.commit(
+          changes,
+          ids,
+          newId(),
+          opened.commitId,
+          mayReplace = keeper.mayBeWritten(changes.version),
+          hasNext = keeper.mayBeWritten(changes.version + 1)
+        )
+      catch {
+        // The next attempt looks anew at what is there.
+        case e: ConflictException =>
+          keeper.forget()
+          throw e
+      }
+    try {
+      val own = committed.ids.own
+      val kept = database.map { _ =>
+        val attempt = Attempt(changes.version, own)
+        new Unwritten.Changes(changes, attempt, committed.commitId, heapOf(committed))
+      }
+      keeper.committed(table, committed.commitId, own, kept)
+      database.foreach(_.wake())
+      snapshots.checkpointed(table.newest, committed.bytes)
+      warmUp.again(table)
+      memory.committed(table)
+      committed
+    } catch {
+      // The file is there, and who was not told of it does not go on from what it knows.
+      case failure: Throwable =>
+        keeper.forget()
+        throw failure
+    }
+  }
+
+  override def abort(): Unit = keeper.aborted(table)
 
   override def current: StoreFigures = figures.current(table)
 
@@ -72,7 +119,7 @@ private[bucketstate] final class TableWriter(
     } catch {
       // A read that failed says nothing of what is in memory. A table that is not sound is loaded anew.
       case e @ (_: ConflictException | _: MissingException | _: CorruptException) =>
-        commits.dropMemory()
+        keeper.forget()
         throw e
     }
 
@@ -86,4 +133,13 @@ private[bucketstate] final class TableWriter(
     case (_: Opened.Reopened, _) => Map(MetricKey.TableReopens -> 1L)
     case _                       => Map(MetricKey.TableHits -> 1L)
   }
+}
+
+private object TableWriter {
+
+  /** About the heap that the changes of a version take while they are kept: files are compressed. */
+  private def heapOf(of: Committed): Long =
+    2 * of.bytes + EntrySize * of.figures(MetricKey.ChangedKeys)
+
+  private final val EntrySize = 64L
 }
