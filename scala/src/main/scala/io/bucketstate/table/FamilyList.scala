@@ -48,7 +48,8 @@ private[table] final class FamilyHistory private (lists: TreeMap[Long, FamilyLis
     else new FamilyHistory(lists.rangeFrom(lists.rangeTo(version).lastKey))
 
   /** Whether some version has it. */
-  def holds(family: Settler): Boolean = lists.valuesIterator.exists(_.tables.contains(family))
+  def holds(family: Settler): Boolean =
+    lists.valuesIterator.exists(_.tables.exists(_.settling eq family))
 
   def all: Iterator[FamilyTable] = lists.valuesIterator.flatMap(_.tables)
 }

@@ -13,13 +13,13 @@ import io.bucketstate.record.{
 }
 import io.bucketstate.table.bucket.Bucket
 import io.bucketstate.table.cold.{BucketFills, FamilyBuckets, FamilyCold, Floor, TableLoading}
-import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Stamp, Visibility}
+import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Visibility}
 import io.bucketstate.table.index.{FamilyIndex, OrderedIndex, PrefixIndex}
 import io.bucketstate.table.scan.{BucketIterator, OpenScans, RecordScan}
-import io.bucketstate.table.version.{ChangeList, KeyCount, Settler, SettlingBacklog, Versions}
+import io.bucketstate.table.version.{ChangeList, KeyCount, SettlingBacklog, Versions}
 
 /**
- * [[FamilyState]] on the heap: reads and writes one column family, and settles and undoes what it wrote.
+ * [[FamilyState]] on the heap: reads and writes one column family.
  *
  * @param countsExactly whether a key that memory does not know is looked up when it is written, for the number of keys;
  *                      in a family whose records expire, or that is scanned by a part of its keys, it is in any case
@@ -35,9 +35,7 @@ private[table] final class FamilyTable(
     floor: Floor,
     countsExactly: Boolean,
     mostBytes: Int
-) extends FamilyState
-    with Settler {
-  import FamilyTable._
+) extends FamilyState {
   import Slots._
 
   private[this] val multiValued = spec.multiValued
@@ -63,9 +61,10 @@ private[table] final class FamilyTable(
       .orNull
   private[this] val keys = new KeyCount(() => buckets.initialKeys) // of meaning where they do not
   private[this] val writesBlind = !countsExactly && times == null && newIndex == null
-  private[this] var evictions = 0L
-  private[this] var mostHidden = FewRemovals // that whole buckets keep: as many as there are keys
-  private[this] var cached = 0 // of no meaning: what was read ahead
+  private[this] val eviction = new FamilyEviction(spec, assigner, buckets, floor, versions)
+
+  /** Of what this family's versions wrote. */
+  val settling: FamilySettling = new FamilySettling(buckets, cold, floor)
 
   override def keyCount: Option[Long] = if (times == null) keys.keys else Some(times.keyCount)
 
@@ -347,32 +346,9 @@ private[table] final class FamilyTable(
 
   override def loadsWhole: Boolean = newIndex != null || multiValued
 
-  override def evict(number: Int): Long = {
-    val bucket = if (floor.canEvict) buckets.loaded(number) else null
-    if (bucket == null || !bucket.canEvict(floor.stamp)) 0L
-    else {
-      val before = bucket.heap
-      val wasWhole = bucket.isWhole
-      evictions += 1
-      bucket.evict(floor.stamp, evictions)
-      if (wasWhole && !bucket.isWhole) buckets.notWholeAnyMore()
-      before - bucket.heap
-    }
-  }
+  override def evict(number: Int): Long = eviction.evict(number)
 
-  override def residences: Seq[BucketResidence] =
-    (0 until assigner.numBuckets).flatMap(n => Option(buckets.loaded(n)).map(residence(n, _)))
-
-  private def residence(number: Int, bucket: Bucket): BucketResidence = {
-    val bytes = bucket.heap
-    val last = bucket.lastEviction
-    val evictable =
-      if (!floor.canEvict) 0L
-      else if (last.floor == floor.stamp) bytes - last.heap
-      else bytes
-    val lastUse = versions.absolute(buckets.lastUse(number))
-    new BucketResidence(spec.id, number, bytes, evictable, lastUse, last.number)
-  }
+  override def residences: Seq[BucketResidence] = eviction.residences
 
   override def notWhole: Int = buckets.notWhole
 
@@ -390,7 +366,7 @@ private[table] final class FamilyTable(
   }
 
   /** There is a higher floor. */
-  def floorRaised(): Unit = backlog.add(this, cold.raised())
+  def floorRaised(): Unit = backlog.add(settling, cold.raised())
 
   /** Hands over the open version's entries. */
   def takeChanges(): Array[Entry] = {
@@ -424,96 +400,9 @@ private[table] final class FamilyTable(
     }
   }
 
-  override def settle(entries: Array[Entry], from: Int, until: Int): Unit = {
-    var sum = cached
-    var i = from
-    while (i < until) {
-      val entry = entries(i)
-      sum += buckets.known(entry.bucket).touch(entry)
-      if (entry.older.isInstanceOf[Entry]) sum += 1
-      i += 1
-    }
-    cached = sum
-    i = from
-    while (i < until) {
-      settle(entries(i))
-      i += 1
-    }
-  }
-
-  private def settle(entry: Entry): Unit = {
-    val bucket = buckets.known(entry.bucket)
-    val i = bucket.indexOf(entry)
-    if (i < 0) {
-      // A removal that was kept may have been written over since.
-      if (!entry.isKept)
-        throw new IllegalStateException("a committed entry is not in its table")
-    } else if (!entry.isRemoval) settleRecord(bucket, i, entry)
-    else if (mustHide(bucket, entry)) {
-      // Nobody looks behind it any more.
-      bucket.charge(-MergeChain.heap(entry.older, null))
-      entry.older = null
-      bucket.setStamp(i, Stamp.AsCold)
-      cold.keep(entry)
-    } else {
-      bucket.charge(-MergeChain.heap(entry, null))
-      settleAs(bucket, i, entry, null)
-    }
-  }
-
-  private def settleRecord(bucket: Bucket, i: Int, entry: Entry): Unit = {
-    val settled = if (entry.isMerge) MergeChain.settled(entry) else entry.bytes
-    bucket.charge(-freed(entry, settled))
-    if (entry.isMerge) MergeChain.markSettled(settled)
-    bucket.setStamp(i, Stamp.of(entry.version))
-    settleAs(bucket, i, entry, settled)
-  }
-
-  /**
-   * Whether a removal has to stay, because the cold part of this floor, or of one to come, may have its key. A whole bucket
-   * may do without: it has to stay whole then until the floor has passed the removal.
-   */
-  private def mustHide(bucket: Bucket, removal: Entry): Boolean =
-    removal.version > floor.stamp && MergeChain.below(removal) != null && {
-      val isWorthIt = !bucket.isWhole || cold.hidden < mostHidden
-      if (!isWorthIt) bucket.staysWholeUntil(removal.version)
-      isWorthIt
-    }
-
-  /** Takes the place of an entry, of which nothing was left where it is null. */
-  private def settleAs(bucket: Bucket, i: Int, entry: Entry, settled: AnyRef): Unit = {
-    val head = bucket.at(i)
-    if (head eq entry) {
-      if (settled != null) bucket.replace(i, settled) else bucket.free(i)
-    } else {
-      var newer = head.asInstanceOf[Entry]
-      while (newer.older ne entry) newer = newer.older.asInstanceOf[Entry]
-      newer.older = settled
-    }
-  }
-
-  /** Heap that settling gives back. In the common case its record, which lies elsewhere, is not looked at. */
-  private def freed(entry: Entry, settled: AnyRef): Long =
-    if (settled eq entry.bytes) EntrySize + MergeChain.heap(entry.older, null)
-    else MergeChain.heap(entry, null) - MergeChain.heap(settled, null)
-
   /** Takes back entries that are the newest of their keys. */
   def undo(entries: Array[Entry], countBefore: Long): Unit = {
-    entries.foreach { entry =>
-      val bucket = buckets.known(entry.bucket)
-      val i = bucket.indexOf(entry)
-      if (i < 0 || (bucket.at(i) ne entry)) {
-        throw new IllegalStateException("an entry to undo is not the newest of its key")
-      }
-      val older = MergeChain.below(entry)
-      bucket.charge(-MergeChain.heap(entry, older))
-      // The key is what the cold part says again: that it is not there, where nothing hides what it has.
-      if (older == null || (older eq Slots.Unknown)) bucket.free(i)
-      else {
-        bucket.replace(i, older)
-        bucket.setStart(i, TimedValue.Untimed) // it may be later than that of what is gone
-      }
-    }
+    settling.undo(entries)
     keys.undo(countBefore)
   }
 
@@ -527,7 +416,7 @@ private[table] final class FamilyTable(
    */
   def begin(now: Long): Unit = {
     cold.forgetFound()
-    mostHidden = keyCount.fold(Long.MaxValue)(Math.max(FewRemovals, _))
+    settling.begin(keyCount)
     filling.take()
     if (times != null) times.begin(now)
   }
@@ -536,10 +425,4 @@ private[table] final class FamilyTable(
   def commit(): Unit = if (times != null) times.commit()
 
   def memoryBytes: Long = buckets.heap + changes.heap + cold.heap
-}
-
-private object FamilyTable {
-
-  /** Removals that are kept however few keys there are. */
-  private final val FewRemovals = 64L
 }

@@ -200,7 +200,8 @@ private[table] final class VersionedTable(
       versions.giveUpOldest()
       dropFamilies()
       changes.tables.indices.foreach { i =>
-        if (lists.holds(changes.tables(i))) backlog.add(changes.tables(i), changes.entries(i))
+        val settling = changes.tables(i).settling
+        if (lists.holds(settling)) backlog.add(settling, changes.entries(i))
       }
     }
 
