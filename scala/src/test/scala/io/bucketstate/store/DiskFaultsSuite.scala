@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
 }
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{FileStore, NioFileStore}
@@ -22,6 +23,7 @@ import io.bucketstate.testkit._
  * Disks that are full or turn read-only, for real: a task fails with the file and what to do about it, nothing that was
  * committed is lost, and the same task goes through when there is room again.
  */
+@Slow
 class DiskFaultsSuite extends AnyFunSuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =

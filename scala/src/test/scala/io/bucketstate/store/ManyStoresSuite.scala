@@ -9,6 +9,7 @@ import scala.util.Using
 import org.scalatest.Assertion
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.config.Engine
@@ -20,6 +21,7 @@ import io.bucketstate.testkit.{MemoryFileStore, StoreHarness, TempFolder}
  * Stores of many partitions and operators in one executor: what they share does not grow with them, and each gets its
  * turn in the background.
  */
+@Slow
 class ManyStoresSuite extends AnyFunSuite with Eventually {
 
   implicit override val patienceConfig: PatienceConfig =

@@ -6,6 +6,7 @@ import scala.collection.mutable
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore, NioFileStore}
 import io.bucketstate.checkpoint.records.{FamilyEncodings, Lookup, RecordPlaces}
@@ -15,6 +16,7 @@ import io.bucketstate.testkit.ProviderHarness._
 import io.bucketstate.testkit.{Fault, FaultyFileStore, ProviderHarness}
 
 /** Changelogs as a restart reads them: by bucket and by key, in any order, again after a failure. */
+@Slow
 class ChangelogTailSuite extends AnyFunSuite {
   private val buckets = 5
   private val assigner = new BucketAssigner(buckets)

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{
   FileContextBasedCheckpointFileManager,
   FileSystemBasedCheckpointFileManager
 }
+import org.scalatest.tags.Slow
 
 import io.bucketstate.error._
 import io.bucketstate.testkit.{
@@ -25,6 +26,7 @@ import io.bucketstate.testkit.{
 }
 
 /** The guarantees of [[FileStore]], of every implementation, each reading what the others wrote. */
+@Slow
 class FileStoreSuite extends FileStoreContract {
   private val nio = StoreKind(
     "nio",

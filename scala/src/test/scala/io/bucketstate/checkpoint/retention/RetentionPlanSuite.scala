@@ -8,6 +8,7 @@ import scala.collection.mutable
 import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{Attempt, ListedFile, ManifestName, RunName}
 import io.bucketstate.checkpoint.recovery.RecoveryPlan
@@ -15,6 +16,7 @@ import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
 import io.bucketstate.checkpoint.snapshot.CompactionPlan
 
 /** Random histories of snapshots, merges, losing attempts and retention, over file names alone. */
+@Slow
 class RetentionPlanSuite extends AnyFunSuite {
   private val start = Instant.parse("2020-01-01T00:00:00Z")
 

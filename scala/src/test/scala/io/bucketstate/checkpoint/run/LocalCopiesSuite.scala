@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.records.Lookup
@@ -20,6 +21,7 @@ import io.bucketstate.record.Record
 import io.bucketstate.testkit._
 
 /** Copies of a remote checkpoint's runs that change or go while they are read, and a disk that has no room for them. */
+@Slow
 class LocalCopiesSuite extends AnyFunSuite {
   import Runs._
 

@@ -6,6 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, ManifestName}
@@ -22,6 +23,7 @@ import io.bucketstate.testkit.{
 }
 
 /** Runs that are merged while snapshots go on. */
+@Slow
 class CompactionSuite extends AnyFunSuite {
 
   private def manifests(store: FileStore): Seq[Manifest] =

@@ -6,6 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.background.WorkGate
 import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
@@ -14,6 +15,7 @@ import io.bucketstate.checkpoint.run.Run
 import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder}
 
 /** States that are merged by spans of buckets, because they are larger than what is merged at a time. */
+@Slow
 class SpanCompactionSuite extends AnyFunSuite {
 
   /** Counts the records that are gone over. */

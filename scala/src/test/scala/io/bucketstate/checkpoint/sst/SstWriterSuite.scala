@@ -9,6 +9,7 @@ import scala.util.{Random, Using}
 import org.rocksdb.{BlockBasedTableConfig, BloomFilter, ChecksumType}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.{BlockCodec, Damage, NioFileStore, ReadableFile}
@@ -19,6 +20,7 @@ import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit.{ForeignSst, RocksDbFiles, Runs, TempFolder}
 
 /** What is written without RocksDB is what RocksDB reads, verifies and takes in. */
+@Slow
 class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import Runs._
 

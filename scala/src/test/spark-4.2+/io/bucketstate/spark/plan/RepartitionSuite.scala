@@ -8,11 +8,13 @@ import scala.util.Using
 import org.apache.spark.sql.execution.streaming.state.OfflineStateRepartitionRunner
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.testkit.{Queries, TempFolder}
 
 /** Spark's offline repartition, which cannot know this provider, leaves nothing in a checkpoint. */
+@Slow
 class RepartitionSuite extends AnyFunSuite with Queries {
 
   for (format <- Seq("1", "2"))

@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.NioFileStore
 import io.bucketstate.checkpoint.records.Lookup
@@ -15,6 +16,7 @@ import io.bucketstate.record.{KeyRange, Record}
 import io.bucketstate.testkit.{LeftOvers, Runs, TempFolder}
 
 /** What the stores of a process share to read runs: one cache, one limit on open files. */
+@Slow
 class SharedReadsSuite extends AnyFunSuite {
   import Runs._
 
