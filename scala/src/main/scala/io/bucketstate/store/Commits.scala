@@ -9,7 +9,7 @@ import io.bucketstate.history.{CheckpointIds, Unwritten}
 import io.bucketstate.rocksdb.follower.StoreDatabase
 import io.bucketstate.table.StateTable
 
-/** Who hears of a commit, in this order. */
+/** The parts of a store that hear of a commit, in this order. */
 private[bucketstate] final case class AfterCommit(
     database: Option[StoreDatabase],
     snapshots: StoreSnapshots,
@@ -89,7 +89,7 @@ private[bucketstate] final class Commits(
       memory.committed(table)
       committed
     } catch {
-      // The file is there, and who was not told of it does not go on from what it knows.
+      // The file is there, and whoever was not told of it does not go on from what it knows.
       case failure: Throwable =>
         keeper.forget()
         throw failure

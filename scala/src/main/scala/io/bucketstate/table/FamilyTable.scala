@@ -113,7 +113,7 @@ private[table] final class FamilyTable(
     if (head == null && !arrays.isWhole) findCold(key, at) else head
   }
 
-  /** Of a key that memory knows nothing of: it has not changed since the floor. */
+  /** The record of a key that memory knows nothing of: it has not changed since the floor. */
   private def findCold(key: RecordBuffer, at: Long): Array[Byte] =
     if (at > versions.newest) cold.findAndKeep(key) else cold.find(key)
 

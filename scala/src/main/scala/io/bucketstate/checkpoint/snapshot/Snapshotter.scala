@@ -200,7 +200,7 @@ final class Snapshotter(
     PlannedSnapshot(SnapshotRecipe(material, maxRuns, full, beside), material.cuts, keys, beside)
   }
 
-  /** As many keys as the files can hold of a family: its share of them is judged by that where nobody has counted. */
+  /** How many keys of a family the files can hold at most. Its share of them is judged by that if nobody has counted. */
   private def mostKeys(
       family: ChangelogFamily,
       older: Seq[Run],
@@ -398,5 +398,5 @@ final class Snapshotter(
     )
 }
 
-/** Spark's JSON of a family's schemas, for who reads the checkpoint without the query. */
+/** Spark's JSON of a family's schemas, for whoever reads the checkpoint without the query. */
 final case class FamilySchemas(key: String, value: String)

@@ -185,7 +185,7 @@ private[bucketstate] final class StoreDatabase(
 
   private def hasFailed: Boolean = local != null && local.database.hasFailed
 
-  /** Takes no lock: it is asked by who holds that of all waiting work. */
+  /** Takes no lock: it is asked by whoever holds that of all waiting work. */
   private def need: Double = history.bytes.toDouble / mostBehind
 
   /** Whatever it ends with, it has ended, and the next batch goes on or is told why not. */
