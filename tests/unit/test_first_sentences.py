@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [ROOT / "scala" / "src" / "main", ROOT / "python" / "src"]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 _SCALADOC = re.compile(r"/\*\*(.*?)\*/", re.DOTALL)
 _MARGIN = re.compile(r"^\s*\* ?", re.MULTILINE)
@@ -62,6 +63,12 @@ def first_sentence(words: str) -> str:
 def test_every_first_sentence_has_a_subject_of_its_own() -> None:
     """If not: say what it is that the comment is about."""
     assert found() == []
+
+
+def test_no_page_says_who_without_a_noun() -> None:
+    """If it does: say "whoever", or what is meant."""
+    texts = {page.name: " ".join(page.read_text(encoding="utf-8").split()) for page in PAGES}
+    assert {name: m[0] for name, text in texts.items() if (m := _WITHOUT_NOUN.search(text))} == {}
 
 
 def test_a_sentence_that_leans_on_another_one_is_found() -> None:
