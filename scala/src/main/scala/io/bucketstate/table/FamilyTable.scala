@@ -61,11 +61,11 @@ private[table] final class FamilyTable(
       .filter(_.after.isDefined)
       .map(_ => new ExpirySweep(buckets, floor, assigner.numBuckets))
       .orNull
-  private[this] val keys = new KeyCount(() => buckets.initialKeys) // of meaning where they do not
+  private[this] val keys = new KeyCount(() => buckets.initialKeys) // not used where records expire
   private[this] val writesBlind = !countsExactly && times == null && newIndex == null
   private[this] var evictions = 0L
-  private[this] var mostHidden = FewRemovals // that whole buckets keep: as many as there are keys
-  private[this] var cached = 0 // of no meaning: what was read ahead
+  private[this] var mostHidden = FewRemovals // removals that whole buckets keep at most
+  private[this] var cached = 0 // takes what is read ahead: its value means nothing
 
   override def keyCount: Option[Long] = if (times == null) keys.keys else Some(times.keyCount)
 

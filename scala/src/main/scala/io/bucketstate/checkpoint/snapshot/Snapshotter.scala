@@ -38,7 +38,7 @@ import io.bucketstate.record.BucketAssigner
  * @param file     its changelog
  * @param commitId of the attempt meant, where known: another one's file is not taken for it
  * @param memory   the state at that version as memory has it, if it is all there
- * @param release  called when `memory` is not needed any more; again is no error
+ * @param release  called when `memory` is not needed any more; may be called more than once
  */
 final case class SnapshotTarget(
     file: Attempt,
