@@ -260,7 +260,7 @@ conformance: .stamps/tools ## run suites of Spark's own tests on this provider a
 	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report $(CONFORMANCE_REPORTS) $(CONFORMANCE_PAGE)" || status=$$?; \
 	exit $$status
 
-generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs, README
+generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
 	$(PY) -m scripts.generate
 

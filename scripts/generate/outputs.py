@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bucketstate.registry import parse_registry
-from scripts.generate import errors, fields, preset, readme, reference
+from scripts.generate import errors, fields, preset, reference
 
 
 def outputs(root: Path) -> dict[Path, str]:
@@ -14,12 +14,10 @@ def outputs(root: Path) -> dict[Path, str]:
     """
     package = root / "python" / "src" / "bucketstate"
     registry = parse_registry((package / "settings.json").read_text(encoding="utf-8"))
-    page = root / "README.md"
     of_errors = root / "docs" / "errors.md"
     return {
         package / "settings.py": fields.module(registry),
         root / "conf" / "spark-defaults.conf": preset.properties(registry),
         root / "docs" / "configuration.md": reference.page(registry),
         of_errors: errors.with_errors(of_errors.read_text(encoding="utf-8")),
-        page: readme.with_settings(page.read_text(encoding="utf-8"), registry),
     }

@@ -80,6 +80,11 @@ def test_every_make_target_that_is_named_exists_and_has_its_line_in_help() -> No
     assert named <= targets
 
 
+def test_the_readme_is_short_enough_to_be_a_map() -> None:
+    """What does not fit belongs on a page below `docs`."""
+    assert len(README.split()) <= 1500
+
+
 def test_the_readme_s_settings_and_provider_class_are_real() -> None:
     known = {s.key for s in registry().settings}
     named = set(re.findall(re.escape(registry().prefix) + r"\w[\w.]*", README))

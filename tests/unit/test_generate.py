@@ -12,8 +12,11 @@ from typing import Any, Literal, get_type_hints
 import pytest
 
 from bucketstate.registry import Registry, parse_registry
-from scripts.generate import fields, preset, readme, reference
-from scripts.generate.marks import END
+from scripts.generate import fields, preset, reference
+from scripts.generate.markdown import row
+from scripts.generate.marks import END, between
+
+BEGIN = "<!-- Made. -->"
 
 AWKWARD = "A word | \"quoted\" \\ 'so', at length: " + "more of it, " * 12 + 'then "the end"'
 
@@ -82,7 +85,7 @@ def test_the_preset_sets_everything_to_its_default() -> None:
 
 
 def test_a_bar_does_not_end_a_cell() -> None:
-    assert "| `aText` | `some` | A word \\| " in readme.table(REGISTRY)
+    assert row("one | two", "three") == "| one \\| two | three |\n"
     assert "| `made` | counter | sum | what \\| was made |\n" in reference.page(REGISTRY)
 
 
@@ -92,13 +95,12 @@ def test_the_reference_says_what_can_be_given_for_one_query() -> None:
 
 
 def test_only_what_lies_between_the_marks_changes() -> None:
-    text = f"before\n{readme.BEGIN}\nold\n{END}\nafter\n"
-    made = readme.with_settings(text, REGISTRY)
-    assert made == f"before\n{readme.BEGIN}\n\n{readme.table(REGISTRY)}\n{END}\nafter\n"
-    assert readme.with_settings(made, REGISTRY) == made
+    made = between("a page", f"before\n{BEGIN}\nold\n{END}\nafter\n", BEGIN, "new\n")
+    assert made == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert between("a page", made, BEGIN, "new\n") == made
 
 
-@pytest.mark.parametrize("text", ["", f"{readme.BEGIN}\n", f"{END}\n{readme.BEGIN}\n"])
+@pytest.mark.parametrize("text", ["", f"{BEGIN}\n", f"{END}\n{BEGIN}\n"])
 def test_without_the_marks_nothing_is_made(text: str) -> None:
     with pytest.raises(ValueError, match="needs these two lines"):
-        readme.with_settings(text, REGISTRY)
+        between("a page", text, BEGIN, "new\n")

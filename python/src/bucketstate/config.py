@@ -82,7 +82,7 @@ class Conf(Settings):
     def for_query(
         self, query: str | None = None, *, operator: int | None = None, **settings: Any
     ) -> Self:
-        """The same, with other values of some settings for one query or stateful operator.
+        """A copy with other values of some settings for one query or stateful operator.
 
             Conf(time_bucket_expire_after="30d").for_query(
                 "sessions", operator=0, time_bucket_expire_after="12h"

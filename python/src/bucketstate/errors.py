@@ -104,7 +104,7 @@ class CheckpointError(BucketstateError):
     """What is wrong with that file, without what to do about it; None if `path` is."""
 
     def about(self, path: str, problem: str) -> Self:
-        """The same error, with these attributes."""
+        """Sets these attributes, and returns the error."""
         self.path = path
         self.problem = problem
         return self

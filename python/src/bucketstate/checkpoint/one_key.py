@@ -77,7 +77,7 @@ def _reading(source: Source, key: Any, user_key: Any) -> Reading:
 
 
 def _places(source: Source, reading: Reading) -> Iterator[Sequence[Store]]:
-    """The store that should have the key; then, for who has not found it, the others."""
+    """The store that should have the key; then, for whoever has not found it, the others."""
     partition = source.selection.partition
     if partition is not None:
         yield [source.store(partition)]

@@ -22,7 +22,7 @@ class FamilyOverview:
     """A column family: the keys it holds, and how they and its values are encoded. Immutable."""
 
     name: str
-    """As Spark calls it; `default` where an operator has one alone."""
+    """Its name in Spark; `default` where an operator has one alone."""
 
     keys: int | None
     """How many keys it holds; None if nobody counted them, as with `exactKeyCount` false."""
@@ -52,7 +52,7 @@ class VariableOverview:
     """A state variable, in all partitions together. Immutable."""
 
     name: str
-    """As the function calls it."""
+    """Its name in the function."""
 
     kind: VariableKind
     """`value`, `list` or `map`."""

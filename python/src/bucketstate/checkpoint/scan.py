@@ -60,7 +60,7 @@ class Scan:
         return States(self._source)
 
     def update(self, **overrides: Any) -> Scan:
-        """The same scan with other arguments, which are as for `Checkpoint.scan`.
+        """A scan like this one with other arguments, which are as for `Checkpoint.scan`.
 
         Raises:
             InvalidArgumentError: there is no such argument, or it is at odds with another.

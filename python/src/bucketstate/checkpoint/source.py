@@ -27,7 +27,7 @@ class Source:
     memory: int
 
     def of(self, **overrides: Any) -> Source:
-        """The same with another selection."""
+        """A source like this one with another selection."""
         return replace(self, selection=replace(self.selection, **overrides))
 
     @cached_property

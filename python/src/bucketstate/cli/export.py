@@ -116,7 +116,7 @@ def _told(target: object, format: str) -> Iterator[None]:  # noqa: A002
 def streamed(reader: pa.RecordBatchReader, output: BinaryIO, format: str) -> int:  # noqa: A002
     """Writes all rows to a stream, in one of FORMATS; how many.
 
-    As `exported`, but that Arrow is its stream format, which is read as it comes. Who reads has to
+    As `exported`, but that Arrow is its stream format, which is read as it comes. The reader has to
     see whether the program failed: what comes before an error has been written.
 
     Raises ExportError for a format that is no text where the stream is a terminal.

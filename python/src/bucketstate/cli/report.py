@@ -29,7 +29,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def _progress(files: Sequence[str]) -> list[Any] | None:
-    """Of all runs of the query, each of which may have a file of its own."""
+    """The progress of all runs of the query, each of which may have a file of its own."""
     return [one for file in files for one in read_progress(Path(file))] if files else None
 
 

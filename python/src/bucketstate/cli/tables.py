@@ -21,7 +21,7 @@ _SHOWN = 20
 
 
 def by_bucket(checkpoint: Checkpoint, found: Overview, version: int | None) -> list[dict[str, Any]]:
-    """Of each column family in each store, how its keys lie in its buckets; and each bucket."""
+    """How keys lie in buckets, for each column family in each store; and each bucket."""
     summaries = []
     for operator in found.operators:
         for store in dict.fromkeys(s.store for s in operator.stores):
@@ -236,7 +236,7 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
 
 
 def _print_families(operator: OperatorOverview) -> None:
-    """Of all partitions together."""
+    """Prints the column families, all partitions together."""
     rows = [
         [
             name,

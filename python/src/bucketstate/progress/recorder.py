@@ -171,4 +171,4 @@ class Recorder(StreamingQueryListener):
         """Nothing happened, so there is nothing to keep."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """What it did is kept; who wants to know why it ended asks the query."""
+        """What it did is kept; whoever wants to know why it ended asks the query."""

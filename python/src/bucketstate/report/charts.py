@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from bucketstate.report.content import Spec
 
 POINTS = 1_000
-"""Of more, a chart shows a part, or sums, and says so."""
+"""A chart with more points shows a part, or sums, and says so."""
 
 COLOURS = ("#3b73d9", "#e08a2e", "#2a9d8f", "#a05fb5", "#d1495b", "#8d99ae", "#6a994e", "#577590")
 """To be told apart by most eyes, on a light ground and on a dark one."""

@@ -157,7 +157,7 @@ def _query_id(checkpoint: Checkpoint) -> str | None:
 
 
 def _times(checkpoint: Checkpoint) -> dict[int, datetime]:
-    """Of batches whose offset log can be read: what is wrong with others is told by `verify`."""
+    """When each batch began whose offset log can be read: `verify` tells what others lack."""
     query = checkpoint.query
 
     def planned(batch: int) -> datetime | None:

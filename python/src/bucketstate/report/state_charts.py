@@ -26,7 +26,7 @@ from bucketstate.units import count, size
 
 _EVEN = 1.5
 _ROWS, _COLUMNS = 200, 128
-"""Of a heat map, at most."""
+"""Rows and columns that a heat map has at most."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -75,7 +75,7 @@ def by_store(
     at: Sequence[int],
     what: str,
 ) -> list[Series]:
-    """The same for each of an operator's stores: a join has several in a partition."""
+    """A series by partition for each of an operator's stores: a join has several in a partition."""
     made = []
     for name in dict.fromkeys(store.store for store in stores):
         numbers = by_partition([store for store in stores if store.store == name], of, at)

@@ -99,7 +99,7 @@ def write_report(
 
 
 def _progress(given: Given) -> list[Progress] | None:
-    """As Spark's JSON has them."""
+    """Progresses as Spark's JSON has them."""
     if given is None:
         return None
     if isinstance(given, Recorder):

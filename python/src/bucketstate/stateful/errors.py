@@ -109,7 +109,7 @@ class MismatchError(Exception):
         self.advice = advice
 
     def under(self, name: str) -> MismatchError:
-        """The same mismatch, seen from one level up: field `name`, or an element `[name]`."""
+        """This mismatch seen from one level up: field `name`, or an element `[name]`."""
         inner = self.path if not self.path or self.path.startswith("[") else "." + self.path
         return MismatchError(self.expected, self.found, name + inner, self.advice)
 

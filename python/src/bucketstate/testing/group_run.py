@@ -173,7 +173,7 @@ class GroupRun:
 def _stored_after(
     before: StoredRow | None, group: GroupState, cells: tuple[Any, ...]
 ) -> StoredRow | None:
-    """As FlatMapGroupsInPandasWithStateExec decides; None where the key is removed.
+    """What FlatMapGroupsInPandasWithStateExec would store; None where the key is removed.
 
     A call that neither updates nor removes the state nor sets a timeout leaves the stored row as it
     is, with its timeout.

@@ -33,7 +33,7 @@ class Memory:
     variables: dict[str, dict[Any, Any]] = field(default_factory=dict)
     timers: dict[Any, frozenset[int]] = field(default_factory=dict)
     cells: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
-    """Of each key that was seen, the key as Spark hands it over."""
+    """Each key that was seen, as Spark hands it over."""
 
     def copied(self) -> Memory:
         variables = {name: dict(keys) for name, keys in self.variables.items()}
@@ -41,7 +41,7 @@ class Memory:
 
 
 class MemoryHandle(StatefulProcessorHandle):
-    """Of one batch. `key` is the key that the processor works on."""
+    """The handle of one batch. `key` is the key that the processor works on."""
 
     def __init__(self, memory: Memory, now: int) -> None:
         self.memory = memory

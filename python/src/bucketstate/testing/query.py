@@ -39,7 +39,7 @@ class Prepared:
 
 
 class Query:
-    """Of one harness; `batches` and `initial` are where it has its rows from.
+    """The query of one harness; `batches` and `initial` are where it has its rows from.
 
     `extension` says whether the session has Spark's setting of whole numbers with nulls.
     """

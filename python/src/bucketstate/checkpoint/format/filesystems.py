@@ -81,7 +81,7 @@ def opened(
 def _as_arrow(filesystem: Any) -> fs.FileSystem:
     if isinstance(filesystem, fs.FileSystem):
         return filesystem
-    # Not imported for this: who passes one has imported fsspec.
+    # Not imported for this: whoever passes one has imported fsspec.
     if any(kind.__module__.split(".")[0] == "fsspec" for kind in type(filesystem).__mro__):
         return fs.PyFileSystem(fs.FSSpecHandler(filesystem))
     raise InvalidArgumentError(

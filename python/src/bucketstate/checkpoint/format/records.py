@@ -45,7 +45,7 @@ class Records:
         )
 
     def removing(self, gone: Mask) -> Records:
-        """The same with removals in place of these."""
+        """A copy with removals in place of these."""
         lengths = np.where(gone, 0, self.values.lengths)
         values = Slices(self.values.buffer, self.values.starts, lengths)
         return Records(self.keys, values, self.puts & ~gone, self.merges & ~gone)

@@ -34,12 +34,12 @@ _PREFIX = 4
 _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _COPY_BYTES = 4 * 1024 * 1024
 _COPIES = 8
-"""As many files are copied at a time."""
+"""How many files are copied at a time."""
 _SMALL = 64 * 1024
 """Bytes of a file of which all entries are read in Python sooner than RocksDB opens it, which makes
 a database on the disk, and waits for the disk sixteen times."""
 _HELD = 64 * 1024 * 1024
-"""As many bytes of small files are held in memory."""
+"""How many bytes of small files are held in memory."""
 _ROWS = 8192
 """Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
 

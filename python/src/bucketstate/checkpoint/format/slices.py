@@ -89,7 +89,7 @@ class Slices:
         return every.take(pa.array(np.arange(0, 2 * count, 2)))
 
     def _copied(self) -> pa.LargeBinaryArray:
-        """The same for slices in no order, byte by byte."""
+        """Slices in no order as an Arrow array, copied byte by byte."""
         offsets = offsets_of(self.lengths)
         shift = np.repeat(self.starts - offsets[:-1], self.lengths)
         data = self.buffer[shift + np.arange(offsets[-1])]

@@ -109,7 +109,7 @@ class RecordDecoder:
 
 
 def chunked(parts: Iterable[Records], rows: int = ROWS) -> Iterator[Records]:
-    """The same records in chunks of at most so many."""
+    """Cuts records into chunks of at most so many."""
     for part in parts:
         for at in range(0, len(part), rows):
             yield part[at : at + rows]

@@ -174,7 +174,7 @@ class Query:
     def repartition(self) -> Repartition | None:
         """The offline repartition that Spark began and could not do; None where there is none.
 
-        None, too, where a log that would tell it cannot be read: that is told by who reads it.
+        None, too, where a log that would tell it cannot be read: that is told by whoever reads it.
         """
         offsets, commits = self._offsets, self._commits_there
         if not offsets or not commits or offsets[-1] <= commits[-1] or len(offsets) < 2:

@@ -22,7 +22,7 @@ class DataType:
     name: ClassVar[str] = ""
 
     def simpleString(self) -> str:
-        """As Spark writes it in a query."""
+        """The type as Spark writes it in a query."""
         return self.name
 
 

@@ -49,7 +49,7 @@ class StateVariable:
     """
 
     name: str
-    """As the function calls it."""
+    """Its name in the function."""
 
     kind: VariableKind
     """`value`, `list` or `map`."""

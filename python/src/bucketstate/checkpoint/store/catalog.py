@@ -344,7 +344,7 @@ def whole_number(name: str, value: object) -> int:
 
 
 def _runs_of(ascending: Sequence[int]) -> list[list[int]]:
-    """The same numbers, those that follow on each other together."""
+    """Splits numbers into lists of those that follow on each other."""
     runs: list[list[int]] = []
     for number in ascending:
         if runs and runs[-1][-1] == number - 1:

@@ -83,7 +83,7 @@ def keys_per_time_bucket(partition: int, family: Family) -> pa.Table:
 
 
 def time_buckets_of(values: Slices, family: Family) -> pa.TimestampArray:
-    """Of each value the start of its time bucket; null where it never expires."""
+    """The start of each value's time bucket; null where it never expires."""
     if family.times is None:
         return pa.nulls(len(values), TIME)
     starts = family.times.starts(values)

@@ -50,7 +50,7 @@ class Plan:
     state."""
 
     replaced: tuple[Replaced, ...] = ()
-    """Of which versions another attempt at the same batch is read than the one that the next
+    """Versions of which another attempt at the same batch is read than the one that the next
     version was built on."""
 
     @property

@@ -36,7 +36,8 @@ class Residency:
     files can hold."""
 
     resident_share: float | None
-    """The same as a share of the keys, from 0; None if there are none, or nobody counted them."""
+    """`resident_keys` as a share of all keys, from 0; None if there are none, or nobody counted
+    them."""
 
     @classmethod
     def of(cls, plan: Plan) -> Residency:

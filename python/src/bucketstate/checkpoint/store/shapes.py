@@ -54,7 +54,7 @@ class Shape:
         return [of.keys, of.values]
 
     def repeats(self, of: Decoded) -> Positions:
-        """Of each row the number of the record that it is of."""
+        """The number of the record that each row is of."""
         return np.arange(len(of.keys))
 
     def expires(self, of: Decoded) -> pa.Array:
@@ -172,9 +172,9 @@ def shape_of(variable: StateVariable, *, flatten: bool) -> Shape:
 
 
 def by_group(records: Records, rows: int) -> Iterator[tuple[Records, Positions]]:
-    """The same, those of a grouping key next to each other, and where each group starts and ends.
+    """Records sorted by grouping key, and where each group starts and ends.
 
-    In parts of at most so many groups.
+    They come in parts of at most so many groups.
     """
     codes = codes_of([prefix_of(records.keys)])
     order = np.argsort(codes, kind="stable")

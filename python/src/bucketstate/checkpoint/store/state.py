@@ -24,7 +24,7 @@ MEMORY = 256 * 1024 * 1024
 """Bytes of keys and values held at a time, unless a single bucket has more."""
 
 _CHANGELOGS = 8
-"""As many are read at a time."""
+"""How many changelogs are read at a time."""
 
 _INFLATED = 3
 """How many times its length a run's file is guessed to take when it is inflated."""
@@ -47,7 +47,7 @@ def read_state(
 def read_family(
     plan: Plan, family: Family, runs: Runs, memory: int = MEMORY, *, whole: bool = False
 ) -> Iterator[Records]:
-    """The same from files that stay open afterwards."""
+    """Reads a family as `read_state` does, from files that stay open afterwards."""
     count = 0
     if plan.base is not None:
         buckets = plan.num_buckets - 1
@@ -66,7 +66,7 @@ def read_family(
 
 
 def read_span(plan: Plan, family: Family, runs: Runs, first: int, last: int) -> Records:
-    """The same for some buckets, at once."""
+    """All keys of some buckets of a family with their values, at once."""
     return Records.concat(list(_span(plan, family, runs, first, last)))
 
 

@@ -207,7 +207,7 @@ class Store:
         return PassedOver(manifest.name, "stale", what)
 
     def _header(self, name: ChangelogName) -> Header:
-        # Not the index: what follows the header is of no matter to who starts from a manifest.
+        # Not the index: what follows the header is of no matter to whoever starts from a manifest.
         known = self._changelogs.get(name)
         return known.header if known else read_header(self.folder, name)
 

@@ -57,7 +57,7 @@ class Restart:
 
     @property
     def summary(self) -> str:
-        """The same as a sentence."""
+        """The fields as a sentence."""
         of = f"operator {self.operator}, partition {self.partition}, store {self.store}"
         if self.failure:
             return f"{of}: fails at version {self.version}: {self.failure}"
@@ -96,7 +96,7 @@ class Report:
         return not any(f.severity == "error" for f in self.findings)
 
     def to_dict(self) -> dict[str, object]:
-        """The same for JSON: the fields, and `ok`."""
+        """The report for JSON: the fields, and `ok`."""
         return {"ok": self.ok, **asdict(self)}
 
 

@@ -26,7 +26,7 @@ from bucketstate.checkpoint.verify.report import Findings
 from bucketstate.errors import CheckpointError
 
 Pick = Callable[[pa.StructArray, pa.Array], list[pa.Array]]
-"""Of a family's keys and values, what another family has, too."""
+"""Picks from a family's keys and values what another family has, too."""
 
 
 def check_schemas(

@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
 
 _STORES = 8
-"""As many are read at a time: they share the memory for keys and values."""
+"""How many stores are read at a time: they share the memory for keys and values."""
 
 
 def verify(catalog: Catalog, progress: Progress | None = None) -> Report:

@@ -58,7 +58,7 @@ def chunk_size(most: int) -> int:
 
 
 def pandas_column(values: pa.Array | pa.ChunkedArray) -> pd.Series[Any]:
-    """As Spark's worker makes it: nulls as NaN, but nested ones as None; maps as dicts."""
+    """The column as Spark's worker makes it: nulls are NaN, nested ones None; maps are dicts."""
     column: pd.Series[Any] = values.to_pandas(
         date_as_object=True, integer_object_nulls=pa.types.is_nested(values.type)
     )
@@ -70,7 +70,7 @@ def pandas_column(values: pa.Array | pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """As Spark's workers get it: timestamps are of UTC."""
+    """The schema that Spark's workers get: timestamps are of UTC."""
     return to_arrow_schema(schema, **_IN_UTC)
 
 

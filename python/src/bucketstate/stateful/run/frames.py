@@ -41,7 +41,7 @@ _EXTENSIONS: dict[type[DataType], str] = {
 
 
 class Frames:
-    """Of rows of one schema: picklable, without side effects.
+    """Makes frames of rows of one schema: picklable, without side effects.
 
     Args:
         schema: of the rows as the function gets them.

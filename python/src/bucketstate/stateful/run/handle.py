@@ -366,7 +366,7 @@ class State(Generic[T]):
             raise self.unfit(e) from None
 
     def unreadable(self, e: MismatchError) -> MigrationError:
-        """Of a stored value that the state class cannot take. For the parts, not the function."""
+        """The error for a stored value that the state class cannot take. Used by the parts."""
         version = self._kept.version
         return MigrationError(
             f"The state of {self._key!r} cannot be read as {self._codec.name}: field {e.path} "
@@ -377,7 +377,7 @@ class State(Generic[T]):
         )
 
     def unfit(self, e: MismatchError) -> WrongTypeError:
-        """Of a value that does not fit the state class. For the parts, not the function."""
+        """The error for a value that does not fit the state class. Used by the parts."""
         field = f"field {e.path}" if e.path else "the value"
         return WrongTypeError(
             f"The state of {self._key!r}: {field} of {self._codec.name} is {e.found_text}, "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Inputs:
-    """Of one function, for rows of one schema: picklable, without side effects.
+    """Makes a function's input of rows of one schema: picklable, without side effects.
 
     Args:
         definition: the function.

@@ -147,7 +147,7 @@ def _float_or(cell: Any, value: Any) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    """As a dict's key takes it."""
+    """The value in a form that can be a dict's key."""
     if isinstance(value, float):
         return KeyFloat(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -86,7 +86,7 @@ class Plain:
 
 
 def _whole(value: float) -> int | None:
-    """Of an array with nulls, as Spark 4.1 has it; from 4.2 on it is the number itself."""
+    """A whole number that Spark 4.1 made a float of, in an array with nulls; 4.2 makes none."""
     if value != value:
         return None
     if abs(value) >= EXACT:

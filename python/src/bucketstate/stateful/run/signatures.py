@@ -32,7 +32,10 @@ _LAST = -1
 
 
 class Hints:
-    """Of one handler. Raises DefinitionError for names that cannot be found, if `needed`."""
+    """The type hints of one handler.
+
+    Raises DefinitionError for names that cannot be found, if `needed`.
+    """
 
     def __init__(self, fn: Callable[..., Any], name: str, *, needed: bool) -> None:
         self.name = name

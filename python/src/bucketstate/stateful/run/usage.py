@@ -38,7 +38,7 @@ def check_kind(clock: Time | None, kind: Time, method: str, other: str) -> None:
 
 
 def warn_of_first_watermark(at: int, method: str) -> None:
-    """Of a time near 1970, set where the watermark was read and is none yet."""
+    """Warns of a time near 1970, which was reckoned from a watermark that is not there yet."""
     if at < _LONG_BEFORE:
         warnings.warn(
             f"{method} was reckoned from state.watermark in the first batch: the query has no "

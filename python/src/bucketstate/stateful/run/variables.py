@@ -36,10 +36,10 @@ class PartErrors(Protocol):
     """Makes errors of a part's values that name the key."""
 
     def unfit(self, mismatch: MismatchError, /) -> Exception:
-        """Of a value that does not fit the declared type."""
+        """The error for a value that does not fit the declared type."""
 
     def unreadable(self, mismatch: MismatchError, /) -> Exception:
-        """Of a stored value that the declared type cannot take."""
+        """The error for a stored value that the declared type cannot take."""
 
 
 class _Values:

@@ -42,7 +42,7 @@ _FLAGS = 63
 
 
 class Wire:
-    """Of rows of one schema: picklable, without side effects.
+    """The form in which rows of one schema travel: picklable, without side effects.
 
     Args:
         schema: of the rows as the function gets them.
@@ -55,7 +55,7 @@ class Wire:
         self.schema = StructType(
             [StructField(f.name, wired_type(f.dataType), f.nullable) for f in schema.fields]
         )
-        """Of the columns under their own names."""
+        """The schema of the columns under their own names."""
         self._names = tuple(schema.names)
         # Spark finds a column by its name in either case.
         grouping = {name.lower() for name in keys}
@@ -188,7 +188,7 @@ def _array(column: pa.ChunkedArray, spark: DataType) -> pa.ChunkedArray:
 
 
 def _arrow_type(arrow: pa.DataType) -> pa.DataType:
-    """As `wired_type` has it."""
+    """The Arrow type of values that travel as `wired_type` says."""
     if pa.types.is_timestamp(arrow):
         return pa.int64()
     if pa.types.is_list(arrow):

@@ -13,10 +13,10 @@ object BackgroundPool {
   /** Besides: what takes long, so that nothing short waits for it. It is at it all the time, but slowly. */
   private val LongThreads = math.max(1, Threads / 2)
 
-  /** As many reads as a disk serves at once. */
+  /** How many reads run at a time: about as many as a disk serves at once. */
   private val Readers = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
 
-  /** Of those that have been at one thing for so long, so many make room for others. */
+  /** How many threads may take the place of those that have been at one thing for longer than [[OverdueMs]]. */
   private final val Spare = 4
   private final val OverdueMs = 60000L
 

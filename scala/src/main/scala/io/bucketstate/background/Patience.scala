@@ -1,7 +1,7 @@
 package io.bucketstate.background
 
 /**
- * Of a task that waits for another one.
+ * How long a task waits for another one.
  *
  * @param limitMs      how long
  * @param requireAlive throws when it was killed

@@ -1,6 +1,6 @@
 package io.bucketstate.background
 
-/** Waits of who closes something: an interrupt does not end them, and is there again when they are over. */
+/** Waits of whoever closes something: an interrupt does not end them, and is there again when they are over. */
 private[bucketstate] object Uninterrupted {
 
   /**

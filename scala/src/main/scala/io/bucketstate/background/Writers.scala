@@ -22,6 +22,6 @@ private[bucketstate] final class Writers {
 
 private[bucketstate] object Writers {
 
-  /** Of this process, which is one executor: those of all stores. */
+  /** The writers of all stores of this process, which is one executor. */
   val OfProcess: Writers = new Writers
 }

@@ -75,7 +75,7 @@ object ConfigType {
  *
  * @param name    the part behind [[ConfigKey.Prefix]]
  * @param default as a user would write it
- * @param doc     one or two sentences: what it does, its unit, when to change it
+ * @param doc     short sentences: what it does, its unit, an example before a rule
  * @param perQuery whether it can be given for one query or operator alone, see [[QueryScope]]
  */
 final case class ConfigKey(
@@ -108,38 +108,40 @@ object ConfigKey {
     "engine",
     ConfigType.OneOf(Engines.all.map(_.name)),
     Engines.Heap.name,
-    "What holds the state while a query runs: 'heap' keeps it as compact bytes in the JVM's heap, 'rocksdb' in a local " +
-      "RocksDB database for each store. Settings below rocksdb. are for the latter alone, and may stay when this one changes."
+    "Where the state is while a query runs. 'heap' keeps it in the JVM's heap, as compact bytes. 'rocksdb' keeps it outside " +
+      "the heap, in a local RocksDB database for each store. Settings below rocksdb. count for 'rocksdb' alone; they may stay " +
+      "when the engine changes."
   )
 
   val NumBuckets: ConfigKey = ConfigKey(
     "numBuckets",
     ConfigType.IntRange(1, 32768),
     "64",
-    "Key groups per store. Fixed for the life of a checkpoint: a different value on restart is an error."
+    "How many groups the keys of a store are divided into. The number is fixed for the life of a checkpoint: another " +
+      "value on restart is an error."
   )
 
   val LockAcquireTimeout: ConfigKey = ConfigKey(
     "lockAcquireTimeout",
     ConfigType.Millis(1, 24L * 3600 * 1000),
     "60000",
-    "How long a task waits, in milliseconds, for another task (a killed attempt that still runs) " +
-      "to let go of the store before it fails."
+    "How long a task waits for another task to let go of the store before it fails, in milliseconds. The other one is " +
+      "mostly a killed attempt that still runs."
   )
 
   val SnapshotMode: ConfigKey = ConfigKey(
     "snapshot.mode",
     ConfigType.OneOf(Seq("async", "sync")),
     "async",
-    "'async' makes snapshots in the background while batches go on; 'sync' makes them inside commit, " +
-      "for tests and comparisons."
+    "'async' makes snapshots in the background while batches go on. 'sync' makes them inside the commit, for tests and " +
+      "comparisons."
   )
 
   val SnapshotMaxVersions: ConfigKey = ConfigKey(
     "snapshot.maxVersions",
     ConfigType.IntRange(0, 1000000),
     "0",
-    "A snapshot is made after this many versions; 0 takes Spark's " +
+    "A snapshot is made after this many versions. 0 takes the value of Spark's " +
       "spark.sql.streaming.stateStore.minDeltasForSnapshot."
   )
 
@@ -154,89 +156,90 @@ object ConfigKey {
     "compaction.maxRuns",
     ConfigType.IntRange(1, 1000),
     "12",
-    "Runs that the newest snapshot may consist of before some are merged; while they are, up to twice as " +
-      "many. More write less, fewer make a restart and the checkpoint smaller."
+    "How many runs the newest snapshot may have before some are merged. While they are merged there may be twice as many. " +
+      "With more runs less is written; with fewer a restart reads less and the checkpoint is smaller."
   )
 
   val CompactionMaxBytes: ConfigKey = ConfigKey(
     "compaction.maxBytes",
     ConfigType.Bytes(1, Long.MaxValue),
     "1g",
-    "About the most bytes of a store that are merged at a time: a larger state is merged by spans of buckets, one after " +
-      "the other, each of which is the smaller, the more numBuckets there are."
+    "How many bytes of a store are merged at a time, about. A larger state is merged in spans of buckets, one after the " +
+      "other. The more numBuckets there are, the smaller a span can be."
   )
 
   val RunMaxFileBytes: ConfigKey = ConfigKey(
     "run.maxFileBytes",
     ConfigType.Bytes(1, Long.MaxValue),
     "16m",
-    "A run is split into files of about this size, at the ends of buckets. A restart fetches and verifies " +
-      "whole files before it reads a bucket from them."
+    "A run is split into files of about this size, where a bucket ends. A restart fetches and verifies whole files before " +
+      "it reads a bucket from them."
   )
 
   val RunBlockBytes: ConfigKey = ConfigKey(
     "run.blockBytes",
     ConfigType.Bytes(256, 1L << 20),
     "4k",
-    "About the bytes of records that a run's file is read by: a key that is not in memory costs reading one such " +
-      "block. Larger ones compress better and make the index that is kept in memory smaller."
+    "The size of a block in a run's file, about. To look up a key that is not in memory, one block is read. Larger blocks " +
+      "compress better, and the index that is kept in memory is smaller."
   )
 
   val RunCacheShare: ConfigKey = ConfigKey(
     "run.cacheShare",
     ConfigType.IntRange(0, 90),
     "40",
-    "How much of memory.maxBytes, in percent, the indexes and filters of runs' files may take, about 2 bytes for each " +
-      "key of the state, together with the blocks last read from them, which take a quarter of that at most. " +
-      "Indexes and filters that do not fit are read by pages, which makes keys slower that are not in memory; with 0 all are."
+    "How much of memory.maxBytes may be taken to read runs' files, in percent. That is for their indexes and filters, about " +
+      "2 bytes for each key of the state, and for the blocks that were read last, a quarter of the share at most. Indexes and " +
+      "filters that do not fit are read by pages: keys that are not in memory are slower then. With 0 all are read so."
   )
 
   val RunBloomBits: ConfigKey = ConfigKey(
     "run.bloomBits",
     ConfigType.IntRange(0, 30),
     "10",
-    "Bits for each key of the Bloom filters in runs' files, by which a file need not be read for a key that it has " +
-      "not; 0 for no filters. With 10, one such key in a hundred is looked for in vain; with 15, one in a thousand."
+    "Bits for each key in the Bloom filters of runs' files. A filter spares reading a file that does not have the key. With 10 " +
+      "bits one such key in a hundred is looked for in vain, with 15 one in a thousand. 0 makes no filters."
   )
 
   val RunMaxOpenFiles: ConfigKey = ConfigKey(
     "run.maxOpenFiles",
     ConfigType.IntRange(1, 1000000),
     "2000",
-    "Files of runs that one executor keeps open, for all queries. Above it those that were not read for longest are " +
-      "closed, and opened again when they are read."
+    "How many files of runs one executor keeps open, for all queries. Above it the files that were not read for longest " +
+      "are closed, and opened again when they are read."
   )
 
   val RestoreMode: ConfigKey = ConfigKey(
     "restore.mode",
     ConfigType.OneOf(Seq("lazy", "eager")),
     "lazy",
-    "'lazy' loads buckets when they are first touched, the others meanwhile in the background; " +
-      "'eager' loads all of them before the first batch."
+    "When a restart loads the state. 'lazy' loads a bucket when it is first touched, and the others meanwhile in the " +
+      "background. 'eager' loads all of them before the first batch."
   )
 
   val MemoryMaxBytes: ConfigKey = ConfigKey(
     "memory.maxBytes",
     ConfigType.Memory,
     "auto",
-    "Heap that the state of all queries in one executor may take: bytes, a share of the heap such as 40%, or " +
-      "'auto', three quarters of what Spark leaves to user code. Above it, what was not used for longest stays " +
-      "in the files of snapshots alone, and is read from there when it is asked for."
+    "How much heap the state of all queries in one executor may take: bytes, such as 2g, a share of the heap, such as " +
+      "40%, or 'auto', three quarters of what Spark leaves to user code. Above it, what was not used for longest leaves " +
+      "memory. It stays in the files of snapshots, and is read from there when it is asked for."
   )
 
   val MemoryPreventEvictionFor: ConfigKey = ConfigKey(
     "memory.preventEvictionFor",
     ConfigType.Millis(0, 24L * 3600 * 1000),
     "0",
-    "For so long after its last use, in milliseconds, a bucket stays in memory, even above memory.maxBytes."
+    "How long a bucket stays in memory after its last use, in milliseconds, even above memory.maxBytes."
   )
 
   val ExactKeyCount: ConfigKey = ConfigKey(
     "exactKeyCount",
     ConfigType.OneOf(Seq("true", "false")),
     "true",
-    "Whether a key that is not in memory is looked up when it is written, for the exact number of keys. 'false' spares " +
-      "blind writes to state larger than memory that; numRowsTotal may be of an older version then, as bucketedUncounted says.",
+    "Whether the number of keys is always exact. 'true' looks up a key that is not in memory when it is written, to know " +
+      "whether it is new. 'false' leaves that out, for operators that write without reading to a state larger than memory. " +
+      "numRowsTotal may then be of an older version, as bucketedUncounted says.",
     perQuery = true
   )
 
@@ -244,8 +247,8 @@ object ConfigKey {
     "timeBucket.expireAfter",
     ConfigType.Duration(1L, "never"),
     "never",
-    "State expires when it is older than this, counted from the newest time in its partition: a time such as 7d, " +
-      "or 'never'. Not for joins, state with timeouts, or state that a watermark evicts.",
+    "State that is older than this expires: a time such as 7d, or 'never'. The age is counted from the newest time in the " +
+      "partition. Not for joins, state with timeouts, or state that a watermark evicts.",
     perQuery = true
   )
 
@@ -253,9 +256,9 @@ object ConfigKey {
     "timeBucket.column",
     ConfigType.Text,
     "none",
-    "The column of key or value that has the event time by which state ages, such as 'lastSeen' or " +
-      "'window.end'; 'none' lets it age by the time of the batch that last wrote it. Where nothing expires, windows " +
-      "and other state of one time leave the files together once their operator has removed them.",
+    "The column of key or value with the event time by which state ages, such as 'lastSeen' or 'window.end'. 'none' lets " +
+      "it age by the time of the batch that last wrote it. A column helps where nothing expires, too: windows and other state " +
+      "of one time leave the files together once their operator has removed them.",
     perQuery = true
   )
 
@@ -263,9 +266,9 @@ object ConfigKey {
     "timeBucket.span",
     ConfigType.Duration(1L, "auto"),
     "auto",
-    "State expires together by spans of this length: what is expired is gone at the latest so long after " +
-      "timeBucket.expireAfter, which is at most 4000 of them. 'auto' is a sixteenth of that, or somewhat less, and at " +
-      "least a second; a minute where nothing expires.",
+    "The length of a time bucket: state in one expires together. With 1h, what is expired is gone an hour after " +
+      "timeBucket.expireAfter at the latest. timeBucket.expireAfter is at most 4000 of them. 'auto' is a sixteenth of it, or " +
+      "somewhat less, and at least a second; a minute where nothing expires.",
     perQuery = true
   )
 
@@ -273,60 +276,61 @@ object ConfigKey {
     "localDir",
     ConfigType.Text,
     "spark",
-    "Where working files go: 'spark' for Spark's local folders, cleared when the store is closed; or a " +
-      "folder on each machine, where what a restart there can begin with stays: copies of a remote checkpoint's runs, and " +
-      "with engine=rocksdb the database of the last snapshot."
+    "Where working files go. 'spark' stands for Spark's local folders, which are cleared when the store is closed. Or give " +
+      "a folder on each machine, such as /data/state: what a restart there can begin with stays in it. That is copies of a " +
+      "remote checkpoint's runs, and with engine=rocksdb the database of the last snapshot."
   )
 
   val ObjectStoreSchemes: ConfigKey = ConfigKey(
     "objectStore.schemes",
     ConfigType.Text,
     "s3a,s3,gs,abfs,abfss",
-    "Schemes of checkpoints in object stores, where a file appears whole when it is closed: it is written with one request " +
-      "and never renamed, if the client can abort a write; else, and if spark.sql.streaming.checkpointFileManagerClass is " +
-      "set, Spark's file manager is used. 'none' for none."
+    "Schemes of checkpoints in object stores, such as s3a, where a file appears whole when it is closed. A file is written " +
+      "there with one request and never renamed, if the client can abort a write. If it cannot, or if " +
+      "spark.sql.streaming.checkpointFileManagerClass is set, Spark's file manager is used. 'none' for no scheme."
   )
 
   val RocksDbPreset: ConfigKey = ConfigKey(
     "rocksdb.preset",
     ConfigType.OneOf(RocksDbConfig.Presets),
     "default",
-    "The native options that the databases of engine=rocksdb start from, by what they stand on: 'default', hard disks " +
-      "('spinning-disk', or 'spinning-disk-high-memory' with larger buffers and blocks), 'flash-ssd', or 'small-memory' " +
-      "with small buffers and indexes that may leave memory."
+    "The native options that the databases of engine=rocksdb start from. 'default' is for many small stores. 'flash-ssd' " +
+      "and 'spinning-disk' are for such disks; 'spinning-disk-high-memory' has larger buffers and blocks. 'small-memory' has " +
+      "small buffers, and indexes that may leave memory."
   )
 
   val RocksDbOptions: ConfigKey = ConfigKey(
     "rocksdb.options",
     ConfigType.Named(Seq(RocksDbConfig.Db, RocksDbConfig.Cf)),
     "",
-    "Native options of the databases of engine=rocksdb, in the place of the preset's: by RocksDB's name, such as " +
-      "db.max_background_jobs for a database, or cf.write_buffer_size and cf.block_size for its column families and their " +
-      "tables, with values as RocksDB writes them. Those that the engine stands on are refused."
+    "Native options of the databases of engine=rocksdb, by RocksDB's name: db.max_background_jobs, say, for a database; " +
+      "cf.write_buffer_size or cf.block_size for its column families and their tables. Values are as RocksDB writes them, and " +
+      "take the place of the preset's. Options that the engine itself depends on are refused."
   )
 
   val RocksDbOptionsFactory: ConfigKey = ConfigKey(
     "rocksdb.optionsFactory",
     ConfigType.Text,
     "none",
-    "A class that gets the native options of engine=rocksdb last and may change them in code: an " +
-      "io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors; 'none' for no such class."
+    "A class that may change the native options of engine=rocksdb in code; it gets them last. It is an " +
+      "io.bucketstate.rocksdb.RocksDbOptionsFactory on the class path of the executors. 'none' for no such class."
   )
 
   val RocksDbHeapBytes: ConfigKey = ConfigKey(
     "rocksdb.heapBytes",
     ConfigType.Bytes(1L << 20, Long.MaxValue),
     "24m",
-    "Heap that keys which were used last may take with engine=rocksdb, of all queries in one executor, if " +
-      "memory.maxBytes is not less. What a batch changes stays in memory until it is written down, also above that."
+    "How much heap the keys that were used last may take with engine=rocksdb, for all queries in one executor. " +
+      "memory.maxBytes counts instead if it is less. What a batch changes stays in memory until it is written to the " +
+      "database, also above this."
   )
 
   val RocksDbMemoryShare: ConfigKey = ConfigKey(
     "rocksdb.memoryShare",
     ConfigType.IntRange(1, 90),
     "78",
-    "How much of memory.maxBytes, in percent, all databases of an executor may take outside the heap: four fifths of it for " +
-      "single records, the rest for blocks, indexes and filters of their files, and for what they have not written to files " +
+    "How much of memory.maxBytes all databases of an executor may take outside the heap, in percent. Four fifths of it are " +
+      "for single records. The rest is for blocks, indexes and filters of their files, and for what is not written to files " +
       "yet. The first query of an executor decides."
   )
 
@@ -334,7 +338,8 @@ object ConfigKey {
     "rocksdb.maxBytesPerSecond",
     ConfigType.Bytes(1L << 20, Long.MaxValue),
     "256m",
-    "What all databases of an executor write to local disks in a second at most. The first query of an executor decides."
+    "How many bytes all databases of an executor write to local disks in a second, at most. The first query of an executor " +
+      "decides."
   )
 
   val all: Seq[ConfigKey] = Seq(

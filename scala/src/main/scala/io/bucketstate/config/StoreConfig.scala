@@ -71,7 +71,7 @@ final case class TimeBucketConfig(column: Option[String], span: Long, expireAfte
 sealed trait MemoryLimit
 object MemoryLimit {
 
-  /** As much as is wise beside what Spark needs. */
+  /** The heap that is left beside what Spark needs. */
   case object Auto extends MemoryLimit
 
   /** @param percent of the heap */

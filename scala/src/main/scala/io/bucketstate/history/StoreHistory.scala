@@ -9,7 +9,7 @@ import io.bucketstate.checkpoint.recovery.Recovered
 
 /**
  * The commits that the table of a store consists of. Its keeper changes it together with the table, with its lock held;
- * who wants to come after it, such as a local database, asks what follows the commit that it is at. So nobody has to be
+ * whoever wants to come after it, such as a local database, asks what follows the commit that it is at. So nobody has to be
  * told of a restart, of a roll back or of another attempt, and nobody can miss one.
  *
  * Thread-safe; [[after]] may read headers of changelogs, all else waits for nothing.
@@ -21,7 +21,7 @@ private[bucketstate] final class StoreHistory(store: FileStore, isFollowed: Bool
   private[this] val earlier = new EarlierCommits(store)
   private[this] var lines = 0L // the keeper's
 
-  /** As it is now; None while there is no table. */
+  /** The line as it is now; None while there is no table. */
   def line: Option[StoreLine] = Option(current.get)
 
   /** What comes after a commit; nothing while there is no table. Throws `UnavailableException`. */
@@ -42,10 +42,10 @@ private[bucketstate] final class StoreHistory(store: FileStore, isFollowed: Bool
     }
   }
 
-  /** The same, as far as memory knows. Does nothing else. */
+  /** What comes after a commit, as far as memory knows. Reads nothing and changes nothing. */
   def now(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
 
-  /** Bytes of changes that wait for who follows. */
+  /** Bytes of changes that wait for whoever follows. */
   def bytes: Long = line.fold(0L)(_.bytes)
 
   /** There is another table. The keeper's, as are all below but the last. */

@@ -153,7 +153,7 @@ private[bucketstate] final case class StoreLine private (
     else this
   }
 
-  /** Who follows the line is there, and needs no changes up to it. */
+  /** The follower of the line has come to this version, and needs no changes up to it. */
   def followedTo(version: Long): StoreLine = followed.filter(_ != version).fold(this) { last =>
     val passed = countBefore(last + 1) until countBefore(version + 1)
     copy(

@@ -46,7 +46,7 @@ private[bucketstate] object Unwritten {
   }
 
   /**
-   * As its changelog has it.
+   * A version as its changelog has it.
    *
    * @param base that it was made on top of
    * @param of   the version, which is not the empty store

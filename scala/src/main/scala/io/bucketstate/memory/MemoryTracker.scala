@@ -41,7 +41,7 @@ final class MemoryTracker(nanos: () => Long) {
   def total: Long = sum.get
 
   /**
-   * Bytes they may have: the least that one of those was opened with that are written to. Who only reads state may have
+   * Bytes they may have: the least that one of those was opened with that are written to. Whoever only reads state may have
    * other settings than the queries beside it; where nobody writes, the least of all.
    */
   def limit: Long = lowest.bytes

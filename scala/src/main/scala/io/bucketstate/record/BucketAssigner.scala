@@ -92,6 +92,6 @@ final class BucketAssigner(val numBuckets: Int) {
 
 object BucketAssigner {
 
-  /** As recorded in changelogs and manifests: XXH64 with seed 0. */
+  /** The name of the hash function in changelogs and manifests: XXH64 with seed 0. */
   val HashName = "xxh64"
 }

@@ -14,7 +14,7 @@ trait FamilyChanges {
   /** Keys the family holds at this version, None if nobody has counted them. Never None where records have times. */
   def keyCount: Option[Long]
 
-  /** The same by time bucket, where records have times. */
+  /** Keys the family holds at this version by time bucket, where records have times. */
   def times: Option[TimeBuckets]
 
   /**
@@ -25,8 +25,8 @@ trait FamilyChanges {
   def foreach(sink: ChangeSink): Unit
 
   /**
-   * The same at any later time, when the version was committed, and by any thread. Removals of keys that were not there
-   * before may be among them.
+   * Hands out the changes as [[foreach]] does, at any time after the commit, to any thread. Removals of keys that were
+   * not there before may be among them.
    */
   def replay(sink: ChangeSink): Unit = foreach(sink)
 }

@@ -13,7 +13,7 @@ package io.bucketstate.record
  *  4. [[range]] hands out, of one bucket, the first records by the bytes of their keys that `find` finds between two
  *     keys, ascending.
  *  5. [[keyCount]] is the number of keys that all buckets of a family hold together, if it was counted.
- *  6. Any thread may ask, several at a time; who asks may have to wait for storage.
+ *  6. Any thread may ask, several at a time; whoever asks may have to wait for storage.
  *  7. What cannot be read is an error, never an answer: `UnavailableException` where asking again may help,
  *     anything else where it will not.
  *  8. [[mayHold]] is never false for a key that `find` finds. It reads no records.

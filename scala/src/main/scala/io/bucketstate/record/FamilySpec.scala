@@ -47,7 +47,7 @@ object Scans {
   /** None. */
   case object Nothing extends Scans
 
-  /** Of the keys whose first part, the one that decides their bucket, is given; in no order. */
+  /** Scans of the keys whose first part, the one that decides their bucket, is given; in no order. */
   case object Prefixes extends Scans
 
   /** In the byte order of the keys, by any prefix and between any two. */

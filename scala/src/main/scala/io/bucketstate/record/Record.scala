@@ -23,7 +23,7 @@ object Record {
    */
   final val MaxLength: Int = 1 << 30
 
-  /** @param family that the key is of, in the words of who has it */
+  /** @param family that the key is of, in the words of whoever has it */
   def tooLong(family: String, length: Long, most: Int): InvalidException = new InvalidException(
     s"A key of $family and its values take $length bytes, at most $most can be kept",
     "Split them, for example over several keys or a map state, or let them expire or be removed in time."

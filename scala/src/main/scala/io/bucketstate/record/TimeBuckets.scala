@@ -20,7 +20,7 @@ final case class Expiry(span: Long, after: Option[Long], byProcessingTime: Boole
 
 object Expiry {
 
-  /** Of a checkpoint whose records have times, while nothing expires. */
+  /** The expiry of a checkpoint whose records have times, while nothing expires. */
   val None: Expiry = Expiry(1L, scala.None, byProcessingTime = false)
 }
 
@@ -54,7 +54,7 @@ final case class TimeBuckets(
 object TimeBuckets {
   final val NoTime = -1L
 
-  /** Of a state whose records have no times yet. */
+  /** The time buckets of a state whose records have no times yet. */
   def ofUntimed(keys: Long): TimeBuckets =
     TimeBuckets(NoTime, 0L, TimedValue.Never, keys, SortedMap.empty)
 }

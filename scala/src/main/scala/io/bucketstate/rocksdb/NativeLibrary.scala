@@ -18,7 +18,7 @@ private[rocksdb] object NativeLibrary {
     catch {
       case e: RuntimeException if e.getCause.isInstanceOf[IOException] => throw failed(e)
       case e @ (_: RuntimeException | _: LinkageError)                 =>
-        // After these RocksDB itself would wait without end for who loads it.
+        // After these RocksDB itself would wait without end for whoever loads it.
         failure = Some(e)
         throw failed(e)
     }

@@ -55,14 +55,14 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
   /** Holds records of the databases that are made with these. */
   def records: RecordCache = shared.records
 
-  /** Of the database. */
+  /** The options of the database. */
   def db: DBOptions = synchronized {
     mustBeOpen()
     ofDb
   }
 
   /**
-   * Of the column family of that name; the same for each call.
+   * The options of the column family of that name: each call gives one and the same object.
    *
    * Throws InvalidException for what the factory did.
    */
@@ -103,7 +103,7 @@ final class NativeOptions(config: RocksDbConfig, shared: SharedNative) extends A
   private def filterText: Option[String] = texts.family.get(TableOptions.FilterPolicy)
 
   /**
-   * There is no log of RocksDB's to recover from: families are flushed together, and written in order. Who closes a
+   * There is no log of RocksDB's to recover from: families are flushed together, and written in order. Whoever closes a
    * database deletes it: a flush before would wait for a disk that may be full.
    */
   private def required(options: DBOptions): DBOptions =

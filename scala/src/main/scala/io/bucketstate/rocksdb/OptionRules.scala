@@ -19,7 +19,7 @@ object OptionRules {
   /** Whether users can give an option of a database of that name, if RocksDB knows it. */
   def allowsDb(name: String): Boolean = reasonOfDb(name).isEmpty
 
-  /** The same of an option of a column family or of its tables. */
+  /** Whether users can give an option of a column family, or of its tables, of that name, if RocksDB knows it. */
   def allowsFamily(name: String): Boolean = reasonOfFamily(name, "").isEmpty
 
   private def check(

@@ -10,8 +10,8 @@ import io.bucketstate.record.{BucketAssigner, Record, RecordBuffer}
  * a row that was cached for one is not found by the next.
  *
  * A *part* is a column family of a database, an *epoch* a moment at which the state of some database was captured. Each
- * record has the epoch from which on it is right; who reads at an older one does not find it. Whoever reads a record from
- * the database may add it, unless a newer one was written since his epoch: `RecordShard` says how that is known.
+ * record has the epoch from which on it is right; whoever reads at an older one does not find it. Whoever reads a record from
+ * the database may add it, unless a newer one was written since the reader's epoch: `RecordShard` says how that is known.
  *
  * Takes memory as it fills, `bytes` at most. What is dropped is what was added longest ago. Thread-safe.
  *

@@ -10,10 +10,10 @@ final case class RocksDbPreset(name: String, options: OptionTexts)
 object RocksDbPreset {
 
   /**
-   * Of every database. A working folder is one of many, each is thrown away with its store: one small log of what went
-   * wrong, no figures written on a timer, no megabytes of disk reserved for a manifest, and no 15 threads to open its
-   * files, which RocksDB else starts each time, however few these are. Indexes and filters lie in the shared cache, where
-   * they count, and stay there for longer than blocks do; a filter says what a write buffer does not hold.
+   * The options of every database. A working folder is one of many, each is thrown away with its store: one small log
+   * of what went wrong, no figures written on a timer, no megabytes of disk reserved for a manifest, and no 15 threads to
+   * open its files, which RocksDB else starts each time, however few these are. Indexes and filters lie in the shared
+   * cache, where they count, and stay there for longer than blocks do; a filter says what a write buffer does not hold.
    */
   val Base: OptionTexts = OptionTexts(
     Map(

@@ -69,7 +69,7 @@ private[spark] final class FamilyViews(
 
   def names: Set[String] = table.familiesAt(version).iterator.map(_.spec.name).toSet
 
-  /** As of the default family: what Spark gave the store. */
+  /** The schemas that Spark gave the store, which are those of the default family. */
   def schemas: Option[StateSchemaProvider] = registry.default.schemas
 
   /** Whether rows are held against the schema: only where there is one schema. */

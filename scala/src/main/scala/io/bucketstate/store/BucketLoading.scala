@@ -48,8 +48,8 @@ private[bucketstate] final class BucketLoading {
    * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another, and whole
    * if there is room, in the background, until something fails. Does not fill where that is already going on.
    *
-   * @param fills    also families whose keys are looked up: whoever does so
-   *                 for the first batch is to have the machine for himself
+   * @param fills    also families whose keys are looked up: not while the first batch does so, which then has the
+   *                 machine for itself
    * @param isWanted asked before each bucket
    * @param onFailure told of the failure
    */

@@ -50,11 +50,11 @@ private[bucketstate] final case class Committed(
  * word: a query may come to something else each time.
  *
  * Without ids two attempts at a version write one name. Where the storage refuses to replace a file that is to be new,
- * these hold, so that who commits a new version need not look whether the one before it is still what it has in memory:
+ * these hold, so that whoever commits a new version need not look whether the one before it is still what it has in memory:
  *
  *  1. A version that has no file, as far as it is known, is written as a new one. If it is refused, another
  *     attempt was faster.
- *  1. Who replaces another's file of version v has seen to it before that v + 1 has a file: where it has none, an empty
+ *  1. Whoever replaces another's file of version v has seen to it before that v + 1 has a file: where it has none, an empty
  *     one is written as a new one. Whoever has the replaced v in memory is then refused by the first rule.
  *  1. So a version without a file is on top of one that has been written by one store alone.
  *
@@ -210,7 +210,7 @@ private[bucketstate] final class Committer(
 
 private object Committer {
 
-  /** The same for each try. */
+  /** The id of the empty file behind a commit: each try comes to one and the same. */
   private def idAfter(commitId: UUID): UUID =
     new UUID(commitId.getMostSignificantBits, ~commitId.getLeastSignificantBits)
 

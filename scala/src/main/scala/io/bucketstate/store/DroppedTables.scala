@@ -21,7 +21,7 @@ private[store] final class DroppedTables {
   def endRead(table: StateTable): Unit =
     all.find(_.get eq table).foreach(found => found.readers -= 1)
 
-  /** What they may be read from beside memory, for as long as anybody has them: who is killed tells of no end. */
+  /** What they may be read from beside memory, for as long as anybody has them: a reader that is killed tells of no end. */
   def coldParts: Seq[ColdState] = all.flatMap(dropped => Option(dropped.get)).flatMap(_.coldParts)
 
   /** Heap of those that are read. What nobody reads is garbage, whether it was collected or not. */

@@ -15,7 +15,7 @@ private[bucketstate] final class FigureSources(
     requests: Requests
 ) {
 
-  /** Of a table as it is now. */
+  /** The figures of a table as it is now. */
   def current(table: StateTable): StoreFigures =
     StoreFigures.of(table, snapshots.lastCount, besides, snapshot = snapshots.newestVersion)
 

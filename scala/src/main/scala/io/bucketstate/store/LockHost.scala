@@ -24,7 +24,7 @@ private[bucketstate] final case class StillHeld(
     stack: String
 )
 
-/** Who asks for a [[WriterLock]], and what it is told when it does not get it. Thread-safe. */
+/** Tells which task asks for a [[WriterLock]], and makes the errors for one that does not get it. Thread-safe. */
 private[bucketstate] trait LockHost {
 
   /** The calling thread's task, to be read behind its thread; None outside of a task. */
@@ -38,6 +38,6 @@ private[bucketstate] trait LockHost {
   /** What a writer is told whose stamp is not the current one; [[WriterLock.Free]] if nobody writes. */
   def invalidStamp(stamp: Long, current: Long): Throwable
 
-  /** What is told to who asks something of a closed store. */
+  /** What is told to whoever asks something of a closed store. */
   def closed(call: StoreCall): Throwable
 }

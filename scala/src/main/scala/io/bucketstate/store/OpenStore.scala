@@ -42,7 +42,7 @@ private[bucketstate] final class OpenStore private (
     new StoreParts(files, families, config, origins, host, isNeeded = () => !isLast)
   import parts.{committer, database, keeper, lock, maintenance, memory, recovery, snapshots}
 
-  // Asked for by writers alone: who only reads has no database, and the settings need not be meant for him.
+  // Asked for by writers alone: a store that only reads has no database, and the settings need not be meant for it.
   // A preset by itself is right, and the first get after a restart need not wait for RocksDB's library.
   private[this] lazy val optionsChecked: Unit =
     if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)

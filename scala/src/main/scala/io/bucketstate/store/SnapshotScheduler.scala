@@ -261,7 +261,7 @@ private[bucketstate] final class SnapshotScheduler(
   private def isAtWork: Boolean = synchronized(running || compactions > 0)
 
   /**
-   * Finishes what is queued or under way: for a store that is closed after each batch. Who is interrupted waits no longer
+   * Finishes what is queued or under way: for a store that is closed after each batch. Whoever is interrupted waits no longer
    * for another thread: its task was killed, and what is due then is due again with the next one.
    */
   def finish(): Unit = {
@@ -321,7 +321,7 @@ private[bucketstate] final class SnapshotScheduler(
 
   private def lag: Double = synchronized(plan.lag(pending.size.toLong, pendingBytes))
 
-  /** Of the lag, per nanosecond. */
+  /** How much the lag grows per nanosecond. */
   private def growth: Double = synchronized {
     if (pending.isEmpty || interval == 0) 0.0 else lag / pending.size / interval
   }

@@ -22,7 +22,7 @@ private[bucketstate] final case class StoreFigures(
 private[bucketstate] object StoreFigures {
 
   /**
-   * Of a table as it is now.
+   * The figures of a table as it is now.
    *
    * @param lastCount of a family's keys
    * @param besides   memory that is held for the store outside the table

@@ -167,7 +167,7 @@ private[bucketstate] final class StoreMemory(
         commits.removeFirst()
     }
 
-  /** Of the versions within the time that keeps buckets in memory the oldest; no version if there is no such time. */
+  /** The oldest version within the time that keeps buckets in memory; above all versions if there is no such time. */
   private def inUseFrom(table: StateTable): Long =
     if (config.preventEvictionMs == 0) Long.MaxValue
     else commits.synchronized(Option(commits.peekFirst()).fold(table.newest + 1)(_._1))
@@ -175,10 +175,10 @@ private[bucketstate] final class StoreMemory(
 
 private[bucketstate] object StoreMemory {
 
-  /** Of all queries of this process. */
+  /** The memory of all queries of this process. */
   val Tracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
 
-  /** Of those whose state is in databases. */
+  /** The heap of those queries whose state is in databases. */
   val HotTracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
 
   /** What the databases of all stores of this process may take, as this one sees it. */
@@ -201,7 +201,7 @@ private[bucketstate] object StoreMemory {
   private def limitOf(config: StoreConfig, host: StoreHost): (Long, String) =
     HeapLimit.of(config.maxMemory, Runtime.getRuntime.maxMemory, host.spareableHeap)
 
-  /** Of the limit on what lies before databases, in percent: with more, some leaves beside the next writes. */
+  /** The share of the limit on what lies before databases, in percent, above which some leaves beside the next writes. */
   private final val QuietShare = 75
 
   /** The part of what may lie before databases that one batch may keep of what it found in them. */

@@ -23,7 +23,7 @@ import io.bucketstate.rocksdb.state.LocalStates
 /**
  * What a store is made of. Each part is made of those before it; three ties lead back, as functions, and
  * docs/architecture.md draws them: the warm-up asks memory for room, a table that the keeper has loaded is where
- * snapshots go on from, and the last to leave a closed store's lock ends all parts.
+ * snapshots go on from, and the task that is the last to leave a closed store's lock ends all parts.
  *
  * To make them takes nothing of the process: each gets its threads, folders and limits when it first needs them.
  *

@@ -16,7 +16,7 @@ import io.bucketstate.config.MetricKey
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.rocksdb.follower.StoreDatabase
 
-/** Who wants to know of a store's snapshots. Thread-safe. */
+/** Is told of a store's snapshots. Thread-safe. */
 private[bucketstate] trait ManifestWatch {
 
   /** There is a new one. What this throws is logged. */
@@ -95,7 +95,7 @@ private[bucketstate] final class StoreSnapshots(
     }
   }
 
-  /** One is due as soon as there is anything new: for who needs what it covers out of memory. */
+  /** One is due as soon as there is anything new: for whoever needs what it covers out of memory. */
   def flush(): Unit = scheduler.flush()
 
   def submit(snapshot: DueSnapshot): Unit = scheduler.submit(snapshot)
@@ -117,7 +117,7 @@ private[bucketstate] final class StoreSnapshots(
     SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
   }
 
-  /** As Flink's RocksDB backend makes its full snapshots: of a native one, which stops nothing. */
+  /** The source is a native snapshot, which stops nothing, as for full snapshots of Flink's RocksDB backend. */
   private def ofDatabase(version: Attempt, commitId: Option[UUID]) =
     database.flatMap(_.stateAt(version, commitId)).map { state =>
       val release = () => state.release()

@@ -43,7 +43,7 @@ private[bucketstate] object Opened {
  *
  * @param history  of the table, changed here alone
  * @param now      seconds since 1970
- * @param patience of who waits for another task's load
+ * @param patience of whoever waits for another task's load
  * @param reloaded told of what becomes the table, before anybody can open a version of it
  */
 private[store] final class TableKeeper(
@@ -199,7 +199,7 @@ private[store] final class TableKeeper(
   /**
    * The open version of `in` is durable.
    *
-   * @param changes that led to it, for who follows the history
+   * @param changes that led to it, for whoever follows the history
    */
   def committed(
       in: StateTable,
@@ -226,7 +226,7 @@ private[store] final class TableKeeper(
   def advance(version: Attempt, commitId: Option[UUID], cold: ColdState): Boolean =
     advance(version.version, _.isOf(version, commitId), cold)
 
-  /** The same, of what was written down by following the history. */
+  /** The state at a commit lies outside memory, too, written down by a follower of the history. */
   def advance(to: CommitPoint, cold: ColdState): Boolean = advance(to.version, _ == to, cold)
 
   private def advance(version: Long, isIt: CommitPoint => Boolean, cold: ColdState): Boolean =

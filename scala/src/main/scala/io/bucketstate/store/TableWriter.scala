@@ -94,7 +94,7 @@ private[bucketstate] final class TableWriter(
       memory.committed(table)
       committed
     } catch {
-      // The file is there, and who was not told of it does not go on from what it knows.
+      // The file is there, and whoever was not told of it does not go on from what it knows.
       case failure: Throwable =>
         keeper.forget()
         throw failure

@@ -27,7 +27,7 @@ private[bucketstate] final class WarmUp(
 
   override def failureOf(cause: Throwable): Throwable = told(cause)
 
-  /** Not before: the first bucket that a batch waits for is to have the machine for itself. */
+  /** Not before: the first bucket that a batch waits for gets the machine for itself. */
   override def inUse(table: StateTable): Unit = begin(table, fills = false)
 
   override def hasRoom(bytes: Long): Boolean = memory().hasRoom(bytes)

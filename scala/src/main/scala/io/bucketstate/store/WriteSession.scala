@@ -38,6 +38,6 @@ private[bucketstate] trait WriteSession {
   /** Keys and memory as they are now: what happened since the last commit is left for the next one. */
   def current: StoreFigures
 
-  /** Lets go of the store; again is no error. */
+  /** Lets go of the store; may be called more than once. */
   def end(): Unit
 }

@@ -14,7 +14,7 @@ import io.bucketstate.background.{Ticker, Writers}
  * the table.
  *
  * Waiting is bounded: after `timeoutMs` the newcomer fails with what the host says of a store that is
- * still held. Who closes the store may come too early, and need not come again: nobody else gets the lock
+ * still held. Whoever closes the store may come too early, and need not come again: nobody else gets the lock
  * from then on, and when its holder lets go the store is closed. Thread-safe.
  *
  * @param writers is told who writes
@@ -148,7 +148,7 @@ private[bucketstate] object WriterLock {
   private final val EndedBadly =
     "A store whose last task has let go of it could not be closed cleanly"
 
-  /** Who holds the lock, for messages only: it must not keep a dead thread in memory. */
+  /** The holder of the lock, for messages only: it must not keep a dead thread in memory. */
   private final class Holder(task: Option[String]) {
     private val thread = new WeakReference[Thread](Thread.currentThread())
 

@@ -15,8 +15,8 @@ private[table] final class FamilySettling(buckets: FamilyBuckets, cold: FamilyCo
   import FamilySettling._
   import Slots._
 
-  private[this] var mostHidden = FewRemovals // that whole buckets keep: as many as there are keys
-  private[this] var cached = 0 // of no meaning: what was read ahead
+  private[this] var mostHidden = FewRemovals // removals that whole buckets keep at most
+  private[this] var cached = 0 // takes what is read ahead: its value means nothing
 
   /**
    * A version is about to be opened.

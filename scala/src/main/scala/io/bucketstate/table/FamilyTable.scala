@@ -59,11 +59,11 @@ private[table] final class FamilyTable(
       .filter(_.after.isDefined)
       .map(_ => new ExpirySweep(buckets, floor, assigner.numBuckets))
       .orNull
-  private[this] val keys = new KeyCount(() => buckets.initialKeys) // of meaning where they do not
+  private[this] val keys = new KeyCount(() => buckets.initialKeys) // not used where records expire
   private[this] val writesBlind = !countsExactly && times == null && newIndex == null
   private[this] val eviction = new FamilyEviction(spec, assigner, buckets, floor, versions)
 
-  /** Of what this family's versions wrote. */
+  /** Settles what this family's versions wrote. */
   val settling: FamilySettling = new FamilySettling(buckets, cold, floor)
 
   override def keyCount: Option[Long] = if (times == null) keys.keys else Some(times.keyCount)
@@ -112,7 +112,7 @@ private[table] final class FamilyTable(
     if (head == null && !arrays.isWhole) findCold(key, at) else head
   }
 
-  /** Of a key that memory knows nothing of: it has not changed since the floor. */
+  /** The record of a key that memory knows nothing of: it has not changed since the floor. */
   private def findCold(key: RecordBuffer, at: Long): Array[Byte] =
     if (at > versions.newest) cold.findAndKeep(key) else cold.find(key)
 

@@ -47,7 +47,7 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
   /** Start of the time bucket that what is written now lies in, by processing time. */
   def writeTime: Long = newest
 
-  /** Of the open version, and else of the newest. */
+  /** The figures of the open version, and else of the newest. */
   def figures: ExpiryFigures = ExpiryFigures(expiredKeys, lateWrites, open.keys.size)
 
   /**

@@ -218,7 +218,7 @@ trait StateTable {
    *
    * @param order in which they go
    * @param bytes once so many are free the rest stays
-   * @param freed is told of each, by who writes then
+   * @param freed is told of each, by whoever writes then
    */
   def evictLater(order: IndexedSeq[BucketResidence], bytes: Long)(freed: Long => Unit): Unit
 

@@ -29,7 +29,7 @@ private[spark] final class SnapshotRepair(conf: StateStoreConf) {
 private object SnapshotRepair {
   private val Prefix = "spark.sql.streaming.stateStore.autoSnapshotRepair."
 
-  /** As Spark sees it: its own tests are to fail where a snapshot is damaged. */
+  /** Whether Spark takes this for a test of its own: those are to fail if a snapshot is damaged. */
   private def isTesting: Boolean =
     sys.env.contains("SPARK_TESTING") || sys.props.contains("spark.testing")
 }

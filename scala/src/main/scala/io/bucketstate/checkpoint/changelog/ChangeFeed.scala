@@ -83,7 +83,7 @@ final class Changes private[changelog] (
 
   override def next(): Change = if (hasNext) upcoming.next() else Iterator.empty.next()
 
-  /** Again is no error. */
+  /** May be called more than once. */
   override def close(): Unit = {
     ended = true
     upcoming = Iterator.empty

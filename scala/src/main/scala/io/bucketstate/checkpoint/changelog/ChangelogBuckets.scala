@@ -68,7 +68,7 @@ private[checkpoint] final class ChangelogBuckets(
 
 private[checkpoint] object ChangelogBuckets {
 
-  /** Of a changelog that its opener keeps open. */
+  /** The buckets of a changelog that its opener keeps open. */
   def of(
       reader: ChangelogReader,
       path: String,

@@ -47,10 +47,10 @@ private[checkpoint] object ChangelogFormat {
   val Magic: Array[Byte] = "BKTSTLOG".getBytes(US_ASCII)
   val EndMagic: Array[Byte] = "BKTSTEND".getBytes(US_ASCII)
 
-  /** Of a store none of whose families is timed. */
+  /** The format version of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family; the newest there is. */
+  /** The format version of a store that has a timed family; the newest there is. */
   val Timed = 2
 
   /** One read of so many bytes holds any header; the writer refuses to make a longer one. */
@@ -66,7 +66,7 @@ private[checkpoint] object ChangelogFormat {
   /** A bucket with more raw bytes is split. */
   val SplitBytes: Int = 32 * 1024 * 1024
 
-  /** Of a removal of the empty key: operation, length and the key's length. */
+  /** The removal of the empty key has so many bytes: operation, length and the key's length. */
   val MinRecordLength = 3
 
   /** A bucket is split before a record would take its block past [[SplitBytes]]; one may be as long as any. */
@@ -86,7 +86,7 @@ final case class ChangelogFamily(
 
 object ChangelogFamily {
 
-  /** As a version that changed it leaves it. */
+  /** A family as a version leaves it that changed it. */
   def of(changes: FamilyChanges): ChangelogFamily =
     ChangelogFamily(changes.descriptor, changes.keyCount, changes.times)
 

@@ -143,7 +143,7 @@ object ChangelogReader {
   def readWhole(store: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader =
     make(new ChangelogSource.Whole(store.read(file.changelog, length)), store, file)
 
-  /** Of a changelog whose bytes are in memory. */
+  /** A reader of a changelog whose bytes are in memory. */
   private[changelog] def of(
       store: FileStore,
       file: Attempt,

@@ -82,7 +82,7 @@ private object EncodedChangelog {
 
   /**
    * Each with its operation. A version has one of each key, so that their order says nothing: they are sorted, because
-   * who chooses keys can give as many as he likes one hash.
+   * whoever chooses keys can give as many as they like one hash.
    */
   private def recordsOf(block: ChangelogBlock, raw: Array[Byte]): ArrayList[ByteBuffer] = {
     val found = new ArrayList[ByteBuffer](block.records)

@@ -48,6 +48,6 @@ final class RecentChangelogs(store: FileStore) {
 
 private object RecentChangelogs {
 
-  /** Of a store. Where a batch changes more, a request for each is little beside it. */
+  /** What is kept for one store, at most. Where a batch changes more, a request for each is little beside it. */
   private final val MostBytes = 128L * 1024
 }

@@ -17,7 +17,7 @@ import io.bucketstate.error.InvalidException
 /** What Spark's ways to a folder do that a checkpoint cannot be kept with. */
 object FileManagers {
 
-  /** Spark's setting that names the user's own `CheckpointFileManager`; who names one, gets it. */
+  /** Spark's setting that names the user's own `CheckpointFileManager`; whoever names one, gets it. */
   val Setting: String = "spark.sql.streaming.checkpointFileManagerClass"
 
   private[this] val replacing = ConcurrentHashMap.newKeySet[Class[_]]()

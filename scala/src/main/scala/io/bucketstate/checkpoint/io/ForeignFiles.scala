@@ -4,7 +4,7 @@ import scala.util.Try
 
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
 
-/** Recognises the files of Spark's own providers in a store's folder, for who cannot find ours there. */
+/** Recognises the files of Spark's own providers in a store's folder, for whoever cannot find ours there. */
 object ForeignFiles {
   private val Version = """\d+(?:_[^./]+)?\.(zip|delta|snapshot)""".r
 
@@ -33,7 +33,7 @@ object ForeignFiles {
       )
     }
 
-  /** A file and who writes such. A folder that cannot be listed explains nothing. */
+  /** A file, and the provider that writes such. A folder that cannot be listed explains nothing. */
   private def foreign(store: FileStore): Option[(String, String)] =
     Try(store.list()).toOption.toSeq.flatten
       .map(_.name)

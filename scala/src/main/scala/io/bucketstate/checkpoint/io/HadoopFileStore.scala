@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  */
 final class HadoopFileStore(folder: Path, conf: Configuration) extends FileStore {
   private[this] val manager = CheckpointFileManager.create(folder, conf)
-  // Asked with the first write: who only reads may not be allowed to try.
+  // Asked with the first write: whoever only reads may not be allowed to try.
   private[this] lazy val replaces = FileManagers.requireReplacing(manager, folder, conf)
 
   val location: String = folder.toString

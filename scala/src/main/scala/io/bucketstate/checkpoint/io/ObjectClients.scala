@@ -39,7 +39,7 @@ private[io] object ObjectClients {
     }
   }
 
-  /** By its name: it is on no class path but that of who uses it. Others may have given it other schemes than `s3a:`. */
+  /** By its name: it is on no class path but that of whoever uses it. Others may have given it other schemes than `s3a:`. */
   private def isS3A(client: Class[_]): Boolean =
     Iterator.iterate[Class[_]](client)(_.getSuperclass).takeWhile(_ != null).exists {
       _.getName == "org.apache.hadoop.fs.s3a.S3AFileSystem"

@@ -25,7 +25,7 @@ import io.bucketstate.error.UnavailableException
  * its own name, with one request, and never renamed. Nothing is looked for before or after. A write that
  * fails is aborted, and what a process that dies has sent of one is never a file.
  *
- * Where the client can, `writeNew` leaves it to the store to refuse a name that is taken. Who reads a file
+ * Where the client can, `writeNew` leaves it to the store to refuse a name that is taken. Whoever reads a file
  * while it is replaced may be told so by an `UnavailableException`, but never gets parts of both.
  *
  * @param system with abortable streams; shared, not closed here

@@ -29,7 +29,7 @@ private[checkpoint] object StorageErrors {
         )
     }
 
-  /** The same for what creates, writes or deletes: there it is no answer that something is missing. */
+  /** Runs `body`, which creates, writes or deletes: there it is no answer that something is missing. */
   def changing[A](path: String, problem: String)(body: => A): A =
     telling(path, problem, Reachable)(body)
 
@@ -37,7 +37,7 @@ private[checkpoint] object StorageErrors {
   def unavailable(path: String, problem: String, cause: IOException): UnavailableException =
     new UnavailableException(path, s"$problem: $cause", Reachable, cause)
 
-  /** The same for a store's working files. */
+  /** Runs `body`, which is about a store's working files: the remedy is room on a local disk. */
   def working[A](path: String, problem: String)(body: => A): A =
     telling(
       path,

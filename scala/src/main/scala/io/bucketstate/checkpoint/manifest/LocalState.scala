@@ -30,7 +30,7 @@ final case class LocalStateFile(name: String, bytes: Long, checksum: Option[Int]
 
 /**
  * A [[LocalState]] as bytes: JSON, sealed as a manifest is. It is of use on one machine only, and only until the next
- * one replaces it, so there is one format version, and what is of another is ignored by who finds it.
+ * one replaces it, so there is one format version, and what is of another is ignored by whoever finds it.
  */
 object LocalStateFormat {
   private val Name = "bucketstate-local-state"

@@ -14,7 +14,7 @@ final case class KeysAt(version: Long, keys: Long)
  *
  * @param keyCount    keys it holds, None if nobody has counted them; never None where records have times
  * @param times       the same by time bucket, where records have times
- * @param keySchema   Spark's JSON of the key's schema, for who reads the checkpoint without the query
+ * @param keySchema   Spark's JSON of the key's schema, for whoever reads the checkpoint without the query
  * @param valueSchema the same of the value's
  * @param lastCount   the last count of an older version, where this one was not counted: for people, it says nothing of
  *                    this version
@@ -28,7 +28,7 @@ final case class ManifestFamily(
     lastCount: Option[KeysAt] = None
 ) {
 
-  /** As the changelog of the version has it. */
+  /** The family as the changelog of the version describes it. */
   def described: ChangelogFamily = ChangelogFamily(descriptor, keyCount, times)
 }
 

@@ -23,10 +23,10 @@ import io.bucketstate.error.InvalidException
 private[checkpoint] object ManifestFormat {
   val Name = "bucketstate-manifest"
 
-  /** Of a store none of whose families is timed. */
+  /** The format version of a store none of whose families is timed. */
   val Plain = 1
 
-  /** Of a store that has a timed family; the newest there is. */
+  /** The format version of a store that has a timed family; the newest there is. */
   val Timed = 2
 
   private val TailStart = ",\n  \"checksum\" : \"crc32c:"

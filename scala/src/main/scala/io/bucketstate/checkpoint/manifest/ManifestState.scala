@@ -44,7 +44,7 @@ final class ManifestState(
     if (files.isEmpty) Lookup.Absent
     else noting(readers().get(files, family, key.bucket, bytesOf(key)))
 
-  /** As the filters of the files say. A file may hold a key that a newer one removes. */
+  /** Asks the filters of the files. A file may hold a key that a newer one removes. */
   override def mayHold(family: Int, key: RecordBuffer): Boolean =
     !files.isEmpty && noting(readers().mayHold(files, family, key.bucket, bytesOf(key)))
 
@@ -71,7 +71,7 @@ final class ManifestState(
     } finally records.close()
   }
 
-  /** Its files are closed by who retains them. */
+  /** Its files are closed by whoever retains them. */
   override def release(): Unit = ()
 
   private def bytesOf(key: RecordBuffer): Array[Byte] = {

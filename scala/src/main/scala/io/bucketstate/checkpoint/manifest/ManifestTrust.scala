@@ -28,7 +28,7 @@ private[checkpoint] final class ManifestTrust(rules: RepairRules) {
 
   /**
    * A manifest, or a file that it names, could not be loaded. What is damaged stays so, in whatever manifest it is named;
-   * what is only gone is left to who lists what is there, because it may be there the next time.
+   * what is only gone is left to whoever lists what is there, because it may be there the next time.
    */
   def failed(manifest: ManifestName, cause: BucketstateException): Unit = cause match {
     case damage: CorruptException =>

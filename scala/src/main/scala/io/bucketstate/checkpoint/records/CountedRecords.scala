@@ -9,7 +9,7 @@ private[checkpoint] final class CountedRecords(records: RecordCursor)
   private[this] var last = 0 // family
   private[this] var ofLast = 0L
 
-  /** Of a family, so far. */
+  /** How many records of a family went by so far. */
   def count(family: Int): Long =
     counts.getOrElse(family, 0L) + (if (family == last) ofLast else 0L)
 

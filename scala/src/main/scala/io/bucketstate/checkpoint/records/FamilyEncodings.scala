@@ -36,12 +36,12 @@ object FamilyEncodings {
   /** Keys in the order of these columns. */
   def rangeScan(columns: Seq[Int]): String = columns.mkString(Range, ",", "")
 
-  /** A family whose single values have times, or the same. */
+  /** The family with times in its values, if these are single; else as it is. */
   def timed(descriptor: FamilyDescriptor): FamilyDescriptor =
     if (descriptor.valueEncoding == CompactRow) descriptor.copy(valueEncoding = TimedRow)
     else descriptor
 
-  /** The same without times. */
+  /** The family without times in its values. */
   def untimed(descriptor: FamilyDescriptor): FamilyDescriptor =
     if (descriptor.valueEncoding == TimedRow) descriptor.copy(valueEncoding = CompactRow)
     else descriptor

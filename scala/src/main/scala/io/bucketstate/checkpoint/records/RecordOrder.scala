@@ -102,6 +102,6 @@ private[checkpoint] final class RecordOrder {
 
 private[records] object RecordOrder {
 
-  /** As many as snapshots usually have versions: for more, n log n is worth its boxes. */
+  /** Snapshots usually have no more versions than this: for more, n log n is worth its boxes. */
   private final val FewEqual = 16
 }

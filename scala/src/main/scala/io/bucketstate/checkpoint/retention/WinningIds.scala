@@ -57,6 +57,6 @@ object WinningIds {
     WinningIds(known.ids.rangeTo(at.version) ++ found)
   }
 
-  /** Of checkpoint format 1. */
+  /** There are no ids with checkpoint format 1. */
   val WithoutIds: WinningIds = WinningIds(TreeMap.empty)
 }

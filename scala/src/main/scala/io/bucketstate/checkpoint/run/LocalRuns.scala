@@ -64,7 +64,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   }
 
   /**
-   * Hands a local file of the length that the manifest promises to who opens it; it is there until `open`
+   * Hands a local file of the length that the manifest promises to whoever opens it; it is there until `open`
    * returns. A file that had to be fetched was verified whole; of one that lies in the checkpoint each
    * block is, when it is read. Throws `MissingException` if there is none, `CorruptException` if it has
    * other bytes.
@@ -73,8 +73,8 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     lockOf(file.name).synchronized(open(located(file)))
 
   /**
-   * The same for a file that was open before: a copy that is there is not verified again, but for its length. Its
-   * blocks are, when they are read.
+   * Hands a local file to whoever opens it again: a copy that is there is not verified as a whole again, only its length is.
+   * Its blocks are verified when they are read.
    */
   private[run] def usingAgain[A](file: RunFile)(open: Path => A): A =
     lockOf(file.name).synchronized {

@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.run.{BucketCuts, Run, RunFile}
  */
 private[snapshot] final class LiveBytes(keys: Map[Int, Long], runs: Seq[Run]) {
 
-  /** Of each family as one run, judged by what its entries take now. */
+  /** Bytes that each family would take as one run, judged by what its entries take now. */
   val byFamily: Map[Int, Long] = {
     val files = runs.flatMap(_.files)
     keys.map { case (family, count) =>

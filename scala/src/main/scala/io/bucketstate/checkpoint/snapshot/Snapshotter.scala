@@ -38,7 +38,7 @@ import io.bucketstate.record.BucketAssigner
  * @param file     its changelog
  * @param commitId of the attempt meant, where known: another one's file is not taken for it
  * @param memory   the state at that version as memory has it, if it is all there
- * @param release  called when `memory` is not needed any more; again is no error
+ * @param release  called when `memory` is not needed any more; may be called more than once
  */
 final case class SnapshotTarget(
     file: Attempt,
@@ -200,7 +200,7 @@ final class Snapshotter(
     PlannedSnapshot(SnapshotRecipe(material, maxRuns, full, beside), material.cuts, keys, beside)
   }
 
-  /** As many keys as the files can hold of a family: its share of them is judged by that where nobody has counted. */
+  /** How many keys of a family the files can hold at most. Its share of them is judged by that if nobody has counted. */
   private def mostKeys(
       family: ChangelogFamily,
       older: Seq[Run],
@@ -398,5 +398,5 @@ final class Snapshotter(
     )
 }
 
-/** Spark's JSON of a family's schemas, for who reads the checkpoint without the query. */
+/** Spark's JSON of a family's schemas, for whoever reads the checkpoint without the query. */
 final case class FamilySchemas(key: String, value: String)

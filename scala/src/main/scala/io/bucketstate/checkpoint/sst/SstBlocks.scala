@@ -34,7 +34,7 @@ private[checkpoint] final class SstBlocks(
     try readOnce(at, part)
     catch { case e: CorruptException => readAgain(at, part, e) }
 
-  /** The same for one that was damaged when it was read: throws what was found then, if that is all there is. */
+  /** Reads a block again that was found to be damaged. Throws what was `found`, if the file cannot be had anew. */
   def readAgain(at: SstHandle, part: String, found: CorruptException): ByteSlice =
     if (mend()) readOnce(at, part) else throw found
 

@@ -18,7 +18,7 @@ private[checkpoint] sealed abstract class SstChecksum(val kind: Byte) {
   def of(bytes: Array[Byte], from: Int, length: Int, base: Int, offset: Long): Int =
     plain(bytes, from, length) + (base ^ (offset.toInt + (offset >>> 32).toInt))
 
-  /** Of the bytes alone, wherever they lie. */
+  /** The checksum of the bytes alone, wherever they lie. */
   protected def plain(bytes: Array[Byte], from: Int, length: Int): Int
 }
 

@@ -83,7 +83,7 @@ private[checkpoint] abstract class SstEntries(block: ByteSlice) {
   /** Where the next entry begins, in the block. */
   private[checkpoint] def position: Int = source.position - block.offset
 
-  /** The same of the entry of a restart. */
+  /** Where the entry of a restart begins, in the block. */
   private[checkpoint] def restartAt(number: Int): Int =
     numbers.getInt(restartsAt.toInt + 4 * number)
 

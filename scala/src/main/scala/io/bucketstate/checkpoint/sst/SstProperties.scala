@@ -6,11 +6,11 @@ import java.util.{Locale, TreeMap, UUID}
 import io.bucketstate.checkpoint.run.RunFormat
 
 /**
- * What a file says of itself, by name, for RocksDB and for who looks at it with RocksDB's tools: those that
+ * What a file says of itself, by name, for RocksDB and for whoever looks at it with RocksDB's tools: those that
  * `SstFileWriter` writes (RocksDB's `table/table_properties.cc`), but for what only tells how it was set.
  */
 private[checkpoint] object SstProperties {
-  // Constants in the code of who reads them: a first look-up has no need of this class.
+  // Constants in the code of whoever reads them: a first look-up has no need of this class.
   final val Entries = "rocksdb.num.entries"
   final val IndexType = "rocksdb.block.based.table.index.type"
   final val IndexKeyIsUserKey = "rocksdb.index.key.is.user.key"

@@ -9,7 +9,7 @@ private[checkpoint] object Xxh3 {
   /** Fewer bytes are not hashed here: no block of a file is so short. */
   val LeastBytes = 9
 
-  /** Of `length` bytes, at least 9. */
+  /** The hash of `length` bytes, at least 9. */
   def hash(bytes: Array[Byte], from: Int, length: Int): Long = {
     require(bytes, from, length, LeastBytes)
     val sum =

@@ -6,7 +6,7 @@ import java.util.HexFormat
 import org.apache.spark.unsafe.Platform
 
 /**
- * What XXH3 and its preview are both made of (Yann Collet's xxHash). Pure; who calls sees to it that the
+ * What XXH3 and its preview are both made of (Yann Collet's xxHash). Pure; whoever calls sees to it that the
  * bytes are there.
  *
  * Multiplications of 64 bits by 64 bits, folded to 64, carry what a short input has to all bits of the

@@ -7,7 +7,7 @@ package io.bucketstate.checkpoint.sst
 private[checkpoint] object Xxph3 {
   import XxhMixing._
 
-  /** Of the first `length` bytes; at least 4, as every key of a run has. */
+  /** The hash of the first `length` bytes; at least 4, as every key of a run has. */
   def hash(bytes: Array[Byte], length: Int): Long = {
     require(bytes, 0, length, least = 4)
     if (length <= 8) {

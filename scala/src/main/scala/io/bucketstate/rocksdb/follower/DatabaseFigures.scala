@@ -3,7 +3,7 @@ package io.bucketstate.rocksdb.follower
 import io.bucketstate.config.MetricKey
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeFigures}
 
-/** What RocksDB said of a store's database when it was asked last. Who wants to know asks nothing of it. Thread-safe. */
+/** What RocksDB said of a store's database when it was asked last. Whoever wants to know asks nothing of it. Thread-safe. */
 private[bucketstate] final class DatabaseFigures {
   @volatile private[this] var sampled = NativeFigures.None
   private[this] var told = NativeFigures.None

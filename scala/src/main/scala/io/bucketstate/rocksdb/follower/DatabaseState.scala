@@ -116,7 +116,7 @@ private[bucketstate] object DatabaseState {
       isSound: Boolean,
       isLasting: Boolean
   ): Task = (state, line) match {
-    // Not before the first commit: the first batch is to have the machine for itself.
+    // Not before the first commit: the first batch gets the machine for itself.
     case (Absent, Some(on)) if on.hasCommits => Task.Begin(on.seed, on.seedPoint, on)
     case (Failed(failed, _), Some(on)) if failed != on.number => Task.Drop
     case (now: Holding, Some(on)) if !isSound                 =>

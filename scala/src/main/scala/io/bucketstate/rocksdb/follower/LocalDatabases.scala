@@ -40,7 +40,7 @@ private[bucketstate] trait Databases {
   /** Closes one, and deletes its folder. */
   def discard(database: StateDatabase): Unit
 
-  /** There will be no other. One that is still being made is discarded by who makes it. */
+  /** There will be no other. One that is still being made is discarded by whoever makes it. */
   def close(): Unit
 }
 

@@ -71,7 +71,7 @@ private[bucketstate] object OwnedFolder {
     var isOwned = false
     try {
       lock(channel)
-      // Before it was locked somebody may have found it dead. Who deletes has the lock meanwhile.
+      // Before it was locked somebody may have found it dead. Whoever deletes has the lock meanwhile.
       isOwned = Files.exists(path.resolve(Owner))
       Option.when(isOwned)(channel)
     } finally if (!isOwned) channel.close()

@@ -162,7 +162,7 @@ private[bucketstate] final class StoreDatabase(
     while (history.bytes > mostBehind && atWork) {
       val left = waitMs - ticker.millisSince(start)
       if (left <= 0) {
-        // Who waits within RocksDB to write there is not to keep the next one from being begun.
+        // A writer that waits within RocksDB must not keep the next database from being begun.
         if (local != null) local.database.endWrites()
         throw DatabaseFailures.stalled(store.location, history.bytes, waitMs)
       }
@@ -185,7 +185,7 @@ private[bucketstate] final class StoreDatabase(
 
   private def hasFailed: Boolean = local != null && local.database.hasFailed
 
-  /** Takes no lock: it is asked by who holds that of all waiting work. */
+  /** Takes no lock: it is asked by whoever holds that of all waiting work. */
   private def need: Double = history.bytes.toDouble / mostBehind
 
   /** Whatever it ends with, it has ended, and the next batch goes on or is told why not. */

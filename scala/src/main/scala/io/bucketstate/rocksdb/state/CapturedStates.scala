@@ -42,7 +42,7 @@ private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, rec
   def families: Set[ColumnFamilyHandle] =
     synchronized(states.keysIterator.flatMap(_.byNumber).toSet)
 
-  /** There are none any more but for who closes these. */
+  /** There are none any more but for whoever closes these. */
   def takeAll(): Seq[AutoCloseable] = synchronized {
     val all = states.keysIterator.map[AutoCloseable](held => () => dispose(held)).toSeq
     states.clear()

@@ -5,7 +5,7 @@ import scala.collection.mutable.ArrayBuffer
 import io.bucketstate.rocksdb.state.ChangeParts.Change
 
 /**
- * Changes on their way from storage into a database. They come together outside of it and are written in parts, so that who
+ * Changes on their way from storage into a database. They come together outside of it and are written in parts, so that whoever
  * closes the database waits for no read of storage. For one thread.
  *
  * @param write one change

@@ -10,7 +10,7 @@ import io.bucketstate.rocksdb.NativeErrors
 
 /**
  * Lets nobody into a database that is closed, which it is when nobody is in it; and knows what RocksDB has refused there.
- * Thread-safe; who is in does not come in again.
+ * Thread-safe; whoever is in does not come in again.
  */
 private[rocksdb] final class DatabaseGate(folder: Path) {
   private[this] val lock = new StampedLock
@@ -67,7 +67,7 @@ private[rocksdb] final class DatabaseGate(folder: Path) {
         throw NativeErrors.failed(folder, problem, e)
     }
 
-  /** Asking again would not help: who reads from it is to begin anew. */
+  /** Asking again would not help: whoever reads from it is to begin anew. */
   def unreadable(cause: RocksDBException): CorruptException = {
     failed = true
     NativeErrors.unreadable(folder, cause)

@@ -29,7 +29,7 @@ import io.bucketstate.record.BucketAssigner
 /**
  * What the databases of a store leave in a local folder that outlives them, so that a restart on the same machine
  * begins with it: a folder of hard links to the files of a database for one version of the store. It is of use only to
- * who restores just that commit, and whatever is not whole, or of another history, is passed over. Thread-safe.
+ * whoever restores just that commit, and whatever is not whole, or of another history, is passed over. Thread-safe.
  *
  * Flink calls this local recovery (task-local state); there, as here, it is a second copy that nothing depends on.
  *

@@ -45,7 +45,7 @@ private[rocksdb] trait NativeReads {
       until: Array[Byte]
   )(read: RocksIterator => Unit): Unit
 
-  /** A state is not read any more. Again is no error. */
+  /** A state is not read any more. May be called more than once. */
   def release(state: NativeState): Unit
 }
 
@@ -113,7 +113,7 @@ final class NativeState private[rocksdb] (
     }
   }
 
-  /** Again is no error. */
+  /** May be called more than once. */
   override def release(): Unit = database.release(this)
 
   private def handleOf(family: Int): ColumnFamilyHandle =

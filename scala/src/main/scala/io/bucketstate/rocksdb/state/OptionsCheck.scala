@@ -33,6 +33,6 @@ object OptionsCheck {
     }
   }
 
-  /** As Spark has it. */
+  /** Spark's name of the family that every store has. */
   private final val DefaultFamily = "default"
 }

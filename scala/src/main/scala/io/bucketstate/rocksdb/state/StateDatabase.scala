@@ -244,7 +244,7 @@ final class StateDatabase private (
 
 object StateDatabase {
 
-  /** As many as there are unless somebody says otherwise; of others nothing is asked. */
+  /** The levels whose figures are asked for: those there are unless an option says otherwise. */
   private val Levels = 0 to 6
 
   /** What is looked through at a time for what is of no use. */

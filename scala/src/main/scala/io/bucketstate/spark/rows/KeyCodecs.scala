@@ -27,7 +27,7 @@ private[spark] object KeyCodecs {
       new TimestampKeyCodec(schema, isInFront, bucketKey, what(family))
   }
 
-  /** The same with Spark's encoder, for keys that are scanned by a part of them. */
+  /** The codec that uses Spark's encoder, for keys that are scanned by a part of them. */
   def ofSpark(
       family: String,
       spec: KeyStateEncoderSpec,
@@ -51,7 +51,7 @@ private[spark] object KeyCodecs {
         case _ => true
       })
 
-  /** As recorded in the files; a family that comes back with another one cannot be read. */
+  /** The name that files record; a family that comes back with another one cannot be read. */
   def name(spec: KeyStateEncoderSpec): String = SparkEncoders.layoutOf(spec) match {
     case _: KeyLayout.Whole            => FamilyEncodings.CompactRow
     case KeyLayout.Prefix(_, n)        => FamilyEncodings.prefixScan(n)

@@ -48,7 +48,7 @@ private[rows] final class KeyShape(layout: KeyLayout) {
     size >= 0 && shape.fits(key, from + VersionBytes, size)
   }
 
-  /** Of the ordered columns none is null, and the low halves of their words have their lengths. */
+  /** Whether none of the ordered columns is null, and the low halves of their words have their lengths. */
   private def orderedFit(key: Array[Byte]): Boolean = {
     val nulls = LengthBytes + VersionBytes
     val words = nulls + Shape.bitSetBytes(ordered.size)

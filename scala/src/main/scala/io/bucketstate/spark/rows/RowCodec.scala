@@ -17,6 +17,6 @@ private[spark] trait RowCodec {
    */
   def decode(source: Array[Byte], offset: Int, end: Int, row: UnsafeRow): UnsafeRow
 
-  /** The same, good until the next row that is decoded into `space`. */
+  /** The row encoded in `source` from `offset` until `end`, good until the next row that is decoded into `space`. */
   def decode(source: Array[Byte], offset: Int, end: Int, space: RowSpace): UnsafeRow
 }

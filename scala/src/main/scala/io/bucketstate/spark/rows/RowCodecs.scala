@@ -15,7 +15,7 @@ private[spark] object RowCodecs {
       case None       => new CompactRowCodec(schema, RowShape.valuesOf(family))
     }
 
-  /** As recorded in the files; a family that comes back with another one cannot be read. */
+  /** The name that files record; a family that comes back with another one cannot be read. */
   def name(multiValued: Boolean, evolves: Boolean): String =
     if (evolves) {
       if (multiValued) FamilyEncodings.EvolvingRows else FamilyEncodings.EvolvingRow

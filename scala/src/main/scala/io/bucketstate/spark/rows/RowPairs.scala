@@ -7,7 +7,7 @@ import io.bucketstate.record.Record
 
 /**
  * Records as Spark's pairs. The pair and its rows are the same ones again and again, as Spark's contract
- * allows: who keeps a row copies it. Scans that are open side by side do not disturb each other.
+ * allows: whoever keeps a row copies it. Scans that are open side by side do not disturb each other.
  *
  * @param readsValues is told when a value is asked for
  */

@@ -56,11 +56,11 @@ private[rows] final class RowShape(types: Array[DataType], nullable: Array[Boole
 
 private[rows] object RowShape {
 
-  /** Of rows whose readers ask whether a field is null, whatever the schema says. */
+  /** The shape of rows whose readers ask whether a field is null, whatever the schema says. */
   def of(schema: StructType): RowShape =
     new RowShape(schema.fields.map(_.dataType), schema.fields.map(_ => true))
 
-  /** Of rows that are copied by a projection, which asks for nulls where the schema allows them. */
+  /** The shape of rows that are copied by a projection, which asks for nulls where the schema allows them. */
   def projected(fields: Array[StructField]): RowShape =
     new RowShape(fields.map(_.dataType), fields.map(_.nullable))
 

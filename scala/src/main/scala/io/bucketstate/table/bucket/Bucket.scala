@@ -17,9 +17,9 @@ import io.bucketstate.table.index.{Cell, FamilyIndex}
  * others go when the bucket is rebuilt into new arrays, and readers of the old arrays go on with those.
  *
  * In a family that is scanned by a part of its keys a slot holds a [[Cell]], which is in the bucket's index, too; the
- * bucket keeps the two together. Who captured arrays has the index that belongs to them.
+ * bucket keeps the two together. Whoever captured arrays has the index that belongs to them.
  *
- * Who chooses keys can choose such that collide. Where more of them do than chance makes collide, the bucket places its keys
+ * Whoever chooses keys can choose such that collide. Where more of them do than chance makes collide, the bucket places its keys
  * by a hash that only this process knows ([[KeyedHash]]). So a probe is at most some thousand hashes and some tens of records
  * long, whatever the keys are; a bucket whose keys nobody chose pays one branch for each probe and insert.
  *
@@ -180,7 +180,7 @@ private[table] final class Bucket(
 
   def capacity: Int = arrays.capacity
 
-  /** Whether every key that exists is here. Writer only; who reads looks at the arrays he captured. */
+  /** Whether every key that exists is here. Writer only; readers look at the arrays that they captured. */
   def isWhole: Boolean = arrays.isWhole
 
   /** What the slots lead to takes so many bytes of heap more. Writer only. */

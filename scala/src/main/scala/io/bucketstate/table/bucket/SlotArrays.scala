@@ -30,12 +30,12 @@ private[table] final class SlotArrays(
 
   /**
    * No earlier than the times of the newest records in slots, as unsigned numbers, or 0 where that is not known: so
-   * that who looks for what has expired need not wait for records; of free slots as if they never expired. Null where
+   * that whoever looks for what has expired need not wait for records; of free slots as if they never expired. Null where
    * records do not expire. The writer's.
    */
   val starts: Array[Int] = if (isTimed) Array.fill(capacity)(NoStart) else null
 
-  /** Of what has settled in slots, see [[Stamp]]: null as long as the cold part has it all. The writer's. */
+  /** The stamps of what has settled in slots, see [[Stamp]]: null as long as the cold part has it all. The writer's. */
   private[this] var stamps: Array[Int] = _
 
   /** Whose settled record this is, which may lie below entries. The writer's. */
@@ -67,7 +67,7 @@ private[table] final class SlotArrays(
   private def hashOf(key: RecordBuffer): Int = normal(if (isKeyed) key.keyedHash else key.hash)
 
   /**
-   * The same of a key that is in something that a slot can lead to.
+   * What places a key that is in something that a slot can lead to.
    *
    * @param hash as a [[RecordBuffer]] has it
    */
@@ -170,7 +170,7 @@ private[table] final class SlotArrays(
     run == LongRun
   }
 
-  /** The same with every key placed by [[KeyedHash]], while nobody else sees it. */
+  /** A copy with every key placed by [[KeyedHash]], while nobody else sees it. */
   def keyed: SlotArrays = {
     val fresh = new SlotArrays(capacity, isWhole, isTimed, index, isKeyed = true)
     fresh.placeAll(this)

@@ -52,7 +52,7 @@ trait BucketLoader {
 
 object BucketLoader {
 
-  /** Of the empty store. */
+  /** The loader of the empty store. */
   object Empty extends BucketLoader {
     override def keyCount(family: Int): Option[Long] = Some(0L)
     override def times(family: Int): Option[TimeBuckets] = None

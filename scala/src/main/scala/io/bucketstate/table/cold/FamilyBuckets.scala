@@ -143,8 +143,9 @@ private[table] final class FamilyBuckets(
   private def mustBeWhole: Boolean = loading.loader.cold.isEmpty
 
   /**
-   * Of a family that is scanned by parts of keys, filters say nothing: each scan would have to ask all runs. And what was
-   * appended to a key is of use only together with all that the key has.
+   * Whether a bucket is loaded whole rather than asked key by key. It is, where there is room, for a family that is
+   * scanned by parts of keys: filters say nothing of those, so each scan would have to ask all runs. And so it is for
+   * lists: what was appended to a key is of use only together with all that the key has.
    */
   private def isWorthIt: Boolean = if (newIndex != null || spec.multiValued) hasRoom else areSmall
 
@@ -200,7 +201,7 @@ private[table] final class FamilyBuckets(
 
 private[table] object FamilyBuckets {
 
-  /** Of a bucket on the heap: some thousand keys, which are loaded in the time of some hundred look-ups. */
+  /** A bucket is small up to so many bytes of heap: some thousand keys, loaded in the time of some hundred look-ups. */
   private final val SmallBytes = 512L << 10
 
   /** No record. */

@@ -38,7 +38,7 @@ private[table] final class FamilyCold(
     asking(_.find(spec.id, key))
   }
 
-  /** The same before anything of its bucket is in memory: of the version that the table is loaded with. */
+  /** The record of a key at the version that the table is loaded with, before anything of its bucket is in memory. */
   def findFirst(key: RecordBuffer): Array[Byte] = {
     finds.increment()
     soundly(loading.loader.find(spec.id, key))
@@ -47,7 +47,7 @@ private[table] final class FamilyCold(
   /** How often a single key was looked up. */
   def lookUps: Long = finds.sum
 
-  /** The same for who may write the key next: it need not be looked up again then. */
+  /** The record of a key that may be written next: it is kept, so that it need not be looked up again then. */
   def findAndKeep(key: RecordBuffer): Array[Byte] = {
     // Taken before the cold part is asked: a higher floor and the next version come with another one.
     val ours = found
@@ -58,7 +58,7 @@ private[table] final class FamilyCold(
   def findOnce(key: RecordBuffer): Array[Byte] =
     found.orElse(key)(find(key))
 
-  /** The same if it was looked up before, else [[Slots.Unknown]] of a key that may be there. Reads no record. */
+  /** The record of a key if it was looked up before, else [[Slots.Unknown]] if it may be there. Reads no record. */
   def ruleOutOnce(key: RecordBuffer): Array[Byte] =
     found.orElse(key)(if (mayHold(key)) Slots.Unknown else null)
 
@@ -145,7 +145,7 @@ private[table] final class FamilyCold(
   /** How many removals are kept. */
   def hidden: Int = kept
 
-  /** The same for the removals that a bucket was loaded with. Any thread. */
+  /** Keeps the removals that a bucket was loaded with, as [[keep]] does. Any thread. */
   def keepLoaded(entries: Seq[Entry]): Unit = entries.foreach(loaded.add)
 
   /** There is a higher floor: what was kept because of the one before. Gives the removals that may go now. */

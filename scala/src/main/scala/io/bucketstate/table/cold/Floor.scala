@@ -11,7 +11,7 @@ import io.bucketstate.table.version.Versions
  * Invariants: the floor is never above the oldest version that can be read, so what the cold part says of a key
  * that memory knows nothing of is right at every version that can be read. The floor only rises.
  *
- * Order: who asks the cold part has looked into memory before that, and the writer lets go of what a higher
+ * Order: whoever asks the cold part has looked into memory before that, and the writer lets go of what a higher
  * floor makes needless only after it has published the cold part of that floor. So whoever misses it in memory
  * finds the cold part that has it.
  *
@@ -115,7 +115,7 @@ private[table] final class Floor(versions: Versions, base: Long, initial: Option
 private object Floor {
 
   /**
-   * A cold part, held by the floor while it is the current one, and by who reads from it. The last one releases it.
+   * A cold part, held by the floor while it is the current one, and by whoever reads from it. The last one releases it.
    *
    * @param isOurs if not, others read from it, too: buckets that were not loaded yet come from there
    */

@@ -50,7 +50,7 @@ private[table] final class FoundKeys(expected: Int, mayKeep: Long => Boolean) {
     }
   }
 
-  /** The same for a key that is about to be written: nothing is learnt, and what was is kept by the write. */
+  /** The answer for a key that is about to be written: nothing new is learnt, and what was learnt is kept by the write. */
   def orElse(key: RecordBuffer)(look: => Array[Byte]): Array[Byte] = {
     val known = if (isEmpty) null else answers.get(new Key(key.hash, key.toKeyRecord))
     if (known == null) look
@@ -80,7 +80,7 @@ private object FoundKeys {
 
   private final val Step = 1L << 20
 
-  /** Of the two objects and the map's own, on a 64-bit JVM with compressed pointers. */
+  /** Heap of the two objects and the map's own, on a 64-bit JVM with compressed pointers. */
   private final val AnswerSize = 80L
 
   private val Absent = new Answer(null)

@@ -91,7 +91,7 @@ private[table] final class TableLoading(
   def together(count: Int)(read: Int => Unit): Unit =
     if (count == 1) read(0) else if (count > 1) host.forEach(count)(read)
 
-  /** Begins to read what is needed soon; whoever takes it waits for it, or reads it himself. */
+  /** Begins to read what is needed soon; whoever takes it waits for it, or does the reading. */
   def ahead[A](read: => A): ReadAhead[A] = {
     val begun = new ReadAhead(() => read)
     host.ahead(begun)

@@ -6,7 +6,7 @@ package io.bucketstate.table.entry
  */
 private[table] object Stamp {
 
-  /** Of a record that is as the cold part has it, or of none. */
+  /** The stamp of a record that is as the cold part has it, or of no record. */
   final val AsCold = 0
 
   /** @param version counted from the table's base, not negative */

@@ -31,7 +31,7 @@ private[table] trait FamilyIndex {
   /** Cells of keys that start with `prefix`. */
   def prefixed(prefix: Array[Byte]): JIterator[Cell]
 
-  /** The same, ascending; what comes to be there meanwhile may be missing. */
+  /** Cells of keys that start with `prefix`, ascending; keys that are added meanwhile may be missing. */
   def prefixedInOrder(prefix: Array[Byte]): JIterator[Cell]
 
   /** Cells of these keys, ascending. */

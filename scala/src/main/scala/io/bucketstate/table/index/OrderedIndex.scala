@@ -99,7 +99,7 @@ private[table] final class OrderedIndex extends FamilyIndex {
 
 private object OrderedIndex {
 
-  /** Of the cell and the list's nodes. */
+  /** Heap of the cell and the list's nodes. */
   private final val KeyHeap = 64L
 
   private def bound(key: Array[Byte]): Cell = new Cell(Record.of(key, Array.emptyByteArray))

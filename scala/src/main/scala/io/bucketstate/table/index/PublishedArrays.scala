@@ -3,7 +3,7 @@ package io.bucketstate.table.index
 import java.lang.invoke.VarHandle
 
 /**
- * Numbers that one thread writes and any may read. What was written before `setRelease` is seen by who reads that with
+ * Numbers that one thread writes and any may read. What was written before `setRelease` is seen by whoever reads that with
  * `getAcquire`.
  *
  * As `AtomicIntegerArray`, but with plain reads and writes between fences: in a JVM that has just started, before
@@ -28,7 +28,7 @@ private[table] class PublishedInts(val length: Int) {
   }
 }
 
-/** The same of references, null at first. */
+/** References that one thread writes and any may read, null at first, published as [[PublishedInts]] are. */
 private[table] final class PublishedRefs[A <: AnyRef](val length: Int) {
   private[this] val values = new Array[AnyRef](length)
 

@@ -32,7 +32,7 @@ abstract class RecordScan private[table] (
   private[this] var readsValues = false
   private[this] var isOpen = false
 
-  /** Of that version what it sees: see [[OpenScans]]. */
+  /** The moment that it is of within its version: see [[OpenScans]]. */
   private[this] var now = Visibility.Always
 
   /**

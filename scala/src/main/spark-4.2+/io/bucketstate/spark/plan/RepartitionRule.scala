@@ -70,7 +70,7 @@ private[bucketstate] final class RepartitionRule(session: SparkSession, provider
     before.find(moment(_) == moment(planned))
   }
 
-  /** As Spark tells it: no other batch has another number of partitions than the one before. */
+  /** Whether a repartition was begun and not ended: no other batch has another number of partitions than the one before. */
   private def isUnfinished(logs: StreamingQueryCheckpointMetadata, planned: Long): Boolean = {
     def recorded(batch: Long, setting: String): Option[String] =
       logs.offsetLog.get(batch).flatMap(_.metadataOpt).flatMap(_.conf.get(setting))

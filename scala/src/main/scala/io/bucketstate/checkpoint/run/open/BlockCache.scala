@@ -46,7 +46,7 @@ private[run] final class BlockCache {
     }
   }
 
-  /** The same for the latter alone. */
+  /** Blocks of files that were given up leave. O(blocks). */
   def forgetGivenUp(): Unit = {
     val now = blocks
     if (now != null) {

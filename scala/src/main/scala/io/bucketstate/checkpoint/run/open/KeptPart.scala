@@ -17,7 +17,7 @@ private[run] abstract class KeptPart[A >: Null <: LookUpPart](file: OpenRunFile,
   /** Reads and verifies all of it; null if it is of no use. */
   protected def read(): A
 
-  /** The same, with little of it in memory. */
+  /** The part with little of it in memory: it is read by pages. */
   protected def paged(whole: A): A
 
   /** Null if it is of no use. */

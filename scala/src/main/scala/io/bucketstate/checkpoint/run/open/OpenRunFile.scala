@@ -28,7 +28,7 @@ private[checkpoint] abstract class OpenRunFile(name: String, private[run] val fi
     users += 1
   }
 
-  /** The same if it is open; false, and nothing is held, if it is not. */
+  /** Holds the file as [[hold]] does, if it is open; false, and nothing is held, if it is not. */
   private[run] def tryHold(): Boolean = synchronized {
     if (users > 0) users += 1
     users > 0

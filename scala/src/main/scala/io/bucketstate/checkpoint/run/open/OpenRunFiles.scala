@@ -20,7 +20,7 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
     finally reader.release()
   }
 
-  /** The same for a caller that releases it itself. */
+  /** Holds a file open for a caller that releases it itself. */
   def held(file: RunFile): F =
     heldIfOpen(file.name) match {
       case Some(reader) => reader
@@ -29,7 +29,7 @@ private[run] final class OpenRunFiles[F <: OpenRunFile](open: RunFile => F) exte
     }
 
   /**
-   * Gives up the files that are not among these; who reads from one of them is not disturbed. Returns whether there
+   * Gives up the files that are not among these; whoever reads from one of them is not disturbed. Returns whether there
    * were any.
    */
   def retain(names: Set[String]): Boolean = synchronized {

@@ -26,7 +26,7 @@ private[run] final class PagedFilter private (
 
 private[run] object PagedFilter {
 
-  /** Of 16 lines: little more than one costs to read, and checksums take 1/256 of what the filter does. */
+  /** A page has 16 lines: it costs little more to read than one, and checksums take 1/256 of what the filter does. */
   private final val PageBytes = 1024
 
   /**

@@ -26,7 +26,7 @@ final class SharedReads {
 
   /**
    * A store reads with the others from now on. Of the limits of those that are written to the least count, and of all
-   * where none is: who only reads may have other settings than the queries beside it.
+   * where none is: whoever only reads may have other settings than the queries beside it.
    */
   def join(limits: ReadLimits): StoreReads = {
     val store = new StoreReads(this, limits)
@@ -58,7 +58,7 @@ final class SharedReads {
 
 object SharedReads {
 
-  /** Of all queries of this process. */
+  /** The reads of all queries of this process. */
   val OfProcess: SharedReads = new SharedReads
 
   /** For who reads beside all others, without limits. */

@@ -39,7 +39,7 @@ final class RunAccess(
 
   def writer: RunWriter = parts.writer
 
-  /** Gives a file that was verified whole a second name on this machine, for who takes it over. */
+  /** Gives a file that was verified whole a second name on this machine, for whoever takes it over. */
   def link(file: RunFile, target: Path): Unit = parts.local.link(file, target)
 
   /** Gives up the files that are not among these, and their local copies. */

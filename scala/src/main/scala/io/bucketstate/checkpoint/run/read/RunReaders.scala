@@ -69,7 +69,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
     files.of(family, bucket).exists(file => using(file)(_.mayHave(hash, trace)))
   }
 
-  /** Gives up the files that are not among these; who reads from one of them is not disturbed. */
+  /** Gives up the files that are not among these; whoever reads from one of them is not disturbed. */
   def retain(names: Set[String]): Unit =
     // Their blocks would be in the way of others until as many were read again.
     if (open.retain(names)) reads.cache.forgetGivenUp()

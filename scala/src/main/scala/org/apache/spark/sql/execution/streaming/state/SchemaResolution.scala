@@ -61,7 +61,7 @@ private object SchemaResolution {
   private def avroOf(schema: StructType): Schema =
     withNulls(SchemaConverters.toAvroTypeWithDefaults(schema))
 
-  /** The same with elements and values that may be null. */
+  /** The schema with elements and values that may be null. */
   private def withNulls(schema: Schema): Schema = schema.getType match {
     case Schema.Type.RECORD =>
       val fields = schema.getFields.asScala.map { field =>

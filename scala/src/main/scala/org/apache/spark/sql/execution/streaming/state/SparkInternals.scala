@@ -151,7 +151,7 @@ object SparkInternals {
  * What `getStateStoreChangeDataReader` must return: Spark's `NextIterator`, a class private to Spark.
  *
  * @param advance the next change, None at the end
- * @param end     called once, at the end or by who reads no further
+ * @param end     called once, at the end or by whoever reads no further
  */
 final class ChangeRecords(
     advance: () => Option[(RecordType.Value, UnsafeRow, UnsafeRow, Long)],
