@@ -60,11 +60,13 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQuerie
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help quick suite quick-stop nightly demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+
+##@ Newcomers
 
 help: ## list the targets
 	@echo "Needs Java 17+, Python 3.11+ and Maven or sbt; everything else is fetched once."
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^##@ / {print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful queries, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights
@@ -75,23 +77,24 @@ demo-tws: $(VENV_STAMP) $(JAR) ## the same year through transformWithState: a li
 test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests and pytest on real local Spark, beside each other (SPARK=4.2: on that minor version)
 	@MAKE="$(MAKE)" scripts/test-both
 
-test-scala: $(VENV_STAMP) ## run the Scala unit tests only
-	@scripts/sbt core/test
-	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
-	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
-	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly *BucketedStateStoreSuite"
+##@ While working
 
-test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
-	@$(PY) -m pytest $(PYTEST_ARGS)
+quick: $(VENV_STAMP) ## check what was changed: format, and the tests of both languages' parts without Spark's sessions (two minutes)
+	@test -f $(JAR) || $(MAKE) jar
+	@scripts/quick
 
-test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
-	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
+suite: .stamps/tools ## run one Scala suite in an sbt that stays, in seconds (NAME=VersionedTableSuite)
+	@scripts/kept-sbt suite "$(NAME)"
 
-moved-checkpoint:
-	@$(PY) -m pytest tests/sparks
+quick-stop: ## end the sbt that stays
+	@scripts/kept-sbt stop
 
-$(TYPED_ON): typed-on-%:
-	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
+format: $(VENV_STAMP) ## rewrite the sources in the project's format
+	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll
+	SPARK=4.3 scripts/sbt core/Compile/scalafix core/scalafmtAll
+	SPARK=4.1 scripts/sbt core/Compile/scalafix core/scalafmtAll conformance/Test/scalafix conformance/scalafmtAll
+	$(BIN)/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
+	$(BIN)/ruff format --config python/pyproject.toml $(PY_ROOMS)
 
 lint: lint-python $(LINT_SCALA) ## check formatting, imports and types in both languages
 
@@ -111,40 +114,71 @@ lint-scala-4.1: lint-scala-4.2
 lint-scala-4.3: lint-scala-4.1 .stamps/venv-4.3
 	SPARK=4.3 scripts/sbt core/scalafmtCheckAll core/compile "core/Compile/scalafix --check"
 
-environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
-
 rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms and who knows the table; fail where it is too much
 	@$(PY) -m scripts.rooms
 
-format: $(VENV_STAMP) ## rewrite the sources in the project's format
-	SPARK=4.2 scripts/sbt scalafixAll scalafmtAll
-	SPARK=4.3 scripts/sbt core/Compile/scalafix core/scalafmtAll
-	SPARK=4.1 scripts/sbt core/Compile/scalafix core/scalafmtAll conformance/Test/scalafix conformance/scalafmtAll
-	$(BIN)/ruff check --config python/pyproject.toml --fix $(PY_ROOMS)
-	$(BIN)/ruff format --config python/pyproject.toml $(PY_ROOMS)
+test-scala: $(VENV_STAMP) ## run the Scala unit tests only
+	@scripts/sbt core/test
+	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
+	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly *BucketedStateStoreSuite"
 
-jar: $(JAR) ## build the jar for one minor version of Spark (SPARK=4.1)
+test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
+	@$(PY) -m pytest $(PYTEST_ARGS)
 
-package: $(VENV_STAMP) $(EVERY_JAR) ## build the jars, and the Python wheel that carries them, into dist/
-	@rm -f dist/*.whl
-	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
-	@ls dist/*.whl
+##@ Before landing
 
-release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums; looked through
-	@rm -rf dist && mkdir -p dist
-	@for spark in $(SPARKS); do \
-	  SPARK=$$spark scripts/sbt core/packageBin core/packageSrc core/packageDoc core/makePom; \
-	  cp scala/target/spark-$$spark/scala-2.13/bucketstate-spark-$${spark}_2.13-$(VERSION)*.{jar,pom} dist/; \
-	done
-	@$(PY) -m build --outdir dist python
-	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
-	@$(PY) -m scripts.check_release dist $(VERSION) $(SPARKS)
+test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
+	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
 
-try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there; then what the sdist makes
-	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of dist/bucketstate-$(VERSION)-py3-none-any.whl; done
-	@room=$$(mktemp -d) && trap 'rm -rf "$$room"' EXIT && sdist=$$PWD/dist/bucketstate-$(VERSION).tar.gz && \
-	(cd "$$room" && "$(PYTHON)" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-cache-dir --wheel-dir . "$$sdist") && \
-	scripts/try-wheel "$(PYTHON)" $(PYSPARK_$(NEWEST)) "$$room"/bucketstate-$(VERSION)-py3-none-any.whl
+moved-checkpoint:
+	@$(PY) -m pytest tests/sparks
+
+$(TYPED_ON): typed-on-%:
+	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
+
+hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
+	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
+	$(PY) -m pytest tests/hdfs
+
+##@ At night
+
+nightly: ## run all that is too long for a change, one after the other, with a page of results: artifacts/nightly/index.md (a night; NIGHT="engines sweep" narrows it)
+	@MAKE="$(MAKE)" $(PYTHON) -m scripts.nightly $(NIGHT)
+
+engines: $(VENV_STAMP) $(JAR) ## run the suites and pytests that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (20 minutes)
+	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)"
+	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+	BUCKETSTATE_ENGINE=rocksdb $(PY) -m pytest $(ENGINE_PYTESTS)
+
+conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more; SPARK=4.1: the quick ones, docs/conformance-4.1.md)
+	@rm -rf $(CONFORMANCE_REPORTS)
+	@status=0; SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(CONFORMANCE_SUITES)" || status=$$?; \
+	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report $(CONFORMANCE_REPORTS) $(CONFORMANCE_PAGE)" || status=$$?; \
+	exit $$status
+
+conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
+	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+
+sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
+	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
+	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
+
+KILLS ?= 300
+SEED ?= 15
+MINUTES ?= 60
+
+chaos: $(VENV_STAMP) $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
+	@mkdir -p artifacts/chaos
+	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
+
+soak: $(VENV_STAMP) $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
+	@mkdir -p artifacts/bench
+	@status=0; $(PY) python/bench/soak.py --minutes $(MINUTES) --json artifacts/bench/soak.json || status=$$?; \
+	$(PY) python/bench/soak.py --minutes $(MINUTES) --engine rocksdb --json artifacts/bench/soak-rocksdb.json || status=$$?; \
+	$(PY) python/bench/pictures.py artifacts/bench; exit $$status
+
+##@ Figures
 
 bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
@@ -166,32 +200,6 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) bench-many
 	@$(MAKE) bench-s3
 	@$(PY) python/bench/pictures.py artifacts/bench
-
-hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
-	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
-	$(PY) -m pytest tests/hdfs
-
-KILLS ?= 300
-SEED ?= 15
-MINUTES ?= 60
-
-chaos: $(VENV_STAMP) $(JAR) ## kill executors, workers and drivers of a cluster while queries run, and check every answer (KILLS=300 SEED=15, two hours at most)
-	@mkdir -p artifacts/chaos
-	@PYTHONPATH=python/src:. $(PY) -m tests.chaos --kills $(KILLS) --seed $(SEED) --minutes 120 --json artifacts/chaos/$(SEED).json
-
-soak: $(VENV_STAMP) $(JAR) ## run queries at full speed for MINUTES=60 on each engine and see that threads, handles, memory and files stay flat
-	@mkdir -p artifacts/bench
-	@status=0; $(PY) python/bench/soak.py --minutes $(MINUTES) --json artifacts/bench/soak.json || status=$$?; \
-	$(PY) python/bench/soak.py --minutes $(MINUTES) --engine rocksdb --json artifacts/bench/soak-rocksdb.json || status=$$?; \
-	$(PY) python/bench/pictures.py artifacts/bench; exit $$status
-
-bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
-	@mkdir -p artifacts/bench
-	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
-
-sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
-	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
 STATE_STORE := spark.sql.streaming.stateStore
@@ -242,23 +250,38 @@ bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in P
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
+bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process beside Spark's own providers: start, batches, restart, threads, memory
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/many_stores.py --json artifacts/bench/many-stores.json
+
 bench-s3: $(VENV_STAMP) ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
 	@mkdir -p artifacts/bench
 	SPARK=4.2 scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
 
-conformance-short: .stamps/tools ## run the quick ones of Spark's suites while all that can leave memory leaves it with each batch
-	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
+##@ What is published
 
-engines: $(VENV_STAMP) $(JAR) ## run the suites and pytests that stores and queries are held to, and the quick ones of Spark's, with engine=rocksdb (20 minutes)
-	BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "core/testOnly $(ALL_ENGINE_SUITES)"
-	SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_SHORT_MEMORY=1 scripts/sbt "conformance/testOnly $(QUICK_SUITES)"
-	BUCKETSTATE_ENGINE=rocksdb $(PY) -m pytest $(ENGINE_PYTESTS)
+jar: $(JAR) ## build the jar for one minor version of Spark (SPARK=4.1)
 
-conformance: .stamps/tools ## run suites of Spark's own tests on this provider and write docs/conformance.md (an hour or more; SPARK=4.1: the quick ones, docs/conformance-4.1.md)
-	@rm -rf $(CONFORMANCE_REPORTS)
-	@status=0; SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(CONFORMANCE_SUITES)" || status=$$?; \
-	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/Test/runMain io.bucketstate.conformance.Report $(CONFORMANCE_REPORTS) $(CONFORMANCE_PAGE)" || status=$$?; \
-	exit $$status
+package: $(VENV_STAMP) $(EVERY_JAR) ## build the jars, and the Python wheel that carries them, into dist/
+	@rm -f dist/*.whl
+	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir dist ./python
+	@ls dist/*.whl
+
+release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, sources, API documentation and POMs for each Spark, sdist and wheel, checksums; looked through
+	@rm -rf dist && mkdir -p dist
+	@for spark in $(SPARKS); do \
+	  SPARK=$$spark scripts/sbt core/packageBin core/packageSrc core/packageDoc core/makePom; \
+	  cp scala/target/spark-$$spark/scala-2.13/bucketstate-spark-$${spark}_2.13-$(VERSION)*.{jar,pom} dist/; \
+	done
+	@$(PY) -m build --outdir dist python
+	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+	@$(PY) -m scripts.check_release dist $(VERSION) $(SPARKS)
+
+try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there; then what the sdist makes
+	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of dist/bucketstate-$(VERSION)-py3-none-any.whl; done
+	@room=$$(mktemp -d) && trap 'rm -rf "$$room"' EXIT && sdist=$$PWD/dist/bucketstate-$(VERSION).tar.gz && \
+	(cd "$$room" && "$(PYTHON)" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-cache-dir --wheel-dir . "$$sdist") && \
+	scripts/try-wheel "$(PYTHON)" $(PYSPARK_$(NEWEST)) "$$room"/bucketstate-$(VERSION)-py3-none-any.whl
 
 generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
@@ -267,6 +290,10 @@ generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings 
 docs: $(VENV_STAMP) ## build the documentation into artifacts/site
 	$(PY) -m mkdocs build --quiet
 	@echo "artifacts/site/index.html"
+
+##@ This folder
+
+environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
 
 clean: ## remove everything that was built; the next run sets up again
 	rm -rf artifacts dist .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PYTEST = "===== 7 passed in 3.00s ====="
 SCALA = "Tests: succeeded 3, failed 0, canceled 0, ignored 0, pending 0"

@@ -25,6 +25,8 @@ from tests.kit.checkpoints import Built
 from tests.kit.far_values import DAYS, TIMES, built
 from tests.kit.variables import State, Variables
 
+pytestmark = pytest.mark.slow
+
 WHOLE = {"s": "\\xff", "d": "-5000-01-10", "t": "-290308-12-21T19:59:05.224192+00:00"}
 KEY_OF_FIRST = json.dumps(WHOLE | {"z": "-290308-12-21T19:59:05.224192", "f": "NaN"})
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def without(library: str, code: str) -> subprocess.CompletedProcess[str]:
     """Runs code in a process in which a library is not installed."""

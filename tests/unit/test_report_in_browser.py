@@ -18,6 +18,8 @@ from tests.kit.pages import Page
 from tests.unit.checkpoint.test_state import grown
 from tests.unit.test_report import batches
 
+pytestmark = pytest.mark.slow
+
 _DRAWN = """
   return [...arguments[0].querySelectorAll(
     '.barlayer .point path, .scatterlayer .trace path, .heatmaplayer image'

@@ -5,9 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown
 from tests.unit.test_report import batches, page
+
+pytestmark = pytest.mark.slow
 
 
 def test_many_batches_are_thinned_and_the_page_says_so(built: Built) -> None:

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
     from bucketstate.stateful.run.operators import Operator
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
-pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.FirstWatermarkWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::bucketstate.stateful.FirstWatermarkWarning"),
+]
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 

@@ -44,6 +44,7 @@ class Parts:
     by_id: MapState[UUID, tuple[int, str]] = field(default_factory=MapState)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 @seed(11)
 @settings(database=None, max_examples=40)

@@ -39,6 +39,7 @@ def at(start: int) -> datetime:
     return datetime.fromtimestamp(start, UTC)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(VERSIONS, st.none() | st.integers(0, 9), st.integers(0, 3), st.data())
 def test_every_version_has_its_own_horizon(

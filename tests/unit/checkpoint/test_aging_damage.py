@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bucketstate.checkpoint.format.changelog import Changelog
 
-pytestmark = pytest.mark.usefixtures("each_reader")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("each_reader")]
 
 TIMED = "timed-row/1"
 A = compact_row(KEY, ("a",))

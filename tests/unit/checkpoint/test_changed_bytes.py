@@ -16,6 +16,8 @@ from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import CODECS
 from tests.unit.checkpoint.test_state import grown, rows
 
+pytestmark = pytest.mark.slow
+
 _NUMBERS = (0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 1 << 30, 1 << 16, 0)
 _ENTRY, _TRAILER = 37, 32
 _CHANGES = 1000 if "BUCKETSTATE_SWEEP" in os.environ else 20

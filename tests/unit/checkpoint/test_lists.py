@@ -32,6 +32,7 @@ def write(model: dict[bytes, bytes], version: dict[bytes, tuple[int, bytes]]) ->
             model[key] = (model.get(key, b"") if op == MERGE else b"") + value
 
 
+@pytest.mark.slow
 @settings(
     max_examples=100,
     derandomize=True,

@@ -33,6 +33,7 @@ def state_of(built: Built, version: int) -> dict[Row, Row]:
     return {key: value for _, key, value in built.rows(version)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", [False, True])
 @pytest.mark.parametrize("snapshots", [(), (4,), (2, 5), (6,)])
 def test_every_key_at_every_version(tmp_path: Path, ids: bool, snapshots: tuple[int, ...]) -> None:
@@ -233,6 +234,7 @@ def test_a_key_is_looked_up_by_the_caller_s_thread(tmp_path: Path) -> None:
     assert threads == {threading.get_ident()}
 
 
+@pytest.mark.slow
 def test_damage_of_a_data_file_is_never_another_value(tmp_path: Path) -> None:
     built = Built(tmp_path, partitions=1, buckets=4)
     built.batch({(f"k{n}",): (n, n) for n in range(300)})

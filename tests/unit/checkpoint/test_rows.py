@@ -47,6 +47,7 @@ def as_arrow(schema: T.StructType, values: list[tuple[Any, ...]]) -> pa.Array:
     return pa.array([expected(schema, v) for v in values], arrow_type(schema))
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.data())
 def test_every_type_compact_raw_and_both_together(data: st.DataObject) -> None:
@@ -115,6 +116,7 @@ def test_bytes_that_are_no_row_are_refused(damaged: bytes) -> None:
         row_decoder(schema)(Slices.joined([damaged]))
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(st.data())
 def test_rows_with_bytes_changed_are_refused_or_read(data: st.DataObject) -> None:
@@ -239,6 +241,7 @@ def test_keys_of_every_encoding(
     assert decoded.equals(as_arrow(schema, found))
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(data=st.data())
 def test_lists_of_rows(data: st.DataObject) -> None:

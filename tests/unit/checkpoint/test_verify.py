@@ -257,6 +257,7 @@ def test_progress_counts_files(tmp_path: Path) -> None:
     assert told[-1][0] == told[-1][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["changelog", "manifest", "sst"])
 def test_every_changed_byte_is_noticed_and_wrong_state_is_never_read(
     tmp_path: Path, what: str

@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.checkpoint.test_state import grown
 
+pytestmark = pytest.mark.slow
+
 HIDDEN = "import sys; sys.modules['pyspark'] = sys.modules['py4j'] = None\n"
 """What is None there is not found when it is imported."""
 

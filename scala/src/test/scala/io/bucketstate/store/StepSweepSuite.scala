@@ -7,6 +7,7 @@ import scala.util.{Random, Using}
 
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.Attempt
@@ -22,6 +23,7 @@ import io.bucketstate.testkit._
  *
  * `make test` runs a sample; `make sweep` every step.
  */
+@Slow
 class StepSweepSuite extends AnyFunSuite with Eventually {
   import StepSweepSuite._
 

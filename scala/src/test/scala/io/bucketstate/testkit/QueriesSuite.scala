@@ -7,9 +7,11 @@ import org.apache.hadoop.fs.{FileStatus, Path, PathFilter}
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager
 import org.scalatest.concurrent.{Signaler, ThreadSignaler, TimeLimits}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatest.time.{Minutes, Span}
 
 /** The end of the test kit's sessions. */
+@Slow
 class QueriesSuite extends AnyFunSuite with Queries with TimeLimits {
   implicit private val signaler: Signaler = ThreadSignaler
 

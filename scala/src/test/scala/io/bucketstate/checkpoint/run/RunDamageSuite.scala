@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import scala.util.Using
 
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, RunName, WorkFolder}
 import io.bucketstate.checkpoint.manifest.Manifests
@@ -16,6 +17,7 @@ import io.bucketstate.record.Record
 import io.bucketstate.testkit._
 
 /** Damaged, missing and half-written run files: always an error, never a key that is not there. */
+@Slow
 class RunDamageSuite extends AnyFunSuite {
   import Runs._
 

@@ -4,12 +4,14 @@ import java.util.UUID
 
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.checkpoint.io.RunName
 import io.bucketstate.checkpoint.run.{BucketCuts, BucketSpan, Run, RunFile, VersionSpan}
 
 /** Carries the plan out on sizes alone, and counts what is merged. */
+@Slow
 class SpanPlanSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import SpanPlanSuite._
 

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.streaming.state.{
 }
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{BucketKey, Record}
@@ -24,6 +25,7 @@ import io.bucketstate.testkit.Seeds
  * Rows whose bytes were changed are refused, or all of what is read in them lies within them: so it is the same
  * whatever bytes lie before and behind them.
  */
+@Slow
 class ChangedRowsSuite extends AnyFunSuite {
   import ChangedRowsSuite._
   import RandomRows._

@@ -7,11 +7,13 @@ import org.apache.spark.sql.execution.streaming.state.TestStateSchemaProvider
 import org.apache.spark.sql.types._
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{BucketAssigner, RecordBuffer}
 
+@Slow
 class EvolvingRowCodecSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   import EvolvingRowCodecSuite._
 

@@ -4,6 +4,7 @@ import scala.util.{Random, Using}
 
 import org.rocksdb.{BlockBasedTableConfig, ChecksumType, CompressionType, IndexType}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.{BlockCodec, ByteSlice, NioFileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.Manifests
@@ -26,6 +27,7 @@ import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit._
 
 /** Files looked up in and scanned, against RocksDB's own reader and the map that was written. */
+@Slow
 class RunFileReaderSuite extends AnyFunSuite {
   import Runs._
 
