@@ -1,6 +1,5 @@
 package io.bucketstate.store
 
-import java.util.ArrayDeque
 import java.util.concurrent.CancellationException
 import java.util.concurrent.atomic.AtomicBoolean
 
@@ -13,9 +12,9 @@ import io.bucketstate.checkpoint.snapshot.{
   Compaction,
   SnapshotPlan,
   SnapshotReport,
-  SnapshotSituation,
   SnapshotTarget,
-  Snapshotter
+  Snapshotter,
+  Uncovered
 }
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.BucketstateException
@@ -53,19 +52,14 @@ private[bucketstate] final class SnapshotScheduler(
   import SnapshotScheduler._
 
   private[this] val log = LoggerFactory.getLogger(classOf[SnapshotScheduler])
-  private[this] var covered = 0L
+  private[this] val uncovered = new Uncovered(plan)
   private[this] var runCount = 0
   private[this] var runBytes = 0L // of the newest manifest
-  private[this] val pending =
-    new ArrayDeque[(Long, Long)]() // versions after `covered`, their bytes
-  private[this] var pendingBytes = 0L
   private[this] var running = false // from when one is due until it has ended
   private[this] var queued: DueSnapshot = _
   private[this] var paces = Set.empty[Pace] // of what is under way in the background
   private[this] var compactions = 0 // under way
   private[this] var forcing = 0 // callers that wait for a snapshot
-  private[this] var lastCheckpoint = Option.empty[Long]
-  private[this] var interval = 0.0 // nanoseconds between versions, as of late; 0 if not known
   private[this] var isWanted = false // although none is due by the plan
   private[this] var closed = false
   private[this] var figures = Figures()
@@ -74,25 +68,19 @@ private[bucketstate] final class SnapshotScheduler(
   def restored(recovered: Recovered): Unit = {
     snapshotter.startFrom(recovered.manifest, doubtsFiles = recovered.repaired > 0)
     synchronized {
-      covered = recovered.manifest.fold(0L)(_.version)
+      uncovered.begin(
+        recovered.manifest.fold(0L)(_.version),
+        recovered.tail.map(replayed => replayed.attempt.version -> replayed.bytes)
+      )
       runCount = recovered.manifest.fold(0)(_.runs.size)
       runBytes = recovered.manifest.fold(0L)(_.bytes)
-      pending.clear()
-      pendingBytes = 0L
-      recovered.tail.foreach(replayed => add(replayed.attempt.version, replayed.bytes))
       figures = figures.copy(repairs = figures.repairs + recovered.repaired)
     }
   }
 
   /** A version became durable. */
   def checkpointed(version: Long, changelogBytes: Long): Unit = synchronized {
-    add(version, changelogBytes)
-    val now = ticker.nanos
-    lastCheckpoint.foreach { last =>
-      val latest = (now - last).toDouble
-      interval = if (interval == 0) latest else interval + Recent * (latest - interval)
-    }
-    lastCheckpoint = Some(now)
+    uncovered.committed(version, changelogBytes, ticker.nanos)
   }
 
   /**
@@ -100,10 +88,7 @@ private[bucketstate] final class SnapshotScheduler(
    * due, the caller has to `run` or `submit` one; until that has ended, none is due.
    */
   def opened(version: Long): Boolean = synchronized {
-    dropAbove(version)
-    // Memory went back behind the snapshot: that is stale, and the next one finds its own base.
-    if (version < covered) covered = version
-    val now = SnapshotSituation(covered, version, pendingBytes, running)
+    val now = uncovered.opened(version, running)
     val isDue = !closed && (plan.isDue(now) || (isWanted && plan.isPossible(now)))
     if (isDue) {
       running = true
@@ -242,7 +227,7 @@ private[bucketstate] final class SnapshotScheduler(
       MetricKey.RunBytes -> drained.written,
       MetricKey.CompactionBytes -> drained.rewritten,
       MetricKey.Repairs -> drained.repairs,
-      MetricKey.SnapshotLag -> math.max(0L, newest - covered),
+      MetricKey.SnapshotLag -> uncovered.behind(newest),
       MetricKey.Runs -> runCount.toLong,
       MetricKey.ColdBytes -> runBytes
     )
@@ -283,11 +268,9 @@ private[bucketstate] final class SnapshotScheduler(
 
   private def succeeded(report: SnapshotReport, millis: Long): Unit = {
     synchronized {
-      covered = report.manifest.version
+      uncovered.published(report.manifest.version)
       runCount = report.manifest.runs.size
       runBytes = report.manifest.bytes
-      while (!pending.isEmpty && pending.peekFirst()._1 <= covered)
-        pendingBytes -= pending.removeFirst()._2
       figures = figures.copy(
         snapshots = figures.snapshots + 1,
         millis = figures.millis + millis,
@@ -319,22 +302,9 @@ private[bucketstate] final class SnapshotScheduler(
 
   private def hurry(): Unit = synchronized(paces).foreach(_.hurry())
 
-  private def lag: Double = synchronized(plan.lag(pending.size.toLong, pendingBytes))
+  private def lag: Double = synchronized(uncovered.lag)
 
-  /** How much the lag grows per nanosecond. */
-  private def growth: Double = synchronized {
-    if (pending.isEmpty || interval == 0) 0.0 else lag / pending.size / interval
-  }
-
-  private def add(version: Long, bytes: Long): Unit = {
-    dropAbove(version - 1)
-    pending.addLast(version -> bytes)
-    pendingBytes += bytes
-  }
-
-  private def dropAbove(version: Long): Unit =
-    while (!pending.isEmpty && pending.peekLast()._1 > version)
-      pendingBytes -= pending.removeLast()._2
+  private def growth: Double = synchronized(uncovered.growth)
 }
 
 private object SnapshotScheduler {
@@ -344,9 +314,6 @@ private object SnapshotScheduler {
 
   /** Longer than a snapshot should take that a batch waits for. */
   private final val FinishMs = 600000L
-
-  /** The weight of the latest interval between versions: the last three or four decide. */
-  private final val Recent = 0.3
 
   final case class Figures(
       snapshots: Long = 0,
