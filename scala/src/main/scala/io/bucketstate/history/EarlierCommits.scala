@@ -5,7 +5,7 @@ import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.error.{CorruptException, MissingException}
 
 /** Commits that are older than what memory knows of, as the headers of changelogs name them. Thread-safe. */
-private[bucketstate] final class EarlierCommits(store: FileStore) {
+private[bucketstate] final class EarlierCommits(folder: FileStore) {
 
   /**
    * The commits from one on and before another one, each the base of the next; none if there is no such way, or its
@@ -17,9 +17,9 @@ private[bucketstate] final class EarlierCommits(store: FileStore) {
     else
       try {
         val newestFirst = Lineage
-          .of(store, to.attempt)(_.version < from.version)
+          .of(folder, to.attempt)(_.version < from.version)
           .changelogs
-          .map(file => file -> ChangelogReader.readHeader(store, file))
+          .map(file => file -> ChangelogReader.readHeader(folder, file))
         val points = newestFirst.map { case (file, header) =>
           CommitPoint(file, Some(header.commitId))
         }

@@ -16,9 +16,9 @@ import io.bucketstate.checkpoint.recovery.Recovered
  *
  * @param isFollowed whether somebody follows it: else changes are not kept
  */
-private[bucketstate] final class StoreHistory(store: FileStore, isFollowed: Boolean) {
+private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boolean) {
   private[this] val current = new AtomicReference[StoreLine] // null while there is no table
-  private[this] val earlier = new EarlierCommits(store)
+  private[this] val earlier = new EarlierCommits(folder)
   private[this] var lines = 0L // the keeper's
 
   /** The line as it is now; None while there is no table. */

@@ -53,13 +53,13 @@ private[bucketstate] object Unwritten {
    */
   final class Replayed(base: CommitPoint, of: CommitPoint, checkpoint: Checkpoint)
       extends Unwritten {
-    import checkpoint.{assigner, families, store}
+    import checkpoint.{assigner, families, folder}
 
     override def bytes: Long = 0L
 
     override def writeTo(database: StateDatabase): WrittenVersion =
-      Using.resource(ChangelogReader.open(store, of.attempt)) { log =>
-        val path = s"${store.location}/${of.attempt.changelog}"
+      Using.resource(ChangelogReader.open(folder, of.attempt)) { log =>
+        val path = s"${folder.location}/${of.attempt.changelog}"
         requireThat(log.header, path)
         val places =
           new RecordPlaces(assigner, log.families.map(f => families.matching(path, f.descriptor)))

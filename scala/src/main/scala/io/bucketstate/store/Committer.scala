@@ -61,7 +61,7 @@ private[bucketstate] final case class Committed(
  * The empty one is of an attempt that comes to nothing, as a killed one may leave it, and is replaced by the real one.
  */
 private[bucketstate] final class Committer(
-    store: FileStore,
+    folder: FileStore,
     recent: RecentChangelogs,
     assigner: BucketAssigner,
     codec: BlockCodec,
@@ -162,12 +162,12 @@ private[bucketstate] final class Committer(
     val name = file.changelog
     def replace(): Unit = {
       beforeReplacing
-      store.write(name)(bytes.writeTo)
+      folder.write(name)(bytes.writeTo)
     }
     // No other attempt writes a name with an id.
-    if (file.checkpointId.isDefined || hasWritten(file.version)) store.write(name)(bytes.writeTo)
+    if (file.checkpointId.isDefined || hasWritten(file.version)) folder.write(name)(bytes.writeTo)
     else if (mayReplace && file.version > 1) replace()
-    else if (!store.writeNew(name)(bytes.writeTo) && !isThere(file, commitId)) {
+    else if (!folder.writeNew(name)(bytes.writeTo) && !isThere(file, commitId)) {
       if (!mayReplace) throw overtaken(file)
       replace()
     }
@@ -176,7 +176,7 @@ private[bucketstate] final class Committer(
 
   /** Sees to it that the version after the one that is replaced has a file. */
   private def announce(changes: ChangeSet, of: ChangelogHeader, hasNext: Boolean): Unit =
-    if (!hasWritten(changes.version + 1) && store.refusesTaken) {
+    if (!hasWritten(changes.version + 1) && folder.refusesTaken) {
       val next = Attempt(changes.version + 1)
       val header = of.copy(
         version = next.version,
@@ -188,7 +188,7 @@ private[bucketstate] final class Committer(
       Using.resource(new ChangelogWriter()) { writer =>
         val bytes = writer.encode(header, nothing)
         val isNew =
-          store
+          folder
             .writeNew(next.changelog)(bytes.writeTo) || (!hasNext && isThere(next, header.commitId))
         if (isNew) ownEmpty = next.version
         else if (!hasNext) throw overtaken(next)
@@ -197,10 +197,10 @@ private[bucketstate] final class Committer(
 
   /** Whether a file is of that commit: it was refused because there is one, which is this one if its answer got lost. */
   private def isThere(file: Attempt, commitId: UUID): Boolean =
-    ChangelogReader.readHeader(store, file).commitId == commitId
+    ChangelogReader.readHeader(folder, file).commitId == commitId
 
   private def overtaken(file: Attempt) = new ConflictException(
-    s"${store.location}/${file.changelog} was written by another attempt at version ${file.version} since this " +
+    s"${folder.location}/${file.changelog} was written by another attempt at version ${file.version} since this " +
       "one began",
     "This attempt fails, and its changes are dropped. If it is tried again, it goes on from what is there."
   )

@@ -59,28 +59,28 @@ private[bucketstate] object LineageCheck {
    *                  needed where the storage refuses to replace one: see [[Committer]].
    */
   def start(
-      store: FileStore,
+      folder: FileStore,
       version: Long,
       expected: UUID,
       nextIsNew: Boolean
   ): LineageCheck = {
     val check = new FutureTask[Unit](() =>
-      if (!nextIsNew || !refusesTaken(store)) compare(store, version, expected)
+      if (!nextIsNew || !refusesTaken(folder)) compare(folder, version, expected)
     )
     threads.execute(check)
-    new LineageCheck(s"${store.location}/${Attempt(version).changelog}", check)
+    new LineageCheck(s"${folder.location}/${Attempt(version).changelog}", check)
   }
 
-  private def refusesTaken(store: FileStore): Boolean =
-    try store.refusesTaken
+  private def refusesTaken(folder: FileStore): Boolean =
+    try folder.refusesTaken
     catch { case _: UnavailableException => false }
 
-  private def compare(store: FileStore, version: Long, expected: UUID): Unit = {
+  private def compare(folder: FileStore, version: Long, expected: UUID): Unit = {
     val file = Attempt(version)
-    val found = ChangelogReader.readHeader(store, file).commitId
+    val found = ChangelogReader.readHeader(folder, file).commitId
     if (found != expected) {
       throw new ConflictException(
-        s"${store.location}/${file.changelog} was replaced: version $version in memory is of commit " +
+        s"${folder.location}/${file.changelog} was replaced: version $version in memory is of commit " +
           s"$expected, the file of $found",
         "Another attempt of the task won. This attempt fails; its retry loads the file."
       )

@@ -18,14 +18,14 @@ import io.bucketstate.checkpoint.retention.{MaintenancePlan, Retention, Retentio
  * @param inFlight data files that a snapshot under way builds on
  */
 private[bucketstate] final class StoreMaintenance(
-    store: FileStore,
+    folder: FileStore,
     rules: RetentionRules,
     plan: MaintenancePlan,
     inFlight: () => Set[String],
     clock: Clock
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
-  private[this] val retention = new Retention(store, clock, rules)
+  private[this] val retention = new Retention(folder, clock, rules)
   private[this] val failureCount = new AtomicLong
   private[this] var winners = WinningIds.WithoutIds
   private[this] var last = Option.empty[(Instant, Long)]
@@ -41,7 +41,7 @@ private[bucketstate] final class StoreMaintenance(
       catch {
         case NonFatal(e) =>
           failureCount.incrementAndGet()
-          log.warn(s"Could not list ${store.location} to clean it up; a later run tries again", e)
+          log.warn(s"Could not list ${folder.location} to clean it up; a later run tries again", e)
       }
     }
   }
@@ -49,16 +49,16 @@ private[bucketstate] final class StoreMaintenance(
   private def clean(latest: Attempt): Unit = {
     // Before the files are listed: what is in flight by then must not be missed.
     val building = inFlight()
-    winners = WinningIds.leadingTo(store, latest.version, latest.checkpointId, winners)
+    winners = WinningIds.leadingTo(folder, latest.version, latest.checkpointId, winners)
     val report = retention.run(latest.version, building, winners)
     report.lowest.foreach(version => winners = winners.from(version))
-    report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, store.location, d.reason))
+    report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, folder.location, d.reason))
     report.failed.foreach { case (d, cause) =>
       failureCount.incrementAndGet()
-      log.warn(s"Could not delete ${d.name} in ${store.location}; a later run tries again", cause)
+      log.warn(s"Could not delete ${d.name} in ${folder.location}; a later run tries again", cause)
     }
     report.unreadable.foreach { case (manifest, cause) =>
-      log.warn(s"${manifest.name} in ${store.location} cannot be read; its files stay", cause)
+      log.warn(s"${manifest.name} in ${folder.location} cannot be read; its files stay", cause)
     }
   }
 }

@@ -44,12 +44,12 @@ private[bucketstate] final class StoreSnapshots(
 ) {
   import checkpoint.runs
 
-  private[this] val store = checkpoint.store.location // for messages
+  private[this] val location = checkpoint.folder.location // for messages
   private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
   private[this] val scheduler = new SnapshotScheduler(
     snapshotter,
     plan,
-    store,
+    location,
     published,
     () => hasNoCheckpoint,
     ticker,
@@ -145,10 +145,10 @@ private[bucketstate] final class StoreSnapshots(
 
   private def closeRuns(): Unit =
     try runs.close()
-    catch { case NonFatal(e) => log.warn(s"Working files of $store may be left", e) }
+    catch { case NonFatal(e) => log.warn(s"Working files of $location may be left", e) }
 
   private def hasNoCheckpoint: Boolean =
-    try checkpoint.store.list().isEmpty
+    try checkpoint.folder.list().isEmpty
     catch { case _: BucketstateException => false }
 
   private def published(manifest: Manifest): Unit = {
@@ -170,7 +170,7 @@ private[bucketstate] final class StoreSnapshots(
       if (keeper.isResident || !isNeeded) runs.shed()
       watch.published(manifest)
     } catch {
-      case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $store", e)
+      case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $location", e)
     }
   }
 }

@@ -19,22 +19,22 @@ final case class Change(version: Long, op: Byte, record: Array[Byte])
  * The changes of some versions, as the changelogs hold them: of each version the last write per key, by
  * bucket. That a whole family was removed does not show. Only reads; holds one file at a time.
  */
-final class ChangeFeed(store: FileStore, families: KnownFamilies) {
+final class ChangeFeed(folder: FileStore, families: KnownFamilies) {
 
   /**
    * @param checkpointId of `to`; the versions before it are those it was built on
    * @param family       by name; versions in which it does not exist have no changes of it
    */
   def read(from: Long, to: Long, checkpointId: Option[String], family: String): Changes = {
-    val lineage = Lineage.of(store, Attempt(to, checkpointId))(_.version < from)
+    val lineage = Lineage.of(folder, Attempt(to, checkpointId))(_.version < from)
     new Changes(lineage.changelogs.reverseIterator, new ChangelogOfFamily(_, family))
   }
 
   /** One file, opened, as far as it is of one family. Closed by whoever made it. */
   private final class ChangelogOfFamily(file: Attempt, family: String) extends Changes.Source {
-    private[this] val reader = ChangelogReader.open(store, file)
+    private[this] val reader = ChangelogReader.open(folder, file)
     private[this] lazy val blocks = {
-      val path = s"${store.location}/${file.changelog}"
+      val path = s"${folder.location}/${file.changelog}"
       val specs = reader.families.map(f => families.matching(path, f.descriptor))
       val id = specs.find(_.name == family).map(_.id)
       reader.blocks.iterator.filter(block => id.contains(block.family))

@@ -112,9 +112,9 @@ object ChangelogReader {
   private val TailLength = 16 * 1024
 
   /** The header alone, with one small read. */
-  def readHeader(store: FileStore, file: Attempt): ChangelogHeader = {
-    val start = store.readPrefix(file.changelog, MaxHeaderLength)
-    headerOf(new ByteSlice(start, 0, start.length), file, damageOf(store, file)).header
+  def readHeader(folder: FileStore, file: Attempt): ChangelogHeader = {
+    val start = folder.readPrefix(file.changelog, MaxHeaderLength)
+    headerOf(new ByteSlice(start, 0, start.length), file, damageOf(folder, file)).header
   }
 
   /**
@@ -122,14 +122,14 @@ object ChangelogReader {
    *
    * @param length in bytes, where it is known
    */
-  def open(store: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader = {
-    val opened = store.open(file.changelog, length)
+  def open(folder: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader = {
+    val opened = folder.open(file.changelog, length)
     try
-      if (opened.length > SmallFile) make(new ChangelogSource.Parts(opened), store, file)
+      if (opened.length > SmallFile) make(new ChangelogSource.Parts(opened), folder, file)
       else {
         val bytes = opened.read(0L, opened.length.toInt)
         opened.close()
-        make(new ChangelogSource.Whole(bytes), store, file)
+        make(new ChangelogSource.Whole(bytes), folder, file)
       }
     catch {
       case failure: Throwable =>
@@ -140,19 +140,19 @@ object ChangelogReader {
   }
 
   /** For reading all of it: the file is read into memory in one call, unless it is too long for that. */
-  def readWhole(store: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader =
-    make(new ChangelogSource.Whole(store.read(file.changelog, length)), store, file)
+  def readWhole(folder: FileStore, file: Attempt, length: Option[Long] = None): ChangelogReader =
+    make(new ChangelogSource.Whole(folder.read(file.changelog, length)), folder, file)
 
   /** A reader of a changelog whose bytes are in memory. */
   private[changelog] def of(
-      store: FileStore,
+      folder: FileStore,
       file: Attempt,
       content: Array[Byte]
   ): ChangelogReader =
-    make(new ChangelogSource.Whole(content), store, file)
+    make(new ChangelogSource.Whole(content), folder, file)
 
-  private def make(source: ChangelogSource, store: FileStore, file: Attempt): ChangelogReader = {
-    val damage = damageOf(store, file)
+  private def make(source: ChangelogSource, folder: FileStore, file: Attempt): ChangelogReader = {
+    val damage = damageOf(folder, file)
     val length = source.length
     val start = source.slice(0L, math.min(length, MaxHeaderLength.toLong).toInt)
     val header = headerOf(start, file, damage)
@@ -200,6 +200,6 @@ object ChangelogReader {
     decoded
   }
 
-  private def damageOf(store: FileStore, file: Attempt): Damage =
-    new Damage(s"${store.location}/${file.changelog}", s"changelog of version ${file.version}")
+  private def damageOf(folder: FileStore, file: Attempt): Damage =
+    new Damage(s"${folder.location}/${file.changelog}", s"changelog of version ${file.version}")
 }

@@ -33,7 +33,7 @@ object Lineage {
    *
    * @param reached whether the state at a version can be had without its changelog
    */
-  def of(store: FileStore, target: Attempt)(reached: Attempt => Boolean): Lineage = {
+  def of(folder: FileStore, target: Attempt)(reached: Attempt => Boolean): Lineage = {
     if (target.version == 0 && target.checkpointId.isDefined) {
       throw new InvalidException(
         s"Version 0 of the store was asked for with the checkpoint id ${target.idText}; it is the empty " +
@@ -45,31 +45,31 @@ object Lineage {
     var at = target
     while (at.version > 0 && !reached(at)) {
       changelogs += at
-      at = before(store, at, target)
+      at = before(folder, at, target)
     }
     Lineage(at, changelogs.result())
   }
 
-  private def before(store: FileStore, file: Attempt, target: Attempt): Attempt =
+  private def before(folder: FileStore, file: Attempt, target: Attempt): Attempt =
     if (file.checkpointId.isEmpty) Attempt(file.version - 1)
     else {
       val header =
-        try ChangelogReader.readHeader(store, file)
+        try ChangelogReader.readHeader(folder, file)
         catch {
-          case e: MissingException if file != target => throw missing(store, file, target, e)
+          case e: MissingException if file != target => throw missing(folder, file, target, e)
         }
-      baseOf(store, file, header)
+      baseOf(folder, file, header)
     }
 
   /** What a changelog with this header applies to. */
   private[checkpoint] def baseOf(
-      store: FileStore,
+      folder: FileStore,
       file: Attempt,
       header: ChangelogHeader
   ): Attempt = {
     header.baseId.filter(_ => file.version == 1).foreach { id =>
       throw corrupt(
-        store,
+        folder,
         file,
         s"expected no base checkpoint id in version ${file.version} with the checkpoint id " +
           s"${file.idText}, found $id"
@@ -79,12 +79,12 @@ object Lineage {
     Attempt(file.version - 1, header.baseId.filter(_ => file.checkpointId.isDefined))
   }
 
-  private[checkpoint] def corrupt(store: FileStore, file: Attempt, problem: String) =
-    new CorruptException(s"${store.location}/${file.changelog}", problem, Damage.Remedy)
+  private[checkpoint] def corrupt(folder: FileStore, file: Attempt, problem: String) =
+    new CorruptException(s"${folder.location}/${file.changelog}", problem, Damage.Remedy)
 
-  private def missing(store: FileStore, file: Attempt, target: Attempt, e: MissingException) =
+  private def missing(folder: FileStore, file: Attempt, target: Attempt, e: MissingException) =
     new MissingException(
-      s"${store.location}/${file.changelog}",
+      s"${folder.location}/${file.changelog}",
       s"version ${target.version} with the checkpoint id ${target.idText} is built on version " +
         s"${file.version} with the checkpoint id ${file.idText}, whose changelog is gone",
       Damage.Remedy,

@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.io.{Attempt, FileStore}
  * snapshot of its own versions need not ask for them. They are what memory was made of, so they are given
  * up with it. Thread-safe.
  */
-final class RecentChangelogs(store: FileStore) {
+final class RecentChangelogs(folder: FileStore) {
   import RecentChangelogs._
 
   private[this] val kept = new LinkedHashMap[Attempt, Array[Byte]]
@@ -18,7 +18,7 @@ final class RecentChangelogs(store: FileStore) {
 
   /** The version's changelog is there. */
   def committed(file: Attempt, content: EncodedChangelog): Unit =
-    if (store.isObjectStore) synchronized {
+    if (folder.isObjectStore) synchronized {
       remove(file)
       if (content.length <= MostBytes) {
         val copy = new ByteArrayOutputStream(content.length.toInt)
@@ -38,8 +38,8 @@ final class RecentChangelogs(store: FileStore) {
   /** For reading some blocks, as `ChangelogReader.open`. */
   def open(file: Attempt): ChangelogReader =
     synchronized(Option(kept.get(file))) match {
-      case Some(content) => ChangelogReader.of(store, file, content)
-      case None          => ChangelogReader.open(store, file)
+      case Some(content) => ChangelogReader.of(folder, file, content)
+      case None          => ChangelogReader.open(folder, file)
     }
 
   private def remove(file: Attempt): Unit =

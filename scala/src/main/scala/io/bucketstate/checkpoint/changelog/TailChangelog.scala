@@ -18,7 +18,7 @@ import io.bucketstate.record.{RecordBuffer, RecordSink}
  * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
  */
 private[checkpoint] final class TailChangelog(
-    store: FileStore,
+    folder: FileStore,
     val file: Attempt,
     val opened: ChangelogReader,
     isHeld: Boolean,
@@ -66,7 +66,7 @@ private[checkpoint] final class TailChangelog(
 
   private def reading[A](use: ChangelogReader => A): A =
     if (isHeld) use(opened)
-    else Using.resource(ChangelogReader.open(store, file, Some(opened.length)))(use)
+    else Using.resource(ChangelogReader.open(folder, file, Some(opened.length)))(use)
 
   /** A block and, while buckets of it were not loaded, its records. */
   private final class Share(val block: ChangelogBlock) {
@@ -133,7 +133,7 @@ private[checkpoint] final class TailChangelog(
     }
 
     private def misplaced(bucket: Int) = new CorruptException(
-      s"${store.location}/${file.changelog}",
+      s"${folder.location}/${file.changelog}",
       s"expected keys of buckets ${block.firstBucket} to ${block.lastBucket} in the block at byte " +
         s"${block.offset}, found one of bucket $bucket",
       Damage.Remedy

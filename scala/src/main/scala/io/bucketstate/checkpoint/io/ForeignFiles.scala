@@ -15,17 +15,17 @@ object ForeignFiles {
   )
 
   /** The failure of a load, or what explains it: that another provider wrote the state. */
-  def explaining(store: FileStore)(failure: Throwable): Throwable = failure match {
-    case e: MissingException               => explained(store, e, e.file)
-    case e: CorruptException if !e.isNewer => explained(store, e, e.file)
+  def explaining(folder: FileStore)(failure: Throwable): Throwable = failure match {
+    case e: MissingException               => explained(folder, e, e.file)
+    case e: CorruptException if !e.isNewer => explained(folder, e, e.file)
     case e                                 => e
   }
 
-  private def explained(store: FileStore, failure: BucketstateException, file: String): Throwable =
-    foreign(store).fold[Throwable](failure) { case (name, provider) =>
+  private def explained(folder: FileStore, failure: BucketstateException, file: String): Throwable =
+    foreign(folder).fold[Throwable](failure) { case (name, provider) =>
       new MissingException(
         file,
-        s"the state in ${store.location} was written by Spark's $provider ($name)",
+        s"the state in ${folder.location} was written by Spark's $provider ($name)",
         "A query keeps the provider that it started with: set spark.sql.streaming.stateStore.providerClass to " +
           s"org.apache.spark.sql.execution.streaming.state.$provider for it, or start it from a new " +
           "checkpoint location.",
@@ -34,8 +34,8 @@ object ForeignFiles {
     }
 
   /** A file, and the provider that writes such. A folder that cannot be listed explains nothing. */
-  private def foreign(store: FileStore): Option[(String, String)] =
-    Try(store.list()).toOption.toSeq.flatten
+  private def foreign(folder: FileStore): Option[(String, String)] =
+    Try(folder.list()).toOption.toSeq.flatten
       .map(_.name)
       .collectFirst { case name @ Version(extension) => name -> Writers(extension) }
 }

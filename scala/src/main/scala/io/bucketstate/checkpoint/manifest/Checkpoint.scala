@@ -10,18 +10,18 @@ import io.bucketstate.record.BucketAssigner
  * The checkpoint of one store: its files, and what they are written and read with. Holds what it is given
  * and closes nothing of it. Thread-safe.
  *
- * @param store    the folder
+ * @param folder    the folder
  * @param assigner places keys in buckets
  * @param families which column families the files may hold
  * @param runs     its files of sorted records
  */
 final class Checkpoint(
-    val store: FileStore,
+    val folder: FileStore,
     val assigner: BucketAssigner,
     val families: KnownFamilies,
     val runs: RunAccess
 ) {
 
   /** What was committed last. */
-  val recent: RecentChangelogs = new RecentChangelogs(store)
+  val recent: RecentChangelogs = new RecentChangelogs(folder)
 }

@@ -3,12 +3,12 @@ package io.bucketstate.checkpoint.manifest
 import io.bucketstate.checkpoint.io.{Damage, FileStore, ManifestName}
 
 /** Writes and reads the manifests of a store. Thread-safe. */
-final class Manifests(store: FileStore) {
+final class Manifests(folder: FileStore) {
 
   /** Publishes the manifest: one atomic write. Its runs must be there already. */
   def write(manifest: Manifest): Unit = {
     val bytes = ManifestFormat.encode(manifest)
-    store.write(manifest.file.name)(_.write(bytes))
+    folder.write(manifest.file.name)(_.write(bytes))
   }
 
   /**
@@ -18,8 +18,8 @@ final class Manifests(store: FileStore) {
    */
   def read(file: ManifestName, length: Option[Long] = None): Manifest = {
     val damage =
-      new Damage(s"${store.location}/${file.name}", s"manifest of version ${file.version}")
-    val manifest = ManifestFormat.decode(store.read(file.name, length), damage)
+      new Damage(s"${folder.location}/${file.name}", s"manifest of version ${file.version}")
+    val manifest = ManifestFormat.decode(folder.read(file.name, length), damage)
     if (manifest.file != file) {
       throw damage(
         s"expected the content of ${file.name}, found that of ${manifest.file.name}: the file was " +

@@ -38,10 +38,10 @@ final class Recovery(
     prepare: StateTable => Unit = _ => ()
 ) {
   import Recovery._
-  import checkpoint.{assigner, families, store}
+  import checkpoint.{assigner, families, folder}
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
-  private[this] val manifests = new Manifests(store)
+  private[this] val manifests = new Manifests(folder)
   private[this] val trust = new ManifestTrust(rules)
   private[this] val versions = new VersionFiles(checkpoint, host)
 
@@ -61,10 +61,10 @@ final class Recovery(
    * version is no error.
    */
   def loadFrom(snapshot: Attempt, target: Attempt): Recovered = {
-    val after = Lineage.of(store, target)(_.version <= snapshot.version)
+    val after = Lineage.of(folder, target)(_.version <= snapshot.version)
     if (after.base != snapshot) {
       throw Lineage.corrupt(
-        store,
+        folder,
         target,
         s"expected version ${target.version} with the checkpoint id ${target.idText} to be " +
           s"built on version ${snapshot.version} with the checkpoint id ${snapshot.idText}, " +
@@ -84,7 +84,7 @@ final class Recovery(
   /** @param latest manifests above this are of no use */
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
-      Lineage.of(store, target)(_ => false)
+      Lineage.of(folder, target)(_ => false)
       Recovered(
         StateTables.heap(
           assigner,
@@ -97,7 +97,7 @@ final class Recovery(
         writtenUpTo = 1L
       )
     } else {
-      val there = Listed(store)
+      val there = Listed(folder)
       val all = there.manifests.filter(_.version <= latest.version)
       val (trusted, distrusted) = all.partition(trust.isTrusted)
       val plan = RecoveryPlan.to(
@@ -143,7 +143,7 @@ final class Recovery(
       target: Attempt,
       there: Listed
   ): Option[Either[PassedOver, Recovered]] = {
-    val lineage = Lineage.of(store, target)(_.version <= base)
+    val lineage = Lineage.of(folder, target)(_.version <= base)
     val file = ManifestName(lineage.base)
     if (base == 0) Some(Right(ready(versions.open(target, None, lineage, there.lengths, _ => ()))))
     else Option.when(there.manifests.contains(file))(trying(target, file, lineage, there))
@@ -158,11 +158,11 @@ final class Recovery(
   ): Either[PassedOver, Recovered] = restore(target, file, lineage, there) match {
     case Left(PassedOver(_, PassReason.Damaged, cause)) if !rules.enabled        => throw cause
     case Left(PassedOver(_, PassReason.Damaged, cause)) if trust.isTrusted(file) =>
-      log.warn(s"${file.name} in ${store.location} could not be loaded, it is tried again", cause)
+      log.warn(s"${file.name} in ${folder.location} could not be loaded, it is tried again", cause)
       trying(target, file, lineage, there)
     case Left(passed) =>
       log.warn(
-        s"${file.name} in ${store.location} is passed over: ${passed.reason.name}",
+        s"${file.name} in ${folder.location} is passed over: ${passed.reason.name}",
         passed.cause
       )
       Left(passed)
@@ -210,7 +210,7 @@ final class Recovery(
   private def missingFile(manifest: Manifest, there: Listed): Option[MissingException] =
     manifest.fileNames.find(name => !there.dataFiles(name)).map { name =>
       new MissingException(
-        s"${store.location}/$name",
+        s"${folder.location}/$name",
         s"${manifest.file.name} needs it",
         s"Restore it from a backup, or delete ${manifest.file.name} if older manifests are there."
       )
@@ -224,14 +224,14 @@ final class Recovery(
   ): Option[CorruptException] = {
     val own = manifest.attempt
     val (checked, holds) = lineage.changelogs.lastOption match {
-      case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(store, next))
+      case Some(next) => next -> manifest.isBaseOf(ChangelogReader.readHeader(folder, next))
       case None       =>
         own -> (!there.lengths.contains(own.changelog) ||
-          manifest.covers(ChangelogReader.readHeader(store, own)))
+          manifest.covers(ChangelogReader.readHeader(folder, own)))
     }
     Option.when(!holds) {
       Lineage.corrupt(
-        store,
+        folder,
         checked,
         s"it does not belong to what ${manifest.file.name} holds: version ${manifest.version} was " +
           "replaced after that was written"
@@ -251,7 +251,7 @@ final class Recovery(
         first
       case None =>
         new MissingException(
-          s"${store.location}/${target.changelog}",
+          s"${folder.location}/${target.changelog}",
           s"no manifest leads to version ${target.version}, and the changelogs do not reach back to " +
             "the first version",
           Damage.Remedy
@@ -274,9 +274,9 @@ private object Recovery {
   }
 
   private object Listed {
-    def apply(store: FileStore): Listed = {
-      val lengths = store.list().iterator.map(file => file.name -> file.length).toMap
-      def data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+    def apply(folder: FileStore): Listed = {
+      val lengths = folder.list().iterator.map(file => file.name -> file.length).toMap
+      def data = folder.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
       new Listed(lengths, lengths.keys.toSeq.flatMap(CheckpointFiles.parse), data)
     }
   }

@@ -29,7 +29,7 @@ private[checkpoint] final class VersionFiles(
     host: TableHost
 ) {
   import VersionFiles._
-  import checkpoint.{assigner, families, runs, store}
+  import checkpoint.{assigner, families, folder, runs}
 
   private[this] val log = LoggerFactory.getLogger(classOf[VersionFiles])
 
@@ -118,7 +118,7 @@ private[checkpoint] final class VersionFiles(
   }
 
   private def checkManifest(manifest: Manifest): Unit = {
-    val path = s"${store.location}/${manifest.file.name}"
+    val path = s"${folder.location}/${manifest.file.name}"
     StoredChecks.buckets(path, manifest.numBuckets, manifest.hashFunction, assigner)
     manifest.families.foreach(f => families.matching(path, f.descriptor))
   }
@@ -130,9 +130,9 @@ private[checkpoint] final class VersionFiles(
       length: Option[Long],
       hold: Boolean
   ): TailChangelog = {
-    val opened = new MissingIds(store).explained(file) {
-      if (hold) ChangelogReader.readWhole(store, file, length)
-      else ChangelogReader.open(store, file, length)
+    val opened = new MissingIds(folder).explained(file) {
+      if (hold) ChangelogReader.readWhole(folder, file, length)
+      else ChangelogReader.open(folder, file, length)
     }
     // What is in memory is verified at once; of the rest each block when it is read, and all before the
     // first commit.
@@ -140,19 +140,19 @@ private[checkpoint] final class VersionFiles(
     checkBase(file, base, opened.header)
     StoredChecks.buckets(path(file), opened.header.numBuckets, opened.header.hashFunction, assigner)
     val specs = opened.families.map(f => families.matching(path(file), f.descriptor))
-    new TailChangelog(store, file, opened, isHeld = hold, new RecordPlaces(assigner, specs))
+    new TailChangelog(folder, file, opened, isHeld = hold, new RecordPlaces(assigner, specs))
   }
 
   /** Bytes of changelogs that may stay in memory until all buckets are loaded. */
   private def heldBytes: Long =
-    if (store.localPath("").isDefined) HeldLocally else HeldRemotely
+    if (folder.localPath("").isDefined) HeldLocally else HeldRemotely
 
   /** Headers were read before, one by one: what is replayed must still be what was found then. */
   private def checkBase(file: Attempt, base: Attempt, header: ChangelogHeader): Unit = {
-    val found = Lineage.baseOf(store, file, header)
+    val found = Lineage.baseOf(folder, file, header)
     if (found != base) {
       throw Lineage.corrupt(
-        store,
+        folder,
         file,
         s"expected version ${file.version} with the checkpoint id ${file.idText} to be built " +
           s"on the checkpoint id ${base.idText}, found ${found.idText}"
@@ -185,7 +185,7 @@ private[checkpoint] final class VersionFiles(
 
   private def ofAnotherHistory(file: Attempt, before: Option[UUID], base: Option[String]) =
     Lineage.corrupt(
-      store,
+      folder,
       file,
       s"expected version ${file.version} to be built on commit ${before.mkString} of version " +
         s"${file.version - 1}, found it built on ${base.mkString}; the file before it does not fit its " +
@@ -197,7 +197,7 @@ private[checkpoint] final class VersionFiles(
       s"of commit ${before.mkString}: another attempt at the same batch has replaced it since. " +
       "spark.sql.streaming.stateStore.checkpointFormatVersion=2 keeps attempts apart."
 
-  private def path(file: Attempt): String = s"${store.location}/${file.changelog}"
+  private def path(file: Attempt): String = s"${folder.location}/${file.changelog}"
 }
 
 private object VersionFiles {

@@ -29,8 +29,8 @@ final case class RetentionReport(
 )
 
 /** Carries out a [[RetentionPlan]]. */
-final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
-  private[this] val manifests = new Manifests(store)
+final class Retention(folder: FileStore, clock: Clock, rules: RetentionRules) {
+  private[this] val manifests = new Manifests(folder)
 
   /**
    * Throws only when the files cannot be listed.
@@ -43,11 +43,11 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
       inFlight: Set[String] = Set.empty,
       winners: WinningIds = WinningIds.WithoutIds
   ): RetentionReport = {
-    val files = store.listAll()
+    val files = folder.listAll()
     val unreadable = ArrayBuffer.empty[(ManifestName, BucketstateException)]
     val known = read(files, latest, winners, unreadable)
     val plan = RetentionPlan(files, known, latest, rules, clock.instant(), inFlight, winners)
-    val failures = store.deleteAll(plan.map(_.name)).toMap
+    val failures = folder.deleteAll(plan.map(_.name)).toMap
     val (failed, deleted) = plan.partitionMap { deletion =>
       failures.get(deletion.name).map(deletion -> _).toLeft(deletion)
     }
@@ -95,6 +95,6 @@ final class Retention(store: FileStore, clock: Clock, rules: RetentionRules) {
         .getOrElse(false)
 
   private def header(version: Long): Option[ChangelogHeader] =
-    try Some(ChangelogReader.readHeader(store, Attempt(version)))
+    try Some(ChangelogReader.readHeader(folder, Attempt(version)))
     catch { case _: MissingException => None }
 }

@@ -36,7 +36,7 @@ object WinningIds {
    * @param known ids found before: where they agree, nothing needs to be read again
    */
   def leadingTo(
-      store: FileStore,
+      folder: FileStore,
       version: Long,
       id: Option[String],
       known: WinningIds
@@ -50,7 +50,7 @@ object WinningIds {
         .exists(at.checkpointId.contains)
     ) {
       at.checkpointId.foreach(found.update(at.version, _))
-      try at = Lineage.baseOf(store, at, ChangelogReader.readHeader(store, at))
+      try at = Lineage.baseOf(folder, at, ChangelogReader.readHeader(folder, at))
       catch { case _: MissingException => more = false }
     }
     // What was known above this point is of another history.

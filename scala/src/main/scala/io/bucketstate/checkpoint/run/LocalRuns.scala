@@ -23,7 +23,7 @@ import io.bucketstate.checkpoint.io.{
 
 /**
  * The plain local files behind a store's runs, which is all RocksDB can open. Where the checkpoint is
- * on a local disk they are the checkpoint's own; otherwise they are copies in `folder`, which a store
+ * on a local disk they are the checkpoint's own; otherwise they are copies in `workFolder`, which a store
  * may share with itself after a restart, or with another attempt on the same machine: a copy has its
  * file's name, which no other file ever gets, and appears under it only when it is whole.
  *
@@ -32,7 +32,7 @@ import io.bucketstate.checkpoint.io.{
  *
  * Thread-safe; two threads that want the same file fetch it once.
  */
-final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock.systemUTC()) {
+final class LocalRuns(folder: FileStore, workFolder: WorkFolder, clock: Clock = Clock.systemUTC()) {
   import LocalRuns._
 
   private[this] val locks = Array.fill(64)(new Object) // by name; few files are wanted at a time
@@ -40,12 +40,12 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
 
   /** Where to write a file that will get this name; no other call gives the same place. */
   private[checkpoint] def workFile(name: String): Path = {
-    WorkFolder.writing(folder.path)(folder.make())
-    folder.path.resolve(s"${CheckpointFiles.leaf(name)}.${UUID.randomUUID()}$Unfinished")
+    WorkFolder.writing(workFolder.path)(workFolder.make())
+    workFolder.path.resolve(s"${CheckpointFiles.leaf(name)}.${UUID.randomUUID()}$Unfinished")
   }
 
   /** Makes such a file. */
-  private[checkpoint] def create: Path => OutputStream = folder.create
+  private[checkpoint] def create: Path => OutputStream = workFolder.create
 
   /** The work file was uploaded: it becomes the copy, where there is to be one. */
   private[checkpoint] def keep(name: String, work: Path): Unit = WorkFolder.writing(work) {
@@ -55,11 +55,11 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
   }
 
   /** Whether there are copies of it here; else it is the checkpoint's own that is read. */
-  private[run] def isCopied(name: String): Boolean = store.localPath(name).isEmpty
+  private[run] def isCopied(name: String): Boolean = folder.localPath(name).isEmpty
 
   /** Names what is wrong with a file: of a copy, what it is a copy of. */
   private[run] def damageOf(file: RunFile): Damage = {
-    val path = store.localPath(file.name).fold(s"${store.location}/${file.name}")(_.toString)
+    val path = folder.localPath(file.name).fold(s"${folder.location}/${file.name}")(_.toString)
     new Damage(path, s"run file of ${file.entries} entries")
   }
 
@@ -106,7 +106,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     }
   }
 
-  private def located(file: RunFile): Path = store.localPath(file.name) match {
+  private def located(file: RunFile): Path = folder.localPath(file.name) match {
     case Some(path) =>
       StorageErrors.translate(path.toString, "could not be opened") {
         verifyLength(file, Files.size(path), damageOf(file))
@@ -140,18 +140,20 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
    * nobody has asked for since long.
    */
   def retain(names: Set[String]): Unit =
-    StorageErrors.changing(folder.path.toString, "could not be tidied") {
+    StorageErrors.changing(workFolder.path.toString, "could not be tidied") {
       val kept = names.map(CheckpointFiles.leaf)
-      if (Files.isDirectory(folder.path)) {
+      if (Files.isDirectory(workFolder.path)) {
         // Folders beside them are others'.
         Using
-          .resource(Files.newDirectoryStream(folder.path, Files.isRegularFile(_)))(_.asScala.toSeq)
+          .resource(Files.newDirectoryStream(workFolder.path, Files.isRegularFile(_)))(
+            _.asScala.toSeq
+          )
           .foreach { path =>
             val name = path.getFileName.toString
             lockOf(name).synchronized {
               val going =
                 if (name.endsWith(Unfinished)) isOlder(path, AbandonedAfter)
-                else !kept.contains(name) && (folder.temporary || isOlder(path, UnusedAfter))
+                else !kept.contains(name) && (workFolder.temporary || isOlder(path, UnusedAfter))
               if (going) Files.deleteIfExists(path)
             }
           }
@@ -174,7 +176,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
       ()
     }
 
-  private def copyOf(name: String): Path = folder.path.resolve(CheckpointFiles.leaf(name))
+  private def copyOf(name: String): Path = workFolder.path.resolve(CheckpointFiles.leaf(name))
 
   private def isIntact(copy: Path, file: RunFile): Boolean =
     StorageErrors.working(copy.toString, "could not be read") {
@@ -190,7 +192,7 @@ final class LocalRuns(store: FileStore, folder: WorkFolder, clock: Clock = Clock
     val work = workFile(file.name)
     try {
       val crc = new CRC32C
-      Using.resource(store.open(file.name, Some(file.bytes), inOrder = true)) { source =>
+      Using.resource(folder.open(file.name, Some(file.bytes), inOrder = true)) { source =>
         verifyLength(file, source.length, damage)
         WorkFolder.writing(work)(Using.resource(create(work))(copyAll(source, _, crc)))
       }

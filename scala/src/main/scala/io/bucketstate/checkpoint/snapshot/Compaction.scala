@@ -33,7 +33,7 @@ final class Compaction private[snapshot] (
     cuts: BucketCuts,
     doubted: () => Unit
 ) {
-  import checkpoint.{runs, store}
+  import checkpoint.{folder, runs}
 
   @volatile private[this] var files = Set.empty[String]
   @volatile private[this] var done = Map.empty[SpanMerge, Run]
@@ -179,7 +179,7 @@ final class Compaction private[snapshot] (
 
   private def miscounted(family: ManifestFamily, expected: Long, found: Long) =
     new CorruptException(
-      s"${store.location}/${manifest.file.name}",
+      s"${folder.location}/${manifest.file.name}",
       s"it says that there are $expected keys in the column family '${family.descriptor.name}', " +
         s"its runs hold $found",
       "The runs stay as they are. Please report it together with a copy of the folder."

@@ -6,7 +6,7 @@ import io.bucketstate.checkpoint.manifest.{Manifest, Manifests}
 import io.bucketstate.error.CorruptException
 
 /** Finds the manifest that a snapshot can build on. Thread-safe. */
-private[snapshot] final class SnapshotBases(store: FileStore, manifests: Manifests) {
+private[snapshot] final class SnapshotBases(folder: FileStore, manifests: Manifests) {
 
   /**
    * The newest manifest below the target that leads to it, and the changelogs from there.
@@ -18,16 +18,16 @@ private[snapshot] final class SnapshotBases(store: FileStore, manifests: Manifes
       .filter(_.version < target.version)
       .flatMap(leading(_, target))
       .orElse(search(target))
-      .fold((Option.empty[Manifest], Lineage.of(store, target)(_ => false))) {
+      .fold((Option.empty[Manifest], Lineage.of(folder, target)(_ => false))) {
         case (manifest, lineage) => (Some(manifest), lineage)
       }
 
   private def search(target: Attempt): Option[(Manifest, Lineage)] = {
-    val below = store.list().iterator.map(f => CheckpointFiles.parse(f.name)).collect {
+    val below = folder.list().iterator.map(f => CheckpointFiles.parse(f.name)).collect {
       case Some(m: ManifestName) if m.version < target.version => m
     }
     val all = below.toSeq.sortBy(-_.version)
-    lazy val data = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+    lazy val data = folder.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
     all.iterator
       .flatMap(readable)
       .filter(_.fileNames.subsetOf(data))
@@ -37,10 +37,10 @@ private[snapshot] final class SnapshotBases(store: FileStore, manifests: Manifes
 
   /** The manifest with the changelogs from it to the target, if it is of the target's history. */
   private def leading(manifest: Manifest, target: Attempt): Option[(Manifest, Lineage)] = {
-    val lineage = Lineage.of(store, target)(_.version <= manifest.version)
+    val lineage = Lineage.of(folder, target)(_.version <= manifest.version)
     val isOnIt = lineage.base == manifest.attempt &&
       lineage.changelogs.lastOption.forall(next =>
-        manifest.isBaseOf(ChangelogReader.readHeader(store, next))
+        manifest.isBaseOf(ChangelogReader.readHeader(folder, next))
       )
     Option.when(isOnIt)(manifest -> lineage)
   }

@@ -78,10 +78,10 @@ final class Snapshotter(
     maxRuns: Int,
     maxMergeBytes: Long
 ) {
-  import checkpoint.{assigner, families, recent, runs, store}
+  import checkpoint.{assigner, families, folder, recent, runs}
 
-  private[this] val manifests = new Manifests(store)
-  private[this] val bases = new SnapshotBases(store, manifests)
+  private[this] val manifests = new Manifests(folder)
+  private[this] val bases = new SnapshotBases(folder, manifests)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
   // The last one that was made: the compactions are of it, and of those it was built on.
@@ -228,7 +228,7 @@ final class Snapshotter(
     val living = newestFirst.head.families.iterator.map(_.descriptor.id).toSet
     def incoming = new ChangeMerger(
       newestFirst.zip(lineage.changelogs).map { case (reader, file) =>
-        val path = s"${store.location}/${file.changelog}"
+        val path = s"${folder.location}/${file.changelog}"
         val specs = reader.families.map(f => families.matching(path, f.descriptor))
         ChangelogBuckets.of(reader, path, new RecordPlaces(assigner, specs))
       },
@@ -351,10 +351,10 @@ final class Snapshotter(
    */
   private def requireThere(manifest: Manifest): Unit =
     if (manifest.fileNames.nonEmpty) {
-      val there = store.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
+      val there = folder.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
       manifest.fileNames.find(name => !there(name)).foreach { name =>
         throw new MissingException(
-          s"${store.location}/$name",
+          s"${folder.location}/$name",
           s"the snapshot of version ${manifest.version} was to build on it",
           "The snapshot was not published; the next one does without the file."
         )
@@ -363,7 +363,7 @@ final class Snapshotter(
 
   private def mayBeThere(target: SnapshotTarget): Boolean =
     try
-      store.exists(ManifestName(target.file).name)
+      folder.exists(ManifestName(target.file).name)
     catch { case _: BucketstateException => true }
 
   private def nothingNew(target: SnapshotTarget) =
@@ -371,14 +371,14 @@ final class Snapshotter(
 
   private def replaced(target: SnapshotTarget, found: ChangelogReader, expected: UUID) =
     new ConflictException(
-      s"${store.location}/${target.file.changelog} was replaced: expected commit $expected, found " +
+      s"${folder.location}/${target.file.changelog} was replaced: expected commit $expected, found " +
         s"${found.header.commitId}",
       "Another attempt at the version won; the next snapshot takes what it left."
     )
 
   private def unsure(target: SnapshotTarget) =
     new ConflictException(
-      s"a changelog before version ${target.file.version} in ${store.location} was replaced after the next " +
+      s"a changelog before version ${target.file.version} in ${folder.location} was replaced after the next " +
         "one was built on it, and the state is not all in memory",
       "No snapshot was made; the next one is, of memory, when all of the state has been loaded."
     )
@@ -390,7 +390,7 @@ final class Snapshotter(
       found: Long
   ) =
     new CorruptException(
-      s"${store.location}/${target.file.changelog}",
+      s"${folder.location}/${target.file.changelog}",
       s"the column family '${family.descriptor.name}' should hold $expected keys at version " +
         s"${target.file.version}, its snapshot would hold $found",
       "No manifest was written; the changelogs and older manifests stay as they are. Please report it " +

@@ -21,12 +21,12 @@ private[bucketstate] final class DatabaseSource(
     databases: Databases,
     onDamage: (Manifest, CorruptException) => Unit
 ) {
-  import checkpoint.{families, runs, store}
+  import checkpoint.{families, folder, runs}
 
   private[this] val log = LoggerFactory.getLogger(classOf[DatabaseSource])
   private[this] val ingestion = new RunIngestion(
     runs,
-    family => families.matching(store.location, family).multiValued
+    family => families.matching(folder.location, family).multiValued
   )
 
   /** Whether what they leave outlives them. */
@@ -73,7 +73,7 @@ private[bucketstate] final class DatabaseSource(
     try databases.leave(database, version)
     catch {
       case NonFatal(e) =>
-        log.warn(s"Version ${version.version} of ${store.location} is not left on this machine", e)
+        log.warn(s"Version ${version.version} of ${folder.location} is not left on this machine", e)
     }
 
   /** A database turned out to be of no use: what was left may be of the same files. */
@@ -83,7 +83,7 @@ private[bucketstate] final class DatabaseSource(
   def discard(database: StateDatabase): Unit =
     try databases.discard(database)
     catch {
-      case NonFatal(e) => log.warn(s"A local database of ${store.location} may be left", e)
+      case NonFatal(e) => log.warn(s"A local database of ${folder.location} may be left", e)
     }
 
   /** There will be no other. */

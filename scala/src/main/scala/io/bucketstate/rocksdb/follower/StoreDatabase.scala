@@ -41,7 +41,7 @@ private[bucketstate] final class StoreDatabase(
     threads: NeediestFirst
 ) {
   import StoreDatabase._
-  import checkpoint.{assigner, store}
+  import checkpoint.{assigner, folder}
 
   private[this] val log = LoggerFactory.getLogger(classOf[StoreDatabase])
   private[this] var state: DatabaseState = Absent
@@ -62,7 +62,7 @@ private[bucketstate] final class StoreDatabase(
           atWork = false
           failure match {
             case _: Exception | _: OutOfMemoryError =>
-              log.warn(s"The local database of ${store.location} waits for a thread", failure)
+              log.warn(s"The local database of ${folder.location} waits for a thread", failure)
             case _ => throw failure
           }
       }
@@ -164,7 +164,7 @@ private[bucketstate] final class StoreDatabase(
       if (left <= 0) {
         // A writer that waits within RocksDB must not keep the next database from being begun.
         if (local != null) local.database.endWrites()
-        throw DatabaseFailures.stalled(store.location, history.bytes, waitMs)
+        throw DatabaseFailures.stalled(folder.location, history.bytes, waitMs)
       }
       wait(math.min(left, 100L))
     }
@@ -198,7 +198,7 @@ private[bucketstate] final class StoreDatabase(
           retire()
           rest()
         }
-        log.warn(s"The local database of ${store.location} failed", failure)
+        log.warn(s"The local database of ${folder.location} failed", failure)
     }
 
   private def rest(): Unit = {
@@ -315,12 +315,13 @@ private[bucketstate] final class StoreDatabase(
     val isGone = isMissing && hasNoCheckpoint
     giveUp { isOpen =>
       val isReplaced = (isMissing || cause.isInstanceOf[ConflictException]) && hasNewerSeed
-      if (isGone) log.info(s"The checkpoint ${store.location} is gone, and its local database goes")
+      if (isGone)
+        log.info(s"The checkpoint ${folder.location} is gone, and its local database goes")
       else if (isOpen) {
         val next =
           if (isReplaced) "it begins again from a newer snapshot"
           else "the next batch is told, and its retry makes another one of the checkpoint"
-        log.warn(s"The local database of ${store.location} failed; $next", cause)
+        log.warn(s"The local database of ${folder.location} failed; $next", cause)
       }
       if (isReplaced) Event.Dropped else Event.Broke(on.fold(0L)(_.number), cause)
     }
@@ -328,7 +329,7 @@ private[bucketstate] final class StoreDatabase(
 
   /** Somebody has deleted it: a query that has ended needs it no more. */
   private def hasNoCheckpoint: Boolean =
-    try store.list().isEmpty
+    try folder.list().isEmpty
     catch { case NonFatal(_) => false }
 
   /** The next one begins anew. */

@@ -18,7 +18,7 @@ import io.bucketstate.checkpoint.sst.SstOptions
  * @param limits of all stores of the process, as this one sees them
  */
 final class RunAccess(
-    store: FileStore,
+    folder: FileStore,
     options: SstOptions,
     newFolder: () => WorkFolder,
     maxFileBytes: Long,
@@ -66,17 +66,17 @@ final class RunAccess(
   }
 
   private def parts: Opened = synchronized {
-    if (closed) throw new IllegalStateException(s"the store in ${store.location} was closed")
+    if (closed) throw new IllegalStateException(s"the store in ${folder.location} was closed")
     if (opened == null) opened = open()
     opened
   }
 
   /** When it throws, it has left no folder, and no limits of its own with the others. */
   private def open(): Opened = {
-    val folder = newFolder()
+    val workFolder = newFolder()
     try {
       val reads = SharedReads.OfProcess.join(limits)
-      try new Opened(folder, reads)
+      try new Opened(workFolder, reads)
       catch {
         case failure: Throwable =>
           reads.close()
@@ -84,22 +84,22 @@ final class RunAccess(
       }
     } catch {
       case failure: Throwable =>
-        delete(folder)
+        delete(workFolder)
         throw failure
     }
   }
 
-  private def delete(folder: WorkFolder): Unit =
-    if (folder.temporary) WorkFolder.deleteAll(folder.path)
+  private def delete(workFolder: WorkFolder): Unit =
+    if (workFolder.temporary) WorkFolder.deleteAll(workFolder.path)
 
-  private final class Opened(folder: WorkFolder, val reads: StoreReads) extends AutoCloseable {
-    val local: LocalRuns = new LocalRuns(store, folder, clock)
+  private final class Opened(workFolder: WorkFolder, val reads: StoreReads) extends AutoCloseable {
+    val local: LocalRuns = new LocalRuns(folder, workFolder, clock)
     if (isWritten) reads.writing()
     val readers: RunReaders = new RunReaders(local, reads)
-    val writer: RunWriter = new RunWriter(store, local, options, maxFileBytes)
+    val writer: RunWriter = new RunWriter(folder, local, options, maxFileBytes)
 
     def close(): Unit =
       try readers.close()
-      finally delete(folder)
+      finally delete(workFolder)
   }
 }

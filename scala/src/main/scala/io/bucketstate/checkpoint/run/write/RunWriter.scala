@@ -23,7 +23,7 @@ import io.bucketstate.record.{RecordOp, TimedValue}
  * @param maxFileBytes a file is closed at the end of the bucket that takes it past this
  */
 final class RunWriter(
-    store: FileStore,
+    folder: FileStore,
     local: LocalRuns,
     options: SstOptions,
     maxFileBytes: Long,
@@ -108,8 +108,8 @@ final class RunWriter(
 
   /** What the file's length and checksum are is known since it was written: nothing is read to be moved. */
   private def publish(name: String, work: Path): Unit =
-    if (store.localPath(name).isEmpty || !store.moveIn(name, work)) {
-      store.write(name) { out =>
+    if (folder.localPath(name).isEmpty || !folder.moveIn(name, work)) {
+      folder.write(name) { out =>
         Files.copy(work, out)
         ()
       }
@@ -189,7 +189,7 @@ final class RunWriter(
 
   private def notDeleted(name: String): Option[Throwable] =
     try {
-      store.delete(name)
+      folder.delete(name)
       None
     } catch { case NonFatal(failure) => Some(failure) }
 }
