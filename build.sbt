@@ -64,6 +64,8 @@ lazy val core = (project in file("scala"))
     Test / scalacOptions -= "-Wvalue-discard",
     Test / fork := true,
     Test / javaOptions ++= sparkJvmOptions ++ Seq("-Xmx3g", "-XX:+UseParallelGC"),
+    // An agent that counts lines: scripts/coverage.
+    Test / javaOptions ++= sys.env.get("BUCKETSTATE_JVM_OPTIONS").toSeq,
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
     Test / baseDirectory := (ThisBuild / baseDirectory).value
   )

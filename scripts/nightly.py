@@ -25,6 +25,7 @@ STEPS: Mapping[str, Sequence[str]] = {
     "hdfs": ["hdfs"],
     "chaos": ["chaos"],
     "soak": ["soak"],
+    "coverage": ["coverage"],
     "bench": ["bench"],
 }
 """What `make` is asked for, by the name of the step, in this order."""
