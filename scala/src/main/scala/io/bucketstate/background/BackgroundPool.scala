@@ -16,6 +16,8 @@ object BackgroundPool {
   /** How many reads run at a time: about as many as a disk serves at once. */
   private val Readers = math.max(2, math.min(8, Runtime.getRuntime.availableProcessors))
 
+  private final val Headers = 4
+
   /** How many threads may take the place of those that have been at one thing for longer than [[OverdueMs]]. */
   private final val Spare = 4
   private final val OverdueMs = 60000L
@@ -35,6 +37,9 @@ object BackgroundPool {
 
   /** For reads that a task waits for, or will soon: they overlap where storage is slow. */
   private[bucketstate] lazy val readers: Executor = new BackgroundThreads(Readers, 0, OverdueMs)
+
+  /** For one small read per store and batch, which the batch's commit waits for. */
+  private[bucketstate] lazy val headers: Executor = new BackgroundThreads(Headers, 0, OverdueMs)
 
   /** Work that a restarted query waits for: only a store that lags as much as is allowed goes first. */
   def submit(task: () => Unit): Unit = byNeed.submit(() => RestartNeed)(task)

@@ -11,3 +11,9 @@ private[bucketstate] final case class Patience(
     ticker: Ticker,
     requireAlive: () => Unit
 )
+
+private[bucketstate] object Patience {
+
+  /** Milliseconds after which whoever waits looks again, whether told or not: its task may have been killed. */
+  final val PollMs = 100L
+}

@@ -21,9 +21,7 @@ private[bucketstate] object Uninterrupted {
   /** False if it was interrupted. */
   private def wait(monitor: AnyRef): Boolean =
     try {
-      monitor.wait(PollMs)
+      monitor.wait(Patience.PollMs)
       true
     } catch { case _: InterruptedException => false }
-
-  private final val PollMs = 100L
 }

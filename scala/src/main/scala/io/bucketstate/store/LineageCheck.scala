@@ -1,15 +1,9 @@
 package io.bucketstate.store
 
 import java.util.UUID
-import java.util.concurrent.{
-  ExecutionException,
-  FutureTask,
-  LinkedBlockingQueue,
-  ThreadPoolExecutor,
-  TimeUnit,
-  TimeoutException
-}
+import java.util.concurrent.{ExecutionException, FutureTask, TimeUnit, TimeoutException}
 
+import io.bucketstate.background.BackgroundPool
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
 import io.bucketstate.error.{ConflictException, UnavailableException}
@@ -67,7 +61,7 @@ private[bucketstate] object LineageCheck {
     val check = new FutureTask[Unit](() =>
       if (!nextIsNew || !refusesTaken(folder)) compare(folder, version, expected)
     )
-    threads.execute(check)
+    BackgroundPool.headers.execute(check)
     new LineageCheck(s"${folder.location}/${Attempt(version).changelog}", check)
   }
 
@@ -85,23 +79,5 @@ private[bucketstate] object LineageCheck {
         "Another attempt of the task won. This attempt fails; its retry loads the file."
       )
     }
-  }
-
-  /** One small read per store and batch; idle threads go after a few seconds. */
-  private lazy val threads: ThreadPoolExecutor = {
-    val pool = new ThreadPoolExecutor(
-      4,
-      4,
-      5L,
-      TimeUnit.SECONDS,
-      new LinkedBlockingQueue[Runnable](),
-      (task: Runnable) => {
-        val thread = new Thread(task, "bucketstate-lineage-check")
-        thread.setDaemon(true)
-        thread
-      }
-    )
-    pool.allowCoreThreadTimeOut(true)
-    pool
   }
 }

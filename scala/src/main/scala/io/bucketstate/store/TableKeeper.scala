@@ -149,7 +149,7 @@ private[store] final class TableKeeper(
       patience.ticker.millisSince(start) < patience.limitMs
     var found = inMemory
     while (found.isEmpty && isWorthIt) {
-      wait(PollMs)
+      wait(Patience.PollMs)
       patience.requireAlive()
       found = inMemory
     }
@@ -324,8 +324,6 @@ private[store] final class TableKeeper(
 }
 
 private object TableKeeper {
-
-  private final val PollMs = 100L
 
   /** A version that is to be loaded, by one task. */
   private final class Load(

@@ -6,7 +6,7 @@ import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.{Ticker, Writers}
+import io.bucketstate.background.{Patience, Ticker, Writers}
 
 /**
  * Lets one task at a time write a store. Whoever acquires it gets a stamp; a task that no longer holds
@@ -123,7 +123,7 @@ private[bucketstate] final class WriterLock(
     val start = ticker.nanos
     def isOver = current == Free || (closing && call != StoreCall.Close)
     while (!isOver && ticker.millisSince(start) < timeoutMs) {
-      monitor.wait(Math.max(1L, Math.min(PollMs, timeoutMs - ticker.millisSince(start))))
+      monitor.wait(Math.max(1L, Math.min(Patience.PollMs, timeoutMs - ticker.millisSince(start))))
       host.requireAlive()
     }
     if (!isOver) {
@@ -144,7 +144,6 @@ private[bucketstate] object WriterLock {
 
   /** The stamp that nobody holds. */
   final val Free = -1L
-  private final val PollMs = 100L
   private final val EndedBadly =
     "A store whose last task has let go of it could not be closed cleanly"
 
