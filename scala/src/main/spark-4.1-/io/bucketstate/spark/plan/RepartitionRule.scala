@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 
 /**
- * Spark 4.1 has no offline repartition to refuse. It is here so that a session is set up in the same way on
+ * Spark 4.0 and 4.1 have no offline repartition to refuse. It is here so that a session is set up in the same way on
  * each minor version.
  */
 private[bucketstate] final class RepartitionRule(

@@ -9,7 +9,7 @@ import io.bucketstate.testkit.{ProviderHarness, ShortMemory}
 import io.bucketstate.testkit.ProviderHarness._
 
 /**
- * Timers and times to live as Spark 4.1's operators find them: by iterating over all keys of a family that scans
+ * Timers and times to live as the operators of Spark 4.0 and 4.1 find them: by iterating over all keys of a family that scans
  * ranges, up to the first that is not due.
  */
 class IterationOrderSuite extends AnyFunSuite {
@@ -49,7 +49,7 @@ class IterationOrderSuite extends AnyFunSuite {
           next.commit()
           val read = second.getReadStore(2)
           assert(timesOf(read) == times)
-          read.release()
+          ours(read).release()
         }
       }
     }

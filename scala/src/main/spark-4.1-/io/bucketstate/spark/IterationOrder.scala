@@ -4,8 +4,8 @@ package io.bucketstate.spark
 private[spark] object IterationOrder {
 
   /**
-   * Spark 4.1 asks for no range: to find the timers and the times to live that are due, it iterates over all of them
-   * up to the first that is not.
+   * Spark 4.0 and 4.1 ask for no range: to find the timers and the times to live that are due, they iterate over all
+   * of them up to the first that is not.
    */
   val isByKey: Boolean = true
 }
