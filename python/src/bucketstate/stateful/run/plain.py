@@ -86,7 +86,7 @@ class Plain:
 
 
 def _whole(value: float) -> int | None:
-    """Of an array with nulls, as Spark 4.1 has it; from 4.2 on it is the number itself."""
+    """Of an array with nulls, as Spark 4.0 and 4.1 have it; from 4.2 on it is the number itself."""
     if value != value:
         return None
     if abs(value) >= EXACT:
