@@ -10,7 +10,6 @@ import sbt.Keys.*
  * @param semanticdb   the newest of scalafix's compiler plug-in that there is for this Scala
  * @param guava        as Spark's distribution brings it to every executor; its poms name an older one
  * @param hadoop       of Spark's Hadoop client
- * @param since        the minor versions, this one included, whose `spark-<minor>+` folders fit
  * @param jars         the folder of pyspark's jars, for a Spark that Maven Central does not have
  */
 final case class SparkBuild(
@@ -19,14 +18,19 @@ final case class SparkBuild(
     semanticdb: String,
     guava: String,
     hadoop: String,
-    since: Seq[String],
     jars: Option[File]
 ) {
   val minor: String = SparkBuild.minorOf(version)
 
-  /** The folders of sources that are for this minor version, beside `scala`. */
-  def sources(beside: File): Seq[File] =
-    (s"spark-$minor" +: since.map(m => s"spark-$m+")).map(beside / _)
+  /**
+   * The folders of sources that are for this minor version, beside `scala`: its own, those with a `+` of its own and
+   * of all before it, and those with a `-` of its own and of all after it.
+   */
+  def sources(beside: File): Seq[File] = {
+    val (before, after) = SparkBuild.Minors.splitAt(SparkBuild.Minors.indexOf(minor))
+    val shared = (before :+ minor).map(m => s"spark-$m+") ++ after.map(m => s"spark-$m-")
+    (s"spark-$minor" +: shared).map(beside / _)
+  }
 
   /** Spark's libraries, in a configuration of their own so that nothing of it is published. */
   def libraries(in: Configuration): Seq[Setting[?]] = {
@@ -50,14 +54,18 @@ final case class SparkBuild(
 
 object SparkBuild {
 
+  /** All that there is a build for, the oldest first. */
+  private val Minors = Seq("4.0", "4.1", "4.2", "4.3")
+
   /**
    * The build for a minor version.
    *
    * @param root where the virtual environments are that hold pyspark
    */
   def of(minor: String, root: File): SparkBuild = minor match {
-    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", "3.4.2", Seq("4.1"), None)
-    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", "3.5.0", Seq("4.1", "4.2"), None)
+    case "4.0" => SparkBuild("4.0.4", "2.13.16", "4.14.2", "33.4.0-jre", "3.4.1", None)
+    case "4.1" => SparkBuild("4.1.1", "2.13.17", "4.13.10", "33.4.8-jre", "3.4.2", None)
+    case "4.2" => SparkBuild("4.2.0", "2.13.18", "4.14.2", "33.6.0-jre", "3.5.0", None)
     case "4.3" =>
       val version = "4.3.0"
       SparkBuild(
@@ -66,11 +74,10 @@ object SparkBuild {
         "4.14.2",
         "33.6.0-jre",
         "3.5.0",
-        Seq("4.1", "4.2", "4.3"),
         Some(pysparkJars(version, root))
       )
     case other =>
-      sys.error(s"-Dspark=$other: there is no build for it, only for 4.1, 4.2 and 4.3.")
+      sys.error(s"-Dspark=$other: there is no build for it, only for ${Minors.mkString(", ")}.")
   }
 
   private def minorOf(version: String): String = version.split('.').take(2).mkString(".")

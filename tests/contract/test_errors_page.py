@@ -18,6 +18,7 @@ import pytest
 from scripts.generate.errors import BEGIN, package_errors, tables, with_errors
 from scripts.generate.marks import END
 from tests.contract.public import public_names
+from tests.kit.sparks import MINOR
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
@@ -28,6 +29,7 @@ SCALA = "\n".join(
 )
 
 CONDITIONS = {
+    "QueryExecutionErrors.cannotLoadStore": "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
     "QueryExecutionErrors.failedToCommitStateFileError": "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT",
     "QueryExecutionErrors.failedToReadStreamingStateFileError": (
         "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE"
@@ -79,7 +81,7 @@ def test_every_condition_of_spark_s_that_the_provider_uses_is_on_the_page() -> N
     used = set(re.findall(r"\b((?:StateStoreErrors|QueryExecutionErrors)\.[a-z]\w+)", SCALA))
     assert used == CONDITIONS.keys()
     found = [name for name in listed(PROVIDER) if not name.endswith("Exception")]
-    assert sorted(found) == sorted(CONDITIONS.values())
+    assert sorted(found) == sorted(set(CONDITIONS.values()))
 
 
 def spark_conditions() -> dict[str, Any]:
@@ -90,8 +92,14 @@ def spark_conditions() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("condition", sorted(CONDITIONS.values()))
+LATER = {"STATE_STORE_INVALID_STAMP", "STATE_STORE_INVALID_STATE_MACHINE_TRANSITION"}
+"""Those that came with Spark 4.1; on 4.0 the provider has errors of its own under these names."""
+
+
+@pytest.mark.parametrize("condition", sorted(set(CONDITIONS.values())))
 def test_spark_knows_the_conditions_on_the_page(condition: str) -> None:
+    if condition in LATER and MINOR == "4.0":
+        pytest.skip("This condition came with Spark 4.1.")
     name, _, inner = condition.partition(".")
     known = spark_conditions()
     assert name in known

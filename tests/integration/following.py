@@ -7,8 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from tests.kit.sparks import HAS_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -134,4 +137,10 @@ def _grouped(rows: DataFrame) -> GroupedData:
     return rows.withWatermark("at", "1 hour").groupBy("key")
 
 
-FLAVOURS = {"pandas": in_pandas, "rows": in_rows}
+needs_rows = pytest.mark.skipif(
+    not HAS_ROWS, reason="PySpark 4.0 has transformWithState for pandas alone"
+)
+
+FLAVOURS = {"pandas": in_pandas} | ({"rows": in_rows} if HAS_ROWS else {})
+BEST = list(FLAVOURS)[-1]
+"""That of rows, where there is one."""

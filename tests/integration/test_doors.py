@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 
 import bucketstate
@@ -18,6 +17,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
+from tests.kit.sparks import NEEDS_EXTENSION
 
 PACKAGE = Path(bucketstate.__file__).parent
 PRESET = ROOT / "conf" / "spark-defaults.conf"
@@ -84,10 +84,11 @@ def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     assert answer["refused"].startswith("This is not a classic session"), "by enable"
     for query in ("counts", "variables"):
         on_the_provider(answer[query])
-    # Spark 4.1 lets every provider keep the state of its own operator.
-    ours = "" if pyspark.__version__.startswith("4.1.") else "Bucketed"
+    # Spark 4.0 and 4.1 let every provider keep the state of their own operators.
+    ours = "Bucketed" if NEEDS_EXTENSION else ""
     # Spark marks the operator, its own as well, for an input that an empty initial state lacks.
-    assert re.search(rf"[ !]{ours}TransformWithStateInPySpark ", answer["variables"]["plan"])
+    name = rf"[ !]{ours}TransformWithStateIn(PySpark|Pandas) "
+    assert re.search(name, answer["variables"]["plan"])
 
 
 def on_the_provider(answer: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
 from tests.integration.test_operators import settings
 from tests.kit.own_types import own
+from tests.kit.sparks import HAS_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,8 +57,8 @@ def by_event_time_in_pandas(source: DataFrame) -> DataFrame:
 QUERIES: list[tuple[Callable[[DataFrame], DataFrame], int, str]] = [
     (expiring_in_pandas, 1, "unsaferow"),
     (expiring_in_pandas, 2, "avro"),
-    (by_event_time_of_rows, 2, "unsaferow"),
-    (by_event_time_of_rows, 1, "avro"),
+    (by_event_time_of_rows if HAS_ROWS else by_event_time_in_pandas, 2, "unsaferow"),
+    (by_event_time_of_rows if HAS_ROWS else by_event_time_in_pandas, 1, "avro"),
 ]
 each_query = pytest.mark.parametrize(
     ("query", "checkpoint_format", "encoding"),

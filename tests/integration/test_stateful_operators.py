@@ -19,6 +19,7 @@ from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.run.definition import output_codec
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
+from tests.integration.following import needs_rows
 from tests.integration.streams import START, Streamed, offset_log, start, write_batches
 from tests.integration.test_stateful_semantics import DELAY, STEPS
 from tests.kit.scripted_parts import OPERATIONS, SCHEMA, Report, Scripted, Step
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from bucketstate.stateful.run.handle import Timeout
+
+pytestmark = needs_rows
 
 OPERATORS: tuple[Operator, ...] = ("applyInPandasWithState", "transformWithState")
 ZONE = "Asia/Kolkata"

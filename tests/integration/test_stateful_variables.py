@@ -20,6 +20,7 @@ from bucketstate.errors import SessionError
 from bucketstate.stateful import DefinitionError
 from bucketstate.testing import Harness
 from tests.integration import stateful_functions as fns
+from tests.integration.following import needs_rows
 from tests.integration.streams import (
     EVENTS,
     SCHEMA,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = needs_rows
 
 
 def applied(fn: Any, **options: Any) -> Callable[[DataFrame], DataFrame]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import types as T  # noqa: N812
 
+from tests.kit.sparks import HAS_TIME
+
 _FORMATS = {
     T.BooleanType: "<?",
     T.ByteType: "<b",
@@ -21,9 +23,8 @@ _FORMATS = {
     T.TimestampType: "<q",
     T.TimestampNTZType: "<q",
     T.DayTimeIntervalType: "<q",
-    T.TimeType: "<q",
     T.NullType: "<q",
-}
+} | ({T.TimeType: "<q"} if HAS_TIME else {})
 
 
 def fixed(kind: T.DataType, value: Any) -> bytes | None:

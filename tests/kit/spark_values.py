@@ -9,6 +9,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyspark.sql import types as T  # noqa: N812
 
+from tests.kit.sparks import HAS_TIME
+
 _LONG = st.integers(-(2**63), 2**63 - 1)
 _MICROS = st.integers(-(2**53), 2**53)
 
@@ -21,7 +23,6 @@ _PLAIN: list[tuple[T.DataType, st.SearchStrategy[Any]]] = [
     (T.FloatType(), st.floats(width=32, allow_nan=False)),
     (T.DoubleType(), st.floats(allow_nan=False)),
     (T.DateType(), st.integers(-(10**5), 10**5)),
-    (T.TimeType(), st.integers(0, 86_399_999_999)),
     (T.TimestampType(), _MICROS),
     (T.TimestampNTZType(), _MICROS),
     (T.DayTimeIntervalType(), _MICROS),
@@ -32,6 +33,8 @@ _PLAIN: list[tuple[T.DataType, st.SearchStrategy[Any]]] = [
     (T.NullType(), st.none()),
     (T.VariantType(), st.tuples(st.binary(max_size=5), st.binary(max_size=5))),
 ]
+if HAS_TIME:
+    _PLAIN.append((T.TimeType(), st.integers(0, 86_399_999_999)))
 _KEYABLE = st.sampled_from([T.StringType(), T.IntegerType(), T.DateType()])
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -15,8 +16,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from bucketstate import configure
 from tests.integration.apps.counting import builder_options
 from tests.kit.engine import CONF
+from tests.kit.sparks import HAS_ROWS
 
 SCHEMA = "id long, key long, other long, at timestamp"
+VISITS = "key bigint, n bigint, ids bigint, others bigint"
 SNAPSHOTS = "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions"
 
 
@@ -28,10 +31,10 @@ class Visits(StatefulProcessor):
         self.ids = handle.getListState("ids", "id bigint")
         self.others = handle.getMapState("others", "other bigint", "n bigint")
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
         kept = self.count.get()
         n = kept[0] if kept else 0
-        for row in rows:
+        for row in self.rows_of(rows):
             n += 1
             self.ids.appendValue((row.id,))
             before = self.others.getValue((row.other,)) if self.others.exists() else None
@@ -39,10 +42,31 @@ class Visits(StatefulProcessor):
         self.count.update((n,))
         ids = sum(value[0] for value in self.ids.get())
         others = sum(n for (_, (n,)) in self.others.iterator())
-        yield Row(key=key[0], n=n, ids=ids, others=others)
+        yield self.said({"key": key[0], "n": n, "ids": ids, "others": others})
+
+    def rows_of(self, given: Any) -> Iterable[Any]:
+        rows: Iterable[Any] = given
+        return rows
+
+    def said(self, row: dict[str, int]) -> Any:
+        return Row(**row)
 
     def close(self) -> None:
         pass
+
+
+class VisitsInPandas(Visits):
+    """Takes and gives frames, which every PySpark 4 has."""
+
+    def rows_of(self, given: Any) -> Iterable[Any]:
+        return (
+            Row(id=int(id_), other=int(other))
+            for frame in given
+            for id_, other in zip(frame["id"], frame["other"], strict=True)
+        )
+
+    def said(self, row: dict[str, int]) -> pd.DataFrame:
+        return pd.DataFrame([row])
 
 
 def queries(events: DataFrame) -> dict[str, DataFrame]:
@@ -50,14 +74,19 @@ def queries(events: DataFrame) -> dict[str, DataFrame]:
     right = events.select(F.col("other").alias("met"), F.col("at").alias("then"))
     right = right.withWatermark("then", "10 days")
     timed = events.withWatermark("at", "10 days")
-    visits = "key bigint, n bigint, ids bigint, others bigint"
-    return {
+    grouped = events.groupBy("key")
+    found = {
         "counts": events.groupBy("key").count(),
         "windows": timed.groupBy(F.window("at", "1 hour").alias("w"), "key").count(),
         "joined": timed.join(right, F.expr("id = met")).select("id"),
         "seen": events.dropDuplicates(["id"]).select("id"),
-        "visits": events.groupBy("key").transformWithState(Visits(), visits, "Update", "None"),
+        "visits_in_pandas": grouped.transformWithStateInPandas(
+            VisitsInPandas(), VISITS, "Update", "None"
+        ),
     }
+    if HAS_ROWS:
+        found["visits"] = grouped.transformWithState(Visits(), VISITS, "Update", "None")
+    return found
 
 
 def read_on(folder: Path, name: str, query: DataFrame) -> list[list[Any]]:

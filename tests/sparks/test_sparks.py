@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.applications import ROOT, answer_of
 
-ROUTE = ("4.1", "4.2", "4.3", "4.2", "4.1")
+ROUTE = ("4.0", "4.1", "4.2", "4.3", "4.2", "4.1", "4.0")
 FILES = 3
 """That are added before each step; each is a batch."""
 
@@ -31,6 +31,8 @@ class Model:
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
+        self.unread: set[int] = set()
+        """Keys that the query of rows has not told of: Spark 4.0 does not run it."""
 
     def expected(self, new: list[dict[str, Any]]) -> dict[str, Any]:
         """After the new events, which it remembers; of updates what they leave for each key."""
@@ -39,12 +41,14 @@ class Model:
         self.events += new
         keys = {e["key"] for e in new}
         counts = Counter(e["key"] for e in self.events)
+        self.unread |= keys
         ids = Counter[int]()
         for event in self.events:
             ids[event["key"]] += event["id"]
         return {
             "counts": {k: counts[k] for k in keys},
-            "visits": {k: (counts[k], ids[k], counts[k]) for k in keys},
+            "visits_in_pandas": {k: (counts[k], ids[k], counts[k]) for k in keys},
+            "visits": {k: (counts[k], ids[k], counts[k]) for k in self.unread},
             "joined": sorted((self.pairs() - old_pairs).elements()),
             "seen": sorted({e["id"] for e in new} - old_ids),
             "stored": dict(counts),
@@ -93,7 +97,12 @@ def test_a_checkpoint_moves_from_each_spark_to_the_next_and_back(tmp_path: Path)
         said = answer["said"]
         expected = model.expected(new)
         assert dict(said["counts"]) == expected["counts"]
-        assert {key: tuple(rest) for key, *rest in said["visits"]} == expected["visits"]
+        visits = ["visits_in_pandas"]
+        if minor != "4.0":
+            visits.append("visits")
+            model.unread.clear()
+        for name in visits:
+            assert {key: tuple(rest) for key, *rest in said[name]} == expected[name]
         assert sorted(i for (i,) in said["joined"]) == expected["joined"]
         assert sorted(i for (i,) in said["seen"]) == expected["seen"]
         assert dict(answer["stored"]) == expected["stored"]
@@ -103,7 +112,17 @@ def test_a_checkpoint_moves_from_each_spark_to_the_next_and_back(tmp_path: Path)
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("jar", "runs"), [("4.2", "4.3"), ("4.2", "4.1"), ("4.1", "4.3"), ("4.3", "4.1")]
+    ("jar", "runs"),
+    [
+        ("4.2", "4.3"),
+        ("4.2", "4.1"),
+        ("4.1", "4.3"),
+        ("4.3", "4.1"),
+        ("4.0", "4.1"),
+        ("4.1", "4.0"),
+        ("4.0", "4.3"),
+        ("4.3", "4.0"),
+    ],
 )
 def test_a_jar_for_another_spark_says_so(jar: str, runs: str, tmp_path: Path) -> None:
     python = python_of(runs)

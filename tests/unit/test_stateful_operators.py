@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+from pyspark.sql.pandas.group_ops import PandasGroupedOpsMixin
 
 from bucketstate import EXTENSION_CLASS, PROVIDER_CLASS, stateful
 from bucketstate.errors import MissingLibraryError, SessionError
@@ -281,6 +282,12 @@ def test_a_session_that_cannot_run_it_is_told_what_it_lacks(
     with pytest.raises(SessionError) as refusal:
         operators.check_session(settings_given.get)
     assert told in str(refusal.value)
+
+
+def test_a_spark_without_rows_is_told_what_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(PandasGroupedOpsMixin, "transformWithState", raising=False)
+    with pytest.raises(SessionError, match=r"needs Spark 4\.1 or newer.*applyInPandasWithState"):
+        operators.check_spark()
 
 
 def test_without_protobuf_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,8 +70,8 @@ class SessionError(BucketstateError, RuntimeError):
     """A Spark session cannot be given what it needs any more, or is not one that can.
 
     Raised by `configure` where a JVM runs already without the provider's jar, by `enable` for a
-    session of Spark Connect, by `stateful.apply` for a session whose provider cannot run
-    `transformWithState`, and by the pytest fixture for settings that come too late.
+    session of Spark Connect, by `stateful.apply` for a session whose Spark or provider cannot
+    run `transformWithState`, and by the pytest fixture for settings that come too late.
 
     What to do: call `enable` on the session that runs, or make the session anew with what is
     missing; on Spark Connect, configure the server.
@@ -81,8 +81,8 @@ class SessionError(BucketstateError, RuntimeError):
 class ExtensionMissingWarning(UserWarning):
     """The session was made without the extension that `transformWithState` needs.
 
-    Warned of by `configure` and `enable`. Everything but `transformWithState` runs; Spark 4.1 needs
-    no extension.
+    Warned of by `configure` and `enable`. Everything but `transformWithState` runs; Spark 4.0
+    and 4.1 need no extension.
 
     What to do: make the session with `configure`, or with the extension in `spark.sql.extensions`;
     nothing, if no query uses `transformWithState`.

@@ -8,7 +8,7 @@ with `ADD JAR`, which reaches both.
 
 Spark reads `spark.sql.extensions` when a session is made, never later. Without the extension a
 session runs everything but `transformWithState` and its forms for pandas; `enable` warns then.
-Spark 4.1 runs these, too.
+Spark 4.0 and 4.1 run these, too.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
 
 def _warn_without_extension(spark: SparkSession) -> None:
     """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
-    if minor_of(spark.version) == "4.1":
-        return  # It lets every provider keep the state of transformWithState.
+    if minor_of(spark.version) in ("4.0", "4.1"):
+        return  # They let every provider keep the state of transformWithState.
     if _RULE not in spark._jsparkSession.sessionState().columnarRules().mkString(","):
         warnings.warn(
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from bucketstate import configure
 from tests.integration.apps.counting import builder_options, folder
-from tests.integration.following import in_rows
+from tests.integration.following import BEST, FLAVOURS
 from tests.integration.streams import SCHEMA
 from tests.kit.engine import CONF
 
@@ -35,7 +35,7 @@ def main() -> None:
         half_written.replace(root / "said" / f"{number:03d}.json")
 
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
-    rows = in_rows(source.parquet(str(root / "input")))
+    rows = FLAVOURS[BEST](source.parquet(str(root / "input")))
     writer = rows.writeStream.outputMode("update").foreachBatch(keep).trigger(availableNow=True)
     query = writer.option("checkpointLocation", str(root / "checkpoint")).start()
     query.awaitTermination()

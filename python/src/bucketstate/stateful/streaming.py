@@ -85,6 +85,7 @@ def apply(
     operators.check(definition, operator, timeout, initial_state=initial_state is not None)
     setting: Any = df.sparkSession.conf.get
     if operator == "transformWithState":
+        operators.check_spark()
         operators.check_session(setting)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     zone = zone_of(setting(_ZONE), _ZONE)

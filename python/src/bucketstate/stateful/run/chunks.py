@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 """The setting that says how many rows a chunk has at most."""
 
-# Spark 4.1 takes UTC without being told, and does not know how to be.
+# Spark 4.0 and 4.1 take UTC without being told, and do not know how to be.
 _IN_UTC: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+import pyspark
+from pyspark.sql import GroupedData
 from pyspark.sql.types import DayTimeIntervalType, YearMonthIntervalType
 
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
@@ -90,6 +92,16 @@ def check_keys(keys: StructType) -> None:
                 "has no key for. Group by a number of units, or use "
                 "operator='applyInPandasWithState'."
             )
+
+
+def check_spark() -> None:
+    """Raises SessionError where PySpark has no `transformWithState` of rows."""
+    if not hasattr(GroupedData, "transformWithState"):
+        raise SessionError(
+            "operator='transformWithState' needs Spark 4.1 or newer: this pyspark is "
+            f"{pyspark.__version__}, whose transformWithStateInPandas takes no rows. Use "
+            "operator='applyInPandasWithState'."
+        )
 
 
 def check_session(setting: Callable[[str, str], Any]) -> None:

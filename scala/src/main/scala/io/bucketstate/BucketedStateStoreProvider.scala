@@ -14,6 +14,7 @@ import io.bucketstate.spark.{
   BucketedStore,
   BuiltForSpark,
   EndedRuns,
+  InstanceMetrics,
   SparkMetrics,
   SparkProvider,
   SparkSettings,
@@ -27,7 +28,10 @@ import io.bucketstate.spark.{
  * batch one file with what the batch changed. Spark makes one per store and query run and calls it from
  * task threads and maintenance threads. This class only wires: see `spark.BucketedStore`.
  */
-final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider {
+final class BucketedStateStoreProvider
+    extends BuiltForSpark
+    with SparkProvider
+    with InstanceMetrics {
   @volatile private[this] var store: BucketedStore = _
 
   override def init(
@@ -139,9 +143,6 @@ final class BucketedStateStoreProvider extends BuiltForSpark with SparkProvider 
     EndedRuns.watch()
     SparkMetrics.supported
   }
-
-  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] =
-    SparkMetrics.supportedInstances
 
   override def toString: String = s"BucketedStateStoreProvider[${Option(store).map(_.id).orNull}]"
 }

@@ -244,8 +244,8 @@ class BadInputSuite extends AnyFunSuite {
         assert(condition(again) == "STATE_STORE_OPERATION_OUT_OF_ORDER")
       }
       val reader = provider.getReadStore(4)
-      reader.release()
-      reader.release()
+      ours(reader).release()
+      ours(reader).release()
       assert(
         condition(intercept[Exception](reader.get(key(1, "a")))) == "STATE_STORE_INVALID_STAMP"
       )

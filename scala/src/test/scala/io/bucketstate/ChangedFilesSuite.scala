@@ -124,7 +124,7 @@ private object ChangedFilesSuite {
           if (harness.keySpec.isInstanceOf[PrefixKeyScanStateEncoderSpec])
             (0L until 9L).foreach(n => store.prefixScan(prefix(n)).foreach(p => keyOf(p.key)))
           found
-        } finally store.release()
+        } finally ours(store).release()
       } finally provider.close()
     }
 

@@ -110,7 +110,7 @@ class ColdReadsSuite extends AnyFunSuite {
         (1 to 2).foreach { _ =>
           model.keys.foreach(n => assert(reader.get(key(n.toLong, "k")) != null))
         }
-        reader.release()
+        ours(reader).release()
         val store = provider.getStore(newest.toLong)
         bytes = store.metrics.memoryUsedBytes
         store.abort()

@@ -2,7 +2,11 @@ package io.bucketstate
 
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.{
+  ReadStateStore,
+  StateStore,
+  StateStoreProvider
+}
 import org.apache.spark.{SparkException, SparkThrowable}
 import org.scalatest.Outcome
 import org.scalatest.funsuite.AnyFunSuite
@@ -32,6 +36,10 @@ abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Bool
     ShortMemory.when(isShort)(super.withFixture(test))
 
   private val timeout = "spark.sql.streaming.stateStore.bucketed.lockAcquireTimeout"
+
+  /** What a task writes to that has read from `reader`. */
+  private def openedAfter(provider: StateStoreProvider, reader: ReadStateStore): StateStore =
+    ours(provider).upgradeReadStoreToWriteStore(reader, 2, None, forceSnapshotOnCommit = false)
 
   private def condition(error: Throwable): String = error.asInstanceOf[SparkThrowable].getCondition
 
@@ -133,7 +141,7 @@ abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Bool
       batch(provider, 1)((1L, "a") -> (1L, "second attempt"))()
       assert(valueOf(reader.get(key(1, "a"))) == (1L, "first attempt"))
       assert(valueOf(provider.getReadStore(2).get(key(1, "a"))) == (1L, "second attempt"))
-      reader.release()
+      ours(reader).release()
       provider.close()
     }
   }
@@ -174,16 +182,16 @@ abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Bool
 
       // Spark unloaded the provider in between, and made another one for the same task.
       val fresh = harness.provider()
-      val error = intercept[ConflictException](fresh.upgradeReadStoreToWriteStore(reader, 2))
+      val error = intercept[ConflictException](openedAfter(fresh, reader))
       assert(error.getMessage.contains("was read as commit"))
-      reader.release()
+      ours(reader).release()
 
       val again = fresh.getReadStore(2)
       assert(valueOf(again.get(key(2, "b"))) == (2L, "theirs"))
-      val store = fresh.upgradeReadStoreToWriteStore(again, 2)
+      val store = openedAfter(fresh, again)
       store.put(key(3, "c"), value(3, "on top"))
       assert(store.commit() == 3)
-      again.release()
+      ours(again).release()
       mine.close()
       fresh.close()
     }
@@ -199,8 +207,8 @@ abstract class ConcurrentAttempts(settings: Seq[(String, String)], isShort: Bool
       val zombie = mine.getStore(2)
       intercept[SparkException](zombie.commit())
       zombie.abort()
-      assertThrows[ConflictException](mine.upgradeReadStoreToWriteStore(reader, 2))
-      reader.release()
+      assertThrows[ConflictException](openedAfter(mine, reader))
+      ours(reader).release()
       mine.close()
       other.close()
     }

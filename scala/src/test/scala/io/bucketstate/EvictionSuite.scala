@@ -55,7 +55,7 @@ class EvictionSuite extends AnyFunSuite {
   private def read(provider: StateStoreProvider, version: Int): Model = {
     val reader = provider.getReadStore(version.toLong, None)
     try contents(reader)
-    finally reader.release()
+    finally ours(reader).release()
   }
 
   for (isRemote <- Seq(false, true))
@@ -84,7 +84,7 @@ class EvictionSuite extends AnyFunSuite {
                 rest.size + first.size == expected.size && (rest.toSet ++ first) == expected.keySet
               )
               assert(contents(reader) == expected)
-              reader.release()
+              ours(reader).release()
             }
             longScan = None
           }
@@ -243,7 +243,7 @@ class EvictionSuite extends AnyFunSuite {
       }
       val reader = provider.getReadStore(batches.toLong, None)
       assert(contents(reader).size == added * batches)
-      reader.release()
+      ours(reader).release()
       assert(flushes > 1 && lookUps > 10)
       provider.close()
     }
@@ -261,7 +261,7 @@ class EvictionSuite extends AnyFunSuite {
         assert(found.map(row => Option(row).map(valueOf)).toSeq == wanted.map(model.get))
       }
       writer.abort()
-      reader.release()
+      ours(reader).release()
       provider.close()
     })
   }

@@ -40,7 +40,7 @@ class ExpirySuite extends AnyFunSuite {
   private def keysOf(provider: StateStoreProvider, version: Long): Set[String] = {
     val reader = provider.getReadStore(version)
     try contents(reader).keySet.map(_._2)
-    finally reader.release()
+    finally ours(reader).release()
   }
 
   private def manifests(harness: ProviderHarness): Seq[Manifest] = {
@@ -159,13 +159,9 @@ class ExpirySuite extends AnyFunSuite {
       provider.close()
       val reader = harness.provider(always: _*)
       assert(keysOf(reader, 2) == Set("a", "b") && keysOf(reader, 3) == Set("b", "c"))
-      val replayed = reader
-        .asInstanceOf[SupportsFineGrainedReplay]
-        .replayReadStateFromSnapshot(2, 3, None, None)
+      val replayed = ours(reader).replayReadStateFromSnapshot(2, 3, None, None)
       assert(contents(replayed).keySet.map(_._2) == Set("b", "c"))
-      val feed = reader
-        .asInstanceOf[SupportsFineGrainedReplay]
-        .getStateStoreChangeDataReader(1, 3, None, None)
+      val feed = ours(reader).getStateStoreChangeDataReader(1, 3, None, None)
       val changes = Iterator
         .continually(())
         .takeWhile(_ => feed.hasNext)

@@ -31,7 +31,7 @@ class FineGrainedReplaySuite extends AnyFunSuite {
 
   /** Three versions, with a losing attempt at the second where there are ids; the ids by version. */
   private def withVersions(keys: KeyStateEncoderSpec, settings: (String, String)*)(
-      body: (ProviderHarness, SupportsFineGrainedReplay, Seq[Option[String]]) => Unit
+      body: (ProviderHarness, BucketedStateStoreProvider, Seq[Option[String]]) => Unit
   ): Unit = withFolder { folder =>
     val harness = new ProviderHarness(folder, keys)
     val writer = harness.provider(settings: _*)
@@ -45,14 +45,14 @@ class FineGrainedReplaySuite extends AnyFunSuite {
     try
       body(
         harness,
-        provider.asInstanceOf[SupportsFineGrainedReplay],
+        ours(provider),
         Seq(None, first, second, third)
       )
     finally provider.close()
   }
 
   private def feed(
-      provider: SupportsFineGrainedReplay,
+      provider: BucketedStateStoreProvider,
       from: Long,
       to: Long,
       id: Option[String],
@@ -104,7 +104,7 @@ class FineGrainedReplaySuite extends AnyFunSuite {
             provider.replayReadStateFromSnapshot(from.toLong, to.toLong, ids(from), ids(to))
           assert(reader.version == to)
           assert(contents(reader) == states(to))
-          reader.release()
+          ours(reader).release()
         }
       }
     }
@@ -112,7 +112,7 @@ class FineGrainedReplaySuite extends AnyFunSuite {
 
   test("a replayed store can be written to, but not committed") {
     withVersions(plainKeys) { (harness, provider, _) =>
-      val store = provider.replayStateFromSnapshot(1, 2, readOnly = true)
+      val store = provider.replayStateFromSnapshot(1, 2, readOnly = true, None, None)
       assert(contents(store) == states(2))
       store.put(key(7, "z"), value(7, "z"))
       assert(ours(store).keyExists(key(7, "z"), Default))

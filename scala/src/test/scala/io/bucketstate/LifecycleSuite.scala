@@ -4,42 +4,25 @@ import java.nio.file.Path
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.streaming.state.{
   StateStore,
   StateStoreId,
   StateStoreProviderId
 }
-import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
-import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
-import io.bucketstate.testkit.{LateTask, LeftOvers, LiveFolder, Queries}
+import io.bucketstate.testkit.{DigitCounts, LateTask, LeftOvers}
 
 /** Real queries in a real session: how Spark loads and unloads providers, kills tasks, and what is left. */
-class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
+class LifecycleSuite extends AnyFunSuite with DigitCounts with Eventually {
   import LifecycleSuite._
 
   implicit override val patienceConfig: PatienceConfig =
     PatienceConfig(timeout = Span(60, Seconds), interval = Span(1, Seconds))
-
-  private def counts(source: Dataset[Int]): DataFrame =
-    source.groupBy((col("value") % 5).as("digit")).count()
-
-  private def found(spark: SparkSession, name: String): Map[Int, Long] =
-    spark.table(name).collect().map(row => row.getInt(0) -> row.getLong(1)).toMap
-
-  private def expected(upTo: Int): Map[Int, Long] =
-    (0 until upTo).groupMapReduce(_ % 5)(_ => 1L)(_ + _)
-
-  /** The custom metric of the last batch, over all partitions. */
-  private def metric(query: StreamingQuery, name: String): Long =
-    query.recentProgress.last.stateOperators.head.customMetrics.get(name)
-
-  private def hasSnapshots(folder: Path): Boolean =
-    LiveFolder.names(folder).exists(_.endsWith(".manifest"))
 
   test("two queries in one session, stopped and started again, leave nothing behind") {
     val before = LeftOvers.openRuns
@@ -88,38 +71,6 @@ class LifecycleSuite extends AnyFunSuite with Queries with Eventually {
       assert(LeftOvers.workFolders == Nil)
       assert(LeftOvers.openFiles(checkpoint) == Nil)
       assert(LeftOvers.threads == Nil)
-    }
-  }
-
-  test("a provider that is unloaded after every commit loads what it needs") {
-    withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
-      import spark.implicits._
-      val input = memoryStream[Int](spark)
-      val query = start(counts(input.toDS()), "unloaded", folder)
-      for (batch <- 0 until 6) {
-        addAndWait(input, query, batch * 10 until batch * 10 + 10)
-        assert(found(spark, "unloaded") == expected(batch * 10 + 10))
-        assert(metric(query, "bucketedTableReloads") == 2, "both partitions, every time")
-      }
-      query.stop()
-      assert(LeftOvers.openFiles(folder) == Nil)
-      assert(LeftOvers.workFolders == Nil)
-    }
-  }
-
-  test("what a store has for each batch is not remembered when it was unloaded") {
-    withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
-      import spark.implicits._
-      val input = memoryStream[Int](spark)
-      val query = start(counts(input.toDS()), "often", folder)
-      addAndWait(input, query, 0 until 10)
-      val before = (LeftOvers.ofProcess, LeftOvers.rememberedPaths)
-      for (batch <- 1 to 50) addAndWait(input, query, batch * 10 until batch * 10 + 10)
-      assert(hasSnapshots(folder), "no working folder was needed")
-      assert((LeftOvers.ofProcess, LeftOvers.rememberedPaths) == before)
-      assert(found(spark, "often") == expected(510))
-      query.stop()
-      assert(LeftOvers.workFolders == Nil)
     }
   }
 

@@ -80,9 +80,10 @@ class MetricsSuite extends AnyFunSuite {
       val provider = harness.provider()
       def reloads(version: Long): Long = {
         val reader = provider.getReadStore(version)
-        val store = provider.upgradeReadStoreToWriteStore(reader, version)
+        val store = ours(provider)
+          .upgradeReadStoreToWriteStore(reader, version, None, forceSnapshotOnCommit = false)
         store.commit()
-        reader.release()
+        ours(reader).release()
         val found = figures(store)
         assert(found("bucketedTableHits") + found("bucketedTableReloads") == 1)
         found("bucketedTableReloads")

@@ -175,7 +175,7 @@ class ProviderHistorySuite extends AnyFunSuite {
         (0 to newest).foreach { v =>
           val reader = provider.getReadStore(v.toLong, ids(v))
           assert(contents(reader) == versions(v).plain, s"version $v at the end")
-          reader.release()
+          ours(reader).release()
         }
       } finally {
         // Of what stays open after a failure, other suites find threads.
@@ -282,7 +282,7 @@ class ProviderHistorySuite extends AnyFunSuite {
         // Whether it is the count that is wrong, or what was counted.
         val reader = provider.getReadStore(base + 1L, ids(base + 1))
         val there = contents(reader)
-        reader.release()
+        ours(reader).release()
         fail(
           s"version ${base + 1} has ${made.size} keys, ${told.numKeys} were told, and a scan finds " +
             s"${there.size}; wrong are ${(there.toSet -- made.plain) ++ (made.plain.toSet -- there)}; " +
@@ -327,7 +327,7 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     private def end(): Unit = {
       abort()
-      readers.foreach(_._1.release())
+      readers.foreach { case (reader, _) => ours(reader).release() }
       readers.clear()
     }
 
@@ -350,7 +350,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       assert(contents(reader) == model.plain, s"reader at ${reader.version}")
       if (random.nextBoolean()) {
         readers -= opened
-        reader.release()
+        ours(reader).release()
       }
     }
 

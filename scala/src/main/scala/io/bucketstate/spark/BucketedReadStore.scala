@@ -1,10 +1,6 @@
 package io.bucketstate.spark
 
-import org.apache.spark.sql.execution.streaming.state.{
-  StateStoreErrors,
-  StateStoreId,
-  UnsafeRowPair
-}
+import org.apache.spark.sql.execution.streaming.state.{SparkConditions, StateStoreId, UnsafeRowPair}
 
 import io.bucketstate.spark.StoreLifecycle._
 import io.bucketstate.store.{ReadSession, WriterLock}
@@ -30,7 +26,7 @@ private[bucketstate] final class BucketedReadStore(
 
   override protected def requireOpen(): Unit =
     // Spark's RocksDB provider gives readers a stamp, and this error when it was given back.
-    if (state ne Updating) throw StateStoreErrors.invalidStamp(version, WriterLock.Free)
+    if (state ne Updating) throw SparkConditions.invalidStamp(version, WriterLock.Free)
 
   override def abort(): Unit = end(Abort)
 

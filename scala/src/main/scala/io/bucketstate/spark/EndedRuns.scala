@@ -13,7 +13,7 @@ import org.apache.spark.scheduler.{
   SparkListenerStageSubmitted,
   SparkListenerTaskEnd
 }
-import org.apache.spark.sql.execution.streaming.state.SparkInternals
+import org.apache.spark.sql.execution.streaming.state.{SparkCoordinator, SparkInternals}
 import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
 import org.slf4j.LoggerFactory
 
@@ -74,7 +74,7 @@ private[bucketstate] object EndedRuns {
   }
 
   private def forget(run: UUID): Unit =
-    try SparkInternals.deactivate(run)
+    try SparkCoordinator.deactivate(run)
     catch {
       case NonFatal(e) => log.info(s"Could not tell Spark's coordinator that run $run has ended", e)
     }

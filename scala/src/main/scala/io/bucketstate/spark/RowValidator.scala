@@ -2,9 +2,9 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.{
+  SparkConditions,
   StateStoreConf,
-  StateStoreId,
-  StateStoreProvider
+  StateStoreId
 }
 import org.apache.spark.sql.types.StructType
 
@@ -29,7 +29,7 @@ private[spark] final class RowValidator(
   def isDone: Boolean = done
 
   def check(key: UnsafeRow, value: UnsafeRow): Unit = if (!done) {
-    StateStoreProvider.validateStateRowFormat(key, keySchema, value, valueSchema, storeId, conf)
+    SparkConditions.validate(key, keySchema, value, valueSchema, storeId, conf)
     done = true
   }
 }

@@ -1,6 +1,7 @@
 package io.bucketstate.spark
 
 import org.apache.spark.sql.execution.streaming.state.{
+  SparkConditions,
   SparkInternals,
   StateStoreErrors,
   StateStoreId
@@ -18,13 +19,13 @@ private[spark] object SparkErrors {
   /** What `getStore` throws when a version cannot be loaded. */
   def cannotLoad(storeId: StateStoreId, failure: Throwable): Throwable =
     failure match {
-      case e: OutOfMemoryError     => StateStoreErrors.cannotLoadStore(noMemory(storeId, e))
+      case e: OutOfMemoryError     => SparkConditions.cannotLoadStore(noMemory(storeId, e))
       case e: MissingException     => SparkInternals.unreadableFile(e.file, e)
       case e: CorruptException     => SparkInternals.unreadableFile(e.file, e)
       case e: UnavailableException => SparkInternals.unreadableFile(e.file, e)
       case e: InvalidException     => invalid(e)
       case e: InterruptedException => e
-      case e                       => StateStoreErrors.cannotLoadStore(e)
+      case e                       => SparkConditions.cannotLoadStore(e)
     }
 
   /** Spark's own condition for it has sentences for Spark's own providers alone. */

@@ -6,10 +6,11 @@ import java.time.Clock
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{
+  HeapOfState,
+  SparkConditions,
+  SparkCoordinator,
   SparkInternals,
-  StateStore,
   StateStoreConf,
-  StateStoreErrors,
   StateStoreId
 }
 
@@ -28,7 +29,8 @@ private[spark] final class SparkHost(
     validator: RowValidator,
     clock: Clock
 ) extends StoreHost {
-  SparkInternals.tellOfState(() => StoreMemory.Tracker.total)
+  private[this] val maintenance = new MaintenanceSettings(conf)
+  HeapOfState.tell(() => StoreMemory.Tracker.total)
 
   override def name: String = id.toString
 
@@ -46,13 +48,13 @@ private[spark] final class SparkHost(
   override def restored(): Unit = validator.expectRestored()
 
   override def committed(version: Long): Unit =
-    if (conf.commitValidationEnabled) StateStore.reportCommitToCoordinator(version, id, hadoopConf)
+    if (maintenance.reportsCommits) SparkCoordinator.reportCommit(id, version, hadoopConf)
 
   override def snapshotMade(version: Long): Unit =
-    if (conf.reportSnapshotUploadLag) {
+    if (maintenance.reportsSnapshots) {
       SparkInternals
         .runId(hadoopConf)
-        .foreach(SparkInternals.reportSnapshot(id, _, version, clock.millis()))
+        .foreach(SparkCoordinator.reportSnapshot(id, _, version, clock.millis()))
     }
 
   override def task: Option[String] = Option(TaskContext.get()).map { context =>
@@ -78,7 +80,7 @@ private[spark] final class SparkHost(
   )
 
   override def invalidStamp(stamp: Long, current: Long): Throwable =
-    StateStoreErrors.invalidStamp(stamp, current)
+    SparkConditions.invalidStamp(stamp, current)
 
   /** In the words of Spark's RocksDB provider: the state that the call would have led to. */
   override def closed(call: StoreCall): Throwable = {
@@ -87,6 +89,6 @@ private[spark] final class SparkHost(
       case StoreCall.Maintenance => "MAINTENANCE"
       case StoreCall.Close       => "CLOSED"
     }
-    StateStoreErrors.invalidStateMachineTransition("CLOSED", wanted, call.verb, id)
+    SparkConditions.invalidTransition("CLOSED", wanted, call.verb, id)
   }
 }

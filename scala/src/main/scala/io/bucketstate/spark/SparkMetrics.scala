@@ -25,17 +25,16 @@ private[bucketstate] object SparkMetrics {
   /** In the registry's order. */
   val supported: Seq[StateStoreCustomMetric] = MetricKey.all.map(byKey)
 
-  private val lastSnapshot = StateStoreSnapshotLastUploadInstanceMetric()
-
-  val supportedInstances: Seq[StateStoreInstanceMetric] = Seq(lastSnapshot)
-
   /** Spark's form of a store's figures. */
   def of(id: StateStoreId, figures: StoreFigures): StateStoreMetrics =
-    StateStoreMetrics(
-      figures.keys,
-      figures.memoryBytes,
-      MetricKey.all.map(key => byKey(key) -> figures.values.getOrElse(key, 0L)).toMap,
-      Map(lastSnapshot.withNewId(id.partitionId, id.storeName) -> figures.snapshot)
+    InstanceMetrics.complete(
+      StateStoreMetrics(
+        figures.keys,
+        figures.memoryBytes,
+        MetricKey.all.map(key => byKey(key) -> figures.values.getOrElse(key, 0L)).toMap
+      ),
+      id,
+      figures.snapshot
     )
 }
 

@@ -43,12 +43,13 @@ private[bucketstate] object SparkSettings {
   /** @param scope whose settings are wanted */
   def read(conf: StateStoreConf, scope: QueryScope = QueryScope.Unknown): StoreConfig = {
     val repair = new SnapshotRepair(conf)
+    val maintenance = new MaintenanceSettings(conf)
     StoreConfig.parse(
       conf.sqlConfs,
       SparkHonoured(
         minVersionsToRetain = conf.minVersionsToRetain,
         minVersionsToDelete = conf.minVersionsToDelete,
-        maxVersionsToDelete = conf.maxVersionsToDeletePerMaintenance,
+        maxVersionsToDelete = maintenance.mostToDelete,
         versionsInMemory = math.max(1, conf.maxVersionsToRetainInMemory),
         minDeltasForSnapshot = conf.minDeltasForSnapshot,
         compressionCodec = conf.compressionCodec,
@@ -56,7 +57,7 @@ private[bucketstate] object SparkSettings {
         repairAfterFailures = repair.afterFailures,
         repairMaxChangelogs = repair.maxChangelogs,
         checkpointIds = conf.enableStateStoreCheckpointIds,
-        unloadOnCommit = conf.unloadOnCommit
+        unloadOnCommit = maintenance.unloadsOnCommit
       ),
       scope
     )

@@ -163,7 +163,7 @@ object ProviderHarness {
   /** The column family that every store has. */
   val Default: String = StateStore.DEFAULT_COL_FAMILY_NAME
 
-  /** As the project's own, which has calls that Spark 4.1 has not. */
+  /** As the project's own, which has calls that older Sparks have not. */
   def ours(provider: StateStoreProvider): BucketedStateStoreProvider =
     provider.asInstanceOf[BucketedStateStoreProvider]
 

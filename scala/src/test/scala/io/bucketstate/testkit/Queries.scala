@@ -54,9 +54,8 @@ trait Queries {
     .option("checkpointLocation", folder.resolve(name).toString)
     .start()
 
-  /** With the constructor, which is the same in each minor version, unlike the calls that lead to it. */
   def memoryStream[A: Encoder](spark: SparkSession): MemoryStream[A] =
-    new MemoryStream[A](Queries.streams.getAndIncrement(), spark)
+    MemoryStreams.of[A](Queries.streams.getAndIncrement(), spark)
 
   def addAndWait[A](input: MemoryStream[A], query: StreamingQuery, values: Seq[A]): Unit = {
     input.addData(values)

@@ -18,10 +18,4 @@ class BucketedFlatMapGroupsWithStateExecHelperSuite
     extends FlatMapGroupsWithStateExecHelperSuite
     with OnBucketstate
 class BucketedJoinStateManagerSuite extends SymmetricHashJoinStateManagerSuite with OnBucketstate
-class BucketedWatermarkInSelectSuite
-    extends EventTimeWatermarkWithWatermarkDefInSelectSuite
-    with OnBucketstate
 class BucketedOperatorStateMetadataSuite extends OperatorStateMetadataSuite with OnBucketstate
-class BucketedCoordinatorStreamingSuite
-    extends StateStoreCoordinatorStreamingSuite
-    with OnBucketstate

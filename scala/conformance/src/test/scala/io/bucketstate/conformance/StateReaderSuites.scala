@@ -100,6 +100,3 @@ class BucketedStateDataSourceTransformWithStateSuite
     }
   }
 }
-class BucketedStateDataSourceTransformWithStateCheckpointV2Suite
-    extends StateDataSourceTransformWithStateSuiteCheckpointV2
-    with OnBucketstate

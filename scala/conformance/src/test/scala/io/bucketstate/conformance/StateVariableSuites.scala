@@ -52,7 +52,7 @@ trait VariablesOnBucketstate extends VariableStores with OnBucketstate {
     super.tryWithProviderResource(provider match {
       case standIn: StandIn => telling(standIn.provider, standIn.schemas)
       case other            => throw new IllegalArgumentException(s"a test made a $other itself")
-    })(f)
+    })(given => OpenStores.ended(f(given)))
 }
 
 object VariablesOnBucketstate {

@@ -6,7 +6,6 @@ import java.nio.file.Files
 import org.apache.hadoop.fs.FileUtil
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServerSuite
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.streaming._
@@ -19,9 +18,6 @@ class BucketedTransformWithStateUnsafeRowSuite
 class BucketedTransformWithStateAvroSuite extends TransformWithStateAvroSuite with OnBucketstate
 class BucketedTransformWithStateInitialStateSuite
     extends TransformWithStateInitialStateSuite
-    with OnBucketstate
-class BucketedTransformWithStateInitialStateCheckpointV2Suite
-    extends TransformWithStateInitialStateSuiteCheckpointV2
     with OnBucketstate
 class BucketedTransformWithStateChainingSuite
     extends TransformWithStateChainingSuite
@@ -62,12 +58,6 @@ class BucketedTransformWithStateValidationSuite
       )
     } finally spark.conf.unset(SQLConf.STATE_STORE_PROVIDER_CLASS.key)
   }
-}
-
-/** What a Python worker's calls do with state variables: mocks, so neither session nor provider. */
-class BucketedTransformWithStateInPySparkStateServerSuite
-    extends TransformWithStateInPySparkStateServerSuite {
-  override protected def excluded: Seq[String] = Exclusions.of(getClass.getSimpleName).toSeq
 }
 
 /**

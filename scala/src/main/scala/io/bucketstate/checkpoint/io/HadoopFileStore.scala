@@ -86,7 +86,7 @@ final class HadoopFileStore(folder: Path, conf: Configuration) extends FileStore
   def createFolder(): Unit =
     StorageErrors.changing(location, "could not be created")(manager.mkdirs(folder))
 
-  def close(): Unit = manager.close()
+  def close(): Unit = FileManagerEnd.of(manager)
 
   private def resolve(name: String): Path = if (name.isEmpty) folder else new Path(folder, name)
 

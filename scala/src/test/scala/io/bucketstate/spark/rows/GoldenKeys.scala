@@ -30,7 +30,15 @@ private[rows] object GoldenKeys {
   private val assigner = new BucketAssigner(content.get("numBuckets").asInt)
   private val hex = HexFormat.of
 
-  val families: Seq[Family] = content.get("families").asScala.map(new Family(_)).toSeq
+  /** All that this Spark has the types of. */
+  val families: Seq[Family] = content
+    .get("families")
+    .asScala
+    .filterNot(json =>
+      SparkTypes.missing.exists(name => json.get("schema").toString.contains(s"\"$name\""))
+    )
+    .map(new Family(_))
+    .toSeq
 
   /** Where a key lies, and what it is called in a run. */
   final case class Place(bucket: Int, entry: String)
@@ -118,7 +126,8 @@ private[rows] object GoldenKeys {
     case IntegerType | DateType                      => value.asInt
     case _: YearMonthIntervalType                    => value.asInt
     case LongType | TimestampType | TimestampNTZType => value.asLong
-    case _: DayTimeIntervalType | _: TimeType        => value.asLong
+    case _: DayTimeIntervalType                      => value.asLong
+    case time if SparkTypes.isTimeOfDay(time)        => value.asLong
     case FloatType                                   => value.asText.toFloat
     case DoubleType                                  => value.asText.toDouble
     case StringType                                  => UTF8String.fromString(value.asText)

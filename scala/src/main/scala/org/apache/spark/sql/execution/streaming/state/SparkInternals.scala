@@ -10,12 +10,6 @@ import scala.util.Using
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.internal.config
-import org.apache.spark.memory.{
-  MemoryMode,
-  UnifiedMemoryManager,
-  UnmanagedMemoryConsumer,
-  UnmanagedMemoryConsumerId
-}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark
 import org.apache.spark.sql.errors.QueryExecutionErrors
@@ -59,19 +53,9 @@ object SparkInternals {
       stack
     )
 
-  /** Tells the driver's coordinator of a new snapshot, which watches for stores that lag behind. */
-  def reportSnapshot(store: StateStoreId, runId: UUID, version: Long, millis: Long): Unit =
-    StateStoreProvider.coordinatorRef.foreach(
-      _.snapshotUploaded(StateStoreProviderId(store, runId), version, millis)
-    )
-
   /** The query's run, by which the coordinator knows a provider; None outside of a query. */
   def runId(hadoopConf: Configuration): Option[UUID] =
     Option(hadoopConf.get(StreamExecution.RUN_ID_KEY)).map(UUID.fromString)
-
-  /** Makes the driver's coordinator forget the stores of a run: Spark's maintenance unloads what it does not know. */
-  def deactivate(run: UUID): Unit =
-    StateStoreProvider.coordinatorRef.foreach(_.deactivateInstances(run))
 
   /** Throws what Spark expects of a task that it has killed, if the caller is one. */
   def requireTaskAlive(): Unit = Option(TaskContext.get()).foreach(_.killTaskIfInterrupted())
@@ -97,25 +81,6 @@ object SparkInternals {
 
   /** What `UnifiedMemoryManager` sets aside, privately. */
   private final val ReservedBytes = 300L << 20
-
-  /**
-   * Tells Spark's memory manager what state takes of its own share of the heap: what is more than
-   * [[userMemory]]. May be called again and again.
-   *
-   * @param used bytes of all state in this process
-   */
-  def tellOfState(used: () => Long): Unit = {
-    StateOnHeap.used = used
-    UnifiedMemoryManager.registerUnmanagedMemoryConsumer(StateOnHeap)
-  }
-
-  private object StateOnHeap extends UnmanagedMemoryConsumer {
-    @volatile var used: () => Long = () => 0L
-    override val unmanagedMemoryConsumerId: UnmanagedMemoryConsumerId =
-      UnmanagedMemoryConsumerId("bucketstate", "state on the heap")
-    override def memoryMode: MemoryMode = MemoryMode.ON_HEAP
-    override def getMemBytesUsed: Long = Math.max(0L, used() - userMemory)
-  }
 
   /**
    * A new folder in Spark's local folders, with which it goes if nobody deletes it before. Spark itself would also

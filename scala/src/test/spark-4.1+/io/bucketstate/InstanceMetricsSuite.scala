@@ -1,0 +1,25 @@
+package io.bucketstate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.SnapshotBatches
+
+/** The metric that Spark keeps of each store: the version of its last snapshot. */
+class InstanceMetricsSuite extends AnyFunSuite with SnapshotBatches {
+
+  test("the version of a store's last snapshot is reported") {
+    withHarness { harness =>
+      val provider =
+        harness.provider(spark("stateStore.bucketed.snapshot.maxVersions" -> "3"): _*)
+      assert(provider.supportedInstanceMetrics.nonEmpty)
+      run(provider, 0, 4, Map.empty)
+      eventually {
+        val store = provider.getStore(4)
+        store.commit()
+        assert(store.metrics.instanceMetrics.values.toSeq == Seq(3L))
+      }
+      provider.close()
+    }
+  }
+}

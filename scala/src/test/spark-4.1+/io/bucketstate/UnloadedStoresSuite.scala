@@ -1,0 +1,41 @@
+package io.bucketstate
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.testkit.{DigitCounts, LeftOvers}
+
+/** Queries whose stores Spark unloads with each commit, which Spark 4.0 has no setting for. */
+class UnloadedStoresSuite extends AnyFunSuite with DigitCounts {
+
+  test("a provider that is unloaded after every commit loads what it needs") {
+    withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "unloaded", folder)
+      for (batch <- 0 until 6) {
+        addAndWait(input, query, batch * 10 until batch * 10 + 10)
+        assert(found(spark, "unloaded") == expected(batch * 10 + 10))
+        assert(metric(query, "bucketedTableReloads") == 2, "both partitions, every time")
+      }
+      query.stop()
+      assert(LeftOvers.openFiles(folder) == Nil)
+      assert(LeftOvers.workFolders == Nil)
+    }
+  }
+
+  test("what a store has for each batch is not remembered when it was unloaded") {
+    withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "often", folder)
+      addAndWait(input, query, 0 until 10)
+      val before = (LeftOvers.ofProcess, LeftOvers.rememberedPaths)
+      for (batch <- 1 to 50) addAndWait(input, query, batch * 10 until batch * 10 + 10)
+      assert(hasSnapshots(folder), "no working folder was needed")
+      assert((LeftOvers.ofProcess, LeftOvers.rememberedPaths) == before)
+      assert(found(spark, "often") == expected(510))
+      query.stop()
+      assert(LeftOvers.workFolders == Nil)
+    }
+  }
+}
