@@ -86,7 +86,7 @@ class Plain:
 
 
 def _whole(value: float) -> int | None:
-    """A whole number that Spark 4.0 or 4.1 made a float of, in an array with nulls; 4.2 makes none."""
+    """A whole number that Spark 4.0 or 4.1 made a float of, in an array with nulls."""
     if value != value:
         return None
     if abs(value) >= EXACT:
