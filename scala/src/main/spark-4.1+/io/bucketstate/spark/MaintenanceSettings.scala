@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 /** Spark's settings of what is done after a commit. */
 private[spark] final class MaintenanceSettings(conf: StateStoreConf) {
 
-  /** Of versions that are deleted at a time. */
+  /** How many versions are deleted at a time. */
   def mostToDelete: Int = conf.maxVersionsToDeletePerMaintenance
 
   def unloadsOnCommit: Boolean = conf.unloadOnCommit
