@@ -63,7 +63,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQuerie
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
 
 ##@ Newcomers
 
@@ -84,7 +84,7 @@ test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests and pytest on real local 
 
 quick: $(VENV_STAMP) ## check what was changed: format, and the tests of both languages' parts without Spark's sessions (two minutes)
 	@test -f $(JAR) || $(MAKE) jar
-	@scripts/quick
+	@MAKE="$(MAKE)" scripts/quick
 
 suite: .stamps/tools ## run one Scala suite in an sbt that stays, in seconds (NAME=VersionedTableSuite)
 	@scripts/kept-sbt suite "$(NAME)"
@@ -102,9 +102,11 @@ format: $(VENV_STAMP) ## rewrite the sources in the project's format
 
 lint: lint-python $(LINT_SCALA) ## check formatting, imports and types in both languages
 
-lint-python: $(VENV_STAMP)
+ruff: $(VENV_STAMP)
 	$(BIN)/ruff check --config python/pyproject.toml $(PY_ROOMS)
 	$(BIN)/ruff format --config python/pyproject.toml --check $(PY_ROOMS)
+
+lint-python: ruff
 	$(BIN)/mypy --config-file python/pyproject.toml $(PY_ROOMS)
 
 # One after the other, because only one sbt may work in a folder; the one that waits for pyspark's jars is the last.

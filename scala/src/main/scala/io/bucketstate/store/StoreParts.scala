@@ -30,8 +30,8 @@ import io.bucketstate.rocksdb.state.LocalStates
  * @param isNeeded whether what is not finished is still wanted when the parts are closed
  */
 private[bucketstate] final class StoreParts(
-    val files: FileStore,
-    val families: KnownFamilies,
+    files: FileStore,
+    families: KnownFamilies,
     val config: StoreConfig,
     origins: ClocksAndIds,
     val host: StoreHost,

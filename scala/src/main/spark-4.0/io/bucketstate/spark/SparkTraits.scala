@@ -2,7 +2,6 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.StructType
 
 /** Spark's traits of a provider, with what later ones have besides. */
 private[bucketstate] trait SparkProvider extends StateStoreProvider with SupportsFineGrainedReplay {
@@ -61,45 +60,6 @@ private[bucketstate] trait SparkProvider extends StateStoreProvider with Support
     getStateStoreChangeDataReader(startVersion, endVersion, colFamilyNameOpt, None)
 }
 
-/** Spark's trait of a store that is read, with what later ones have besides. */
-private[spark] trait SparkReadStore extends ReadStateStore {
-  def release(): Unit
-
-  def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow]
-
-  def keyExists(key: UnsafeRow, colFamilyName: String): Boolean
-
-  def rangeScan(
-      startKey: Option[UnsafeRow],
-      endKey: Option[UnsafeRow],
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def iteratorWithMultiValues(colFamilyName: String): StateStoreIterator[UnsafeRowPair]
-
-  def prefixScanWithMultiValues(
-      prefixKey: UnsafeRow,
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def rangeScanWithMultiValues(
-      startKey: Option[UnsafeRow],
-      endKey: Option[UnsafeRow],
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def allColumnFamilyNames: Set[String]
-
-  def registerColFamily(
-      colFamilyName: String,
-      keySchema: StructType,
-      valueSchema: StructType,
-      keyStateEncoderSpec: KeyStateEncoderSpec,
-      useMultipleValuesPerKey: Boolean,
-      isInternal: Boolean
-  ): Unit
-}
-
 /** Spark's trait of a store that is written, with what later ones have besides. */
 private[spark] trait SparkWriteStore extends StateStore {
   def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit
@@ -110,9 +70,4 @@ private[spark] trait SparkWriteStore extends StateStore {
 
   def release(): Unit =
     throw new UnsupportedOperationException("Should only call release() on ReadStateStore")
-}
-
-/** Spark's trait of a metric, with what later ones have besides. */
-private[spark] trait SparkMetric extends StateStoreCustomMetric {
-  def isSnapshot: Boolean
 }

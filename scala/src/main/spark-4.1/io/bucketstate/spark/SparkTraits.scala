@@ -2,7 +2,6 @@ package io.bucketstate.spark
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.types.StructType
 
 /** Spark's traits of a provider, with what later ones have besides. */
 private[bucketstate] trait SparkProvider extends StateStoreProvider with SupportsFineGrainedReplay {
@@ -31,49 +30,7 @@ private[bucketstate] trait SparkProvider extends StateStoreProvider with Support
     upgradeReadStoreToWriteStore(readStore, version, uniqueId, forceSnapshotOnCommit = false)
 }
 
-/** Spark's trait of a store that is read, with what later ones have besides. */
-private[spark] trait SparkReadStore extends ReadStateStore {
-  def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow]
-
-  def keyExists(key: UnsafeRow, colFamilyName: String): Boolean
-
-  def rangeScan(
-      startKey: Option[UnsafeRow],
-      endKey: Option[UnsafeRow],
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def iteratorWithMultiValues(colFamilyName: String): StateStoreIterator[UnsafeRowPair]
-
-  def prefixScanWithMultiValues(
-      prefixKey: UnsafeRow,
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def rangeScanWithMultiValues(
-      startKey: Option[UnsafeRow],
-      endKey: Option[UnsafeRow],
-      colFamilyName: String
-  ): StateStoreIterator[UnsafeRowPair]
-
-  def allColumnFamilyNames: Set[String]
-
-  def registerColFamily(
-      colFamilyName: String,
-      keySchema: StructType,
-      valueSchema: StructType,
-      keyStateEncoderSpec: KeyStateEncoderSpec,
-      useMultipleValuesPerKey: Boolean,
-      isInternal: Boolean
-  ): Unit
-}
-
 /** Spark's trait of a store that is written, with what later ones have besides. */
 private[spark] trait SparkWriteStore extends StateStore {
   def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit
-}
-
-/** Spark's trait of a metric, with what later ones have besides. */
-private[spark] trait SparkMetric extends StateStoreCustomMetric {
-  def isSnapshot: Boolean
 }

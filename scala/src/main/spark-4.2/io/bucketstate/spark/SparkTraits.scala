@@ -20,8 +20,3 @@ private[spark] trait SparkReadStore extends ReadStateStore {
 
 /** Spark's trait of a store that is written. */
 private[spark] trait SparkWriteStore extends StateStore
-
-/** Spark's trait of a metric, with what later ones have besides. */
-private[spark] trait SparkMetric extends StateStoreCustomMetric {
-  def isSnapshot: Boolean
-}
