@@ -1,10 +1,12 @@
 package io.bucketstate.store
 
-import java.util.concurrent.atomic.AtomicLong
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+
+import scala.util.control.NonFatal
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.BackgroundPool
+import io.bucketstate.background.{BackgroundPool, InParallel}
 import io.bucketstate.table.{StateTable, TableHost}
 
 /**
@@ -22,8 +24,9 @@ private[bucketstate] final class WarmUp(
     memory: () => StoreMemory
 ) extends TableHost {
   private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
-  private[this] val loading = new BucketLoading
   private[this] val failures = new AtomicLong
+  private[this] val isFilling = new AtomicBoolean
+  @volatile private[this] var stopped = false
 
   override def failureOf(cause: Throwable): Throwable = told(cause)
 
@@ -36,12 +39,13 @@ private[bucketstate] final class WarmUp(
 
   override def requireRoom(bytes: Long): Unit = memory().requireRoom(bytes)
 
-  override def forEach(count: Int)(load: Int => Unit): Unit = loading.forEach(count)(load)
+  override def forEach(count: Int)(load: Int => Unit): Unit = InParallel.forEach(count)(load)
 
   override def ahead(task: Runnable): Unit = BackgroundPool.readers.execute(task)
 
   /** Loads all of a table before anybody uses it, in parallel. */
-  def now(table: StateTable): Unit = loading.now(table, numBuckets)
+  def now(table: StateTable): Unit =
+    InParallel.forEach(numBuckets)(bucket => table.families.foreach(_.load(bucket)))
 
   /** Goes on where some of the table is in files alone, also because it could not be loaded beside the last batch. */
   def again(table: StateTable): Unit =
@@ -51,10 +55,31 @@ private[bucketstate] final class WarmUp(
   def drainFailures(): Long = failures.getAndSet(0L)
 
   /** Lets it end after the bucket it is at. */
-  def stop(): Unit = loading.stop()
+  def stop(): Unit = stopped = true
 
+  /**
+   * Verifies what nobody has read yet, which the first commit waits for, and loads one bucket after another, and whole
+   * if there is room, in the background, until something fails. Does not fill where that is already going on.
+   *
+   * @param fills also families whose keys are looked up: not while the first batch does so, which then has the
+   *              machine for itself
+   */
   private def begin(table: StateTable, fills: Boolean): Unit =
-    loading.later(table, numBuckets, fills, () => !table.isAbandoned, failed(table, _))
+    if (!table.isResident && (!fills || isFilling.compareAndSet(false, true))) {
+      BackgroundPool.submit { () =>
+        try {
+          table.requireVerified()
+          (0 until numBuckets).iterator
+            .takeWhile(_ => !stopped && !table.isAbandoned)
+            .foreach { bucket =>
+              table.families
+                .filter(family => fills || family.loadsWhole)
+                .foreach(family => if (!family.load(bucket)) family.fill(bucket))
+            }
+        } catch { case NonFatal(failure) => failed(table, failure) }
+        finally if (fills) isFilling.set(false)
+      }
+    }
 
   private def failed(table: StateTable, failure: Throwable): Unit = {
     failures.incrementAndGet()

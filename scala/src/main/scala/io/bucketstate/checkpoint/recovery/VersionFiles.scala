@@ -101,9 +101,9 @@ private[checkpoint] final class VersionFiles(
       tail: ChangelogTail,
       onDamage: BucketstateException => Unit,
       isCertain: Boolean
-  ): BucketFiles = {
+  ): FileBucketLoader = {
     val byNumber = counts.map(f => f.descriptor.id -> f).toMap
-    new BucketFiles(
+    new FileBucketLoader(
       byNumber,
       manifest.map(new ManifestState(_, () => runs.readers, onDamage)),
       tail,

@@ -3,7 +3,7 @@ package io.bucketstate.table.cold
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
 import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer, TimeBuckets}
-import io.bucketstate.table.bucket.{Bucket, BucketFilling}
+import io.bucketstate.table.bucket.{Bucket, BucketBuilder}
 import io.bucketstate.table.index.{FamilyIndex, PublishedRefs}
 
 /**
@@ -166,7 +166,7 @@ private[table] final class FamilyBuckets(
     else {
       loading.requireSound()
       val filling =
-        new BucketFilling(number, spec, assigner, newIndex, initialTimes, expected(whole), whole)
+        new BucketBuilder(number, spec, assigner, newIndex, initialTimes, expected(whole), whole)
       loading.guarded {
         fill(number, filling, whole)
         filling.done()
@@ -190,9 +190,9 @@ private[table] final class FamilyBuckets(
 
   /** Keys that a bucket will have, about. */
   private def expected(whole: Boolean): Int =
-    if (whole) BucketFilling.expected(initialKeys, numBuckets) else 0
+    if (whole) BucketBuilder.expected(initialKeys, numBuckets) else 0
 
-  private def fill(number: Int, filling: BucketFilling, whole: Boolean): Unit = {
+  private def fill(number: Int, filling: BucketBuilder, whole: Boolean): Unit = {
     if (whole) loading.loader.cold.foreach(_.scan(spec.id, number, filling))
     filling.changesOf(loading.loader.cold)
     loading.loader.changes(spec.id, number, filling)

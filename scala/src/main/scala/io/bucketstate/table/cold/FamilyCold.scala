@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.LongAdder
 import scala.collection.mutable
 
 import io.bucketstate.record.{BucketAssigner, ColdState, FamilySpec, KeyRange, RecordBuffer}
-import io.bucketstate.table.bucket.{Bucket, BucketFilling, FilledBucket}
+import io.bucketstate.table.bucket.{Bucket, BucketBuilder, FilledBucket}
 import io.bucketstate.table.entry.{Entry, Slots}
 import io.bucketstate.table.index.FamilyIndex
 
@@ -85,8 +85,8 @@ private[table] final class FamilyCold(
    * @param newIndex makes its index, null if it needs none
    */
   def bucketAtFloor(number: Int, newIndex: () => FamilyIndex): FilledBucket = asking { cold =>
-    val expected = BucketFilling.expected(cold.keyCount(spec.id), assigner.numBuckets)
-    val filling = new BucketFilling(number, spec, assigner, newIndex, times = null, expected)
+    val expected = BucketBuilder.expected(cold.keyCount(spec.id), assigner.numBuckets)
+    val filling = new BucketBuilder(number, spec, assigner, newIndex, times = null, expected)
     cold.scan(spec.id, number, filling)
     filling.done()
     new FilledBucket(cold.version, filling.bucket)

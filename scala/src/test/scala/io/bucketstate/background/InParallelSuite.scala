@@ -1,4 +1,4 @@
-package io.bucketstate.store
+package io.bucketstate.background
 
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{ConcurrentLinkedQueue, CountDownLatch, CyclicBarrier, TimeUnit}
@@ -7,16 +7,12 @@ import scala.jdk.CollectionConverters._
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.background.BackgroundPool
-
-class BucketLoadingSuite extends AnyFunSuite {
-  private val loading = new BucketLoading
-
+class InParallelSuite extends AnyFunSuite {
   test("every number is loaded once, two at a time where the pool has a thread to spare") {
     val both = new CyclicBarrier(2) // one thread alone would wait here for ever
     val loaded = new ConcurrentLinkedQueue[Int]
     val first = new AtomicInteger
-    loading.forEach(40) { number =>
+    InParallel.forEach(40) { number =>
       if (first.getAndIncrement() < 2) both.await(60, TimeUnit.SECONDS)
       loaded.add(number)
       ()
@@ -29,7 +25,7 @@ class BucketLoadingSuite extends AnyFunSuite {
     (1 to 8).foreach(_ => BackgroundPool.submit(() => release.await()))
     try {
       val loaded = new AtomicInteger
-      loading.forEach(40) { _ =>
+      InParallel.forEach(40) { _ =>
         loaded.incrementAndGet()
         ()
       }
@@ -41,7 +37,7 @@ class BucketLoadingSuite extends AnyFunSuite {
     final class Broken extends Exception
     for (broken <- Seq(0, 3, 39)) {
       val running = new AtomicInteger
-      assertThrows[Broken](loading.forEach(40) { number =>
+      assertThrows[Broken](InParallel.forEach(40) { number =>
         running.incrementAndGet()
         try if (number == broken) throw new Broken
         finally {

@@ -15,14 +15,14 @@ import io.bucketstate.table.index.{FamilyIndex, OrderedIndex}
 import io.bucketstate.testkit.Changes
 
 /** Room for what is loaded: made once where it is known how much comes, and given back where less does. */
-class BucketFillingSuite extends AnyFunSuite {
+class BucketBuilderSuite extends AnyFunSuite {
   private val assigner = new BucketAssigner(1)
 
   private def filled(scans: Scans, expected: Int, keys: Int): Bucket = {
     val spec = FamilySpec(Changes.descriptor(0), BucketKey.Whole, scans)
     val newIndex: () => FamilyIndex =
       if (scans == Scans.Nothing) null else () => new OrderedIndex
-    val filling = new BucketFilling(0, spec, assigner, newIndex, times = null, expected)
+    val filling = new BucketBuilder(0, spec, assigner, newIndex, times = null, expected)
     for (key <- 0 until keys)
       filling(Record.of(Array((key >> 8).toByte, key.toByte), Array[Byte](1)), RecordOp.Put)
     filling.done()
@@ -53,8 +53,8 @@ class BucketFillingSuite extends AnyFunSuite {
   }
 
   test("what each bucket holds is said without belief in what cannot be") {
-    assert(BucketFilling.expected(Some(640), 64) == 10)
-    assert(BucketFilling.expected(None, 64) == 0)
-    assert(BucketFilling.expected(Some(Long.MaxValue), 1) == 1 << 20)
+    assert(BucketBuilder.expected(Some(640), 64) == 10)
+    assert(BucketBuilder.expected(None, 64) == 0)
+    assert(BucketBuilder.expected(Some(Long.MaxValue), 1) == 1 << 20)
   }
 }

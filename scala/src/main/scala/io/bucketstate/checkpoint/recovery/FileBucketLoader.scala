@@ -17,7 +17,7 @@ import io.bucketstate.table.cold.BucketLoader
  * @param tail       the changelogs after it
  * @param miscounted is told of a family whose buckets should hold so many keys, and hold so many
  */
-private[checkpoint] final class BucketFiles(
+private[checkpoint] final class FileBucketLoader(
     counts: Map[Int, ChangelogFamily],
     base: Option[ManifestState],
     tail: ChangelogTail,

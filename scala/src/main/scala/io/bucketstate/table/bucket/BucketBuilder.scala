@@ -30,7 +30,7 @@ import io.bucketstate.table.index.FamilyIndex
  * @param expected keys, about; 0 if that is not known
  * @param isWhole if not, it is handed the changes alone
  */
-private[table] final class BucketFilling(
+private[table] final class BucketBuilder(
     number: Int,
     spec: FamilySpec,
     assigner: BucketAssigner,
@@ -39,7 +39,7 @@ private[table] final class BucketFilling(
     expected: Int,
     isWhole: Boolean = true
 ) extends RecordSink {
-  import BucketFilling._
+  import BucketBuilder._
 
   private[this] val key = new RecordBuffer(assigner)
   private[this] var keyCount = 0L
@@ -160,7 +160,7 @@ private[table] final class BucketFilling(
   }
 }
 
-private[table] object BucketFilling {
+private[table] object BucketBuilder {
 
   /** Keys of each of so many buckets, if all are alike. */
   def expected(keys: Option[Long], numBuckets: Int): Int =
