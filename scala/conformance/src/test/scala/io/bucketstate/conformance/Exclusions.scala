@@ -32,7 +32,7 @@ object Exclusions {
         "test with this provider's."
     ),
     Exclusion(
-      Seq("BucketedStateStoreSuite"),
+      Seq("BucketedStateStoreSuite", "BucketedStateStoreRowChecksumSuite"),
       Seq("SPARK-38320 - state store iterator behavior differences"),
       "Expects of every store but RocksDBStateStore that a scan shows what is written after it began. Here scans are of " +
         "the moment they began, as RocksDB's are. The suite has the same test with what it expects of RocksDB."
@@ -50,6 +50,12 @@ object Exclusions {
       Seq("BucketedStateStoreSuite"),
       Seq("Load spark 4.0 golden checkpoint written without checksum"),
       oldCheckpoint
+    ),
+    Exclusion(
+      Seq("BucketedStateDataSourceReadSuite", "BucketedStateDataSourceReadFormat2Suite"),
+      Seq("snapshotStartBatchId on join state v4"),
+      "Spark reads keys of this format, which is under development there, with a schema that has the event time twice, and " +
+        "beyond the end of their bytes. This provider refuses a key that does not have the layout of its schema."
     ),
     Exclusion(
       innerJoinsInFamilies,
