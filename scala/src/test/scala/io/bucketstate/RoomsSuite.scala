@@ -76,9 +76,10 @@ class RoomsSuite extends AnyFunSuite {
       "rocksdb.follower" -> follower,
       "store" -> store,
       "spark.rows" -> records,
+      "spark.many" -> Set("error"),
       "spark.plan" -> Set("error"),
       "spark" -> (store + "spark.rows"),
-      "" -> Set("spark", "spark.plan", "store", "background", "config", SparksOwn),
+      "" -> Set("spark", "spark.many", "spark.plan", "store", "background", "config", SparksOwn),
       SparksOwn -> Set.empty[String]
     )
   }
@@ -112,7 +113,11 @@ class RoomsSuite extends AnyFunSuite {
       } {
         val its = roomOf(other)
         assert(
-          its == room || others(its) || (its == SparksOwn && Set("spark", "spark.rows")(room)),
+          its == room || others(its) || (its == SparksOwn && Set(
+            "spark",
+            "spark.many",
+            "spark.rows"
+          )(room)),
           s"$file uses $other"
         )
       }
@@ -125,7 +130,7 @@ class RoomsSuite extends AnyFunSuite {
 
   test("only the spark rooms and the doors know Spark's state store traits and rows") {
     for {
-      c <- classes if !Set("", "spark", "spark.rows", SparksOwn)(roomOf(c.file))
+      c <- classes if !Set("", "spark", "spark.many", "spark.rows", SparksOwn)(roomOf(c.file))
       name <- c.names
     } assert(!name.startsWith(SparkState) && !name.endsWith("/UnsafeRow"), s"${c.file} uses $name")
   }
@@ -134,7 +139,7 @@ class RoomsSuite extends AnyFunSuite {
     for {
       c <- classes if roomOf(c.file) == "store"
       name <- c.names
-    } assert(!name.startsWith("org/apache/spark/"), s"${c.file} uses $name")
+    } assert(!name.startsWith(Spark), s"${c.file} uses $name")
   }
 
   test("the table and what it stands on know no file system") {
@@ -162,6 +167,8 @@ private object RoomsSuite {
   /** Package objects, which name classes of Spark's as its later versions do: they stand for Spark. */
   private val NamesOfSpark = "/package.scala"
 
+  private val Spark = "org/apache/spark/"
+
   private val SparkState = "org/apache/spark/sql/execution/streaming/state/"
 
   /** What others may name of the table. */
@@ -181,7 +188,7 @@ private object RoomsSuite {
 
   /** Of a file such as `checkpoint/run/Run.scala`. */
   def roomOf(file: String): String =
-    if (file.startsWith(SparkState)) SparksOwn
+    if (file.startsWith(Spark)) SparksOwn
     else file.split('/').dropRight(1).mkString(".")
 
   /** @param names of all classes that this one refers to */
