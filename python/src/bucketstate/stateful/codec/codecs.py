@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -25,6 +26,11 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.stateful.errors import MismatchError
+
+LONG = 64
+"""The bits of Spark's largest whole numbers."""
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The bounds of whole numbers of 64 bits."""
 
 
 def missing(value: Any) -> bool:
@@ -40,6 +46,9 @@ class Codec(ABC):
     kinds: ClassVar[str] = ""
     """The numpy dtype kinds of an input column whose values are all right as they are."""
     nullable: ClassVar[bool] = False
+    exact: type[Any] | None = None
+    """The type whose instances are all right as they are, in rows and documents alike; of whole
+    numbers, those of 64 bits."""
 
     @property
     def column_kinds(self) -> str:
@@ -75,6 +84,13 @@ class Codec(ABC):
         cell = self.cell
         return [cell(v) for v in values]
 
+    def takes(self, column: pa.Array) -> bool:
+        """Whether each value of a column of Arrow is right as Python has it; a look at its type."""
+        return not column.null_count and self._fits(column.type)
+
+    def _fits(self, _kind: pa.DataType) -> bool:
+        return False
+
     def mismatch(self, value: Any) -> MismatchError:
         return MismatchError(self.expected, value)
 
@@ -82,15 +98,16 @@ class Codec(ABC):
 class IntCodec(Codec):
     kinds = "i"
 
-    def __init__(self, spark: DataType | None = None, bits: int = 64) -> None:
+    def __init__(self, spark: DataType | None = None, bits: int = LONG) -> None:
         self.spark = spark or LongType()
         self.expected = f"an int of {bits} bits"
+        self.exact = int if bits == LONG else None
         self._bits = bits
         self._limit = 1 << (bits - 1)
 
     @property
     def column_kinds(self) -> str:
-        return self.kinds if self._bits == 64 else ""
+        return self.kinds if self._bits == LONG else ""
 
     def check(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
@@ -99,6 +116,9 @@ class IntCodec(Codec):
         if not -self._limit <= number < self._limit:
             raise self.mismatch(value)
         return number
+
+    def _fits(self, kind: pa.DataType) -> bool:
+        return bool(pa.types.is_signed_integer(kind) and kind.bit_width <= self._bits)
 
     def cell(self, value: Any) -> int:
         # pandas holds whole numbers as floats where a column has nulls.
@@ -110,6 +130,7 @@ class IntCodec(Codec):
 class FloatCodec(Codec):
     expected = "a float"
     kinds = "f"
+    exact = float
 
     def __init__(self, spark: DataType | None = None) -> None:
         self.spark = spark or DoubleType()
@@ -124,11 +145,15 @@ class FloatCodec(Codec):
         except OverflowError:
             raise self.mismatch(value) from None
 
+    def _fits(self, kind: pa.DataType) -> bool:
+        return bool(pa.types.is_floating(kind))
+
 
 class BoolCodec(Codec):
     spark = BooleanType()
     expected = "a bool"
     kinds = "b"
+    exact = bool
 
     def check(self, value: Any) -> bool:
         if value is True or value is False:
@@ -137,9 +162,13 @@ class BoolCodec(Codec):
             return bool(value)
         raise self.mismatch(value)
 
+    def _fits(self, kind: pa.DataType) -> bool:
+        return bool(pa.types.is_boolean(kind))
+
 
 class StrCodec(Codec):
     expected = "a str"
+    exact = str
 
     def __init__(self, spark: DataType | None = None) -> None:
         self.spark = spark or StringType()
@@ -148,6 +177,9 @@ class StrCodec(Codec):
         if isinstance(value, str):
             return value
         raise self.mismatch(value)
+
+    def _fits(self, kind: pa.DataType) -> bool:
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 class BytesCodec(Codec):

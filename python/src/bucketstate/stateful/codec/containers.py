@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -30,6 +31,8 @@ class OptionalCodec(Codec):
     def __init__(self, inner: Codec) -> None:
         self.spark = inner.spark
         self.expected = f"{inner.expected} or None"
+        # A NaN is None where a null is looked for.
+        self.exact = None if inner.exact is float else inner.exact
         self.inner = inner
 
     @property
@@ -53,6 +56,10 @@ class OptionalCodec(Codec):
         if not isinstance(value, list | np.ndarray | Mapping) and missing(value):
             return None
         return self.inner.cell(value)
+
+    def takes(self, column: pa.Array) -> bool:
+        # A NaN becomes None.
+        return self.inner._fits(column.type) and not pa.types.is_floating(column.type)
 
     def _or_none(self, through: Callable[[Any], Any], value: Any) -> Any:
         try:

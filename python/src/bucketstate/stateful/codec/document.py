@@ -7,7 +7,6 @@ its fields, so each row says by itself what it holds.
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal, localcontext
@@ -25,6 +24,7 @@ from bucketstate.stateful.codec.hints import (
     is_dataclass_type,
     resolved_hints,
 )
+from bucketstate.stateful.codec.json_text import decode, encode
 from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
 from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.errors import (
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from bucketstate.stateful.codec.codecs import Codec
     from bucketstate.stateful.codec.parts import Part
-
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +122,19 @@ class PartCodec:
 
     def encode(self, value: Any) -> str:
         """One value as the text of its own that a state variable holds."""
-        return _encode(self._value.dump(value))
+        return encode(self._value.dump(value))
 
     def decode(self, text: str) -> Any:
-        return self._value.load(json.loads(text))
+        return self._value.load(decode(text))
 
     def encode_key(self, key: Any) -> str:
         """A map's key as text: the same for keys that are equal."""
         assert self._key is not None
-        return _encode(self._key.dump(_canonical(key)))
+        return encode(self._key.dump(_canonical(key)))
 
     def decode_key(self, text: str) -> Any:
         assert self._key is not None
-        return self._key.load(json.loads(text))
+        return self._key.load(decode(text))
 
     def _items(self, part: Any) -> list[tuple[Any, Held[Any]]]:
         if self.kind is MapState:
@@ -169,6 +167,20 @@ class StateCodec:
         every = {**plain, **{n: p.stored for n, p in self.parts.items()}}
         names = [f.name for f in fields(self.cls)]
         return StructType([StructField(n, every[n], True) for n in names])
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The fields that are not parts."""
+        return self._struct.fields
+
+    @property
+    def columns(self) -> StructType:
+        """The type of a value's fields as Spark has them, without the parts."""
+        return self._struct.schema
+
+    def row(self, value: Any) -> tuple[Any, ...]:
+        """A value's fields as Spark takes them, in the order of `columns`."""
+        return self._struct.row(value)
 
     def new(self, beside: Mapping[str, Part] | None = None) -> Any:
         """A default-constructed value. MismatchError names a field that has no default.
@@ -203,13 +215,13 @@ class StateCodec:
                 document[name] = part.dump(found, clock)
             except MismatchError as e:
                 raise e.under(name) from None
-        return _encode(document)
+        return encode(document)
 
     def load(
         self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
     ) -> Any:
         """The stored value in today's class; MismatchError or UnreadableError without a way."""
-        document = json.loads(text)
+        document = decode(text)
         if version != self.evolution.version:
             document = self._migrated(document, version)
         elif document.keys() != self._names:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from bucketstate.stateful.codec.json_text import encode
+
 SCHEMA = StructType(
     [
         StructField("version", IntegerType(), True),
@@ -29,7 +31,6 @@ Due = tuple[int, str | None]
 """A timer: when it is reached, in milliseconds since the epoch, and its name, if it has one."""
 
 _TIMERS = '{"$timers":'
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 _decoder = json.JSONDecoder()
 
 
@@ -58,7 +59,7 @@ class Kept:
     def row(self) -> Row:
         if not self.timers:
             return self.version, self.timeout, self.text
-        timers = f"{_TIMERS}{_encode(self.timers)}"
+        timers = f"{_TIMERS}{encode(self.timers)}"
         if self.text is None:
             return 0, self.timeout, timers + "}"
         rest = "}" if self.text == "{}" else "," + self.text[1:]

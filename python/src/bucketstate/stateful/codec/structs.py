@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from bucketstate.stateful.codec.codecs import Codec
+from bucketstate.stateful.codec.codecs import LEAST, MOST, Codec
 from bucketstate.stateful.errors import NOTHING, MismatchError, did_you_mean
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class StructCodec(Codec):
         self.schema = StructType([StructField(f.name, f.codec.spark, True) for f in fields])
         self.spark = self.schema
         self._codecs = tuple((f.name, f.codec) for f in fields)
+        # Most values are of the one type that needs no look: a call for each would cost the most.
+        self._exact = tuple((f.name, f.codec.exact, f.codec) for f in fields)
         # Of a state, its parts, too.
         self._attributes = frozenset(f.name for f in dataclasses.fields(cls))
 
@@ -49,8 +51,11 @@ class StructCodec(Codec):
         """The fields' values as Spark takes them, in the schema's order."""
         made = []
         if isinstance(value, self.cls):
-            for name, codec in self._codecs:
+            for name, exact, codec in self._exact:
                 found = getattr(value, name)
+                if type(found) is exact and (exact is not int or LEAST <= found <= MOST):
+                    made.append(found)
+                    continue
                 try:
                     made.append(codec.check(found))
                 except MismatchError as e:
@@ -79,9 +84,13 @@ class StructCodec(Codec):
                 else self._of_mapping(value)
             )
         made = {}
-        for name, codec in self._codecs:
+        for name, exact, codec in self._exact:
+            found = given[name]
+            if type(found) is exact and (exact is not int or LEAST <= found <= MOST):
+                made[name] = found
+                continue
             try:
-                made[name] = codec.dump(given[name])
+                made[name] = codec.dump(found)
             except MismatchError as e:
                 raise e.under(name) from None
         return made
@@ -107,8 +116,13 @@ class StructCodec(Codec):
                     expected = f"{field.codec.expected}, for a field without a default,"
                     raise MismatchError(expected, NOTHING, field.name)
                 continue
+            value = given[field.name]
+            exact = field.codec.exact
+            if type(value) is exact and (exact is not int or LEAST <= value <= MOST):
+                made[field.name] = value
+                continue
             try:
-                made[field.name] = getattr(field.codec, method)(given[field.name])
+                made[field.name] = getattr(field.codec, method)(value)
             except MismatchError as e:
                 raise e.under(field.name) from None
         return made
