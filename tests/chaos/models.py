@@ -87,5 +87,6 @@ MODELS: dict[str, Callable[[], Model]] = {
     "dedup": Dedup,
     "join": Join,
     "applyInPandasWithState": Following,
+    "many keys": Following,
     "transformWithState": Following,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,6 +11,9 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.state import GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from bucketstate import stateful
+from bucketstate.stateful import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,6 +69,34 @@ def group_state(left: DataFrame, right: DataFrame) -> DataFrame:  # noqa: ARG001
     )
 
 
+@dataclass
+class Known:
+    seen: int = 0
+    total: int = 0
+    latest: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Said:
+    key: int
+    seen: int
+    total: int
+    latest: str
+
+
+def known(key: Any, rows: list[dict[str, Any]], state: State[Known]) -> Said:
+    of = state.value
+    of.seen += len(rows)
+    of.total += sum(row["value"] for row in rows)
+    of.latest = (of.latest + sorted(row["id"] for row in rows))[-LATEST:]
+    return Said(key.key, of.seen, of.total, json.dumps(of.latest))
+
+
+def many_keys(left: DataFrame, right: DataFrame) -> DataFrame:  # noqa: ARG001
+    """The same as `group_state`, with many keys in a call."""
+    return stateful.apply(left, by="key", fn=known, output_mode="update")
+
+
 class Following(StatefulProcessor):
     """The same as `group_state`, in a value, a list, and a map of sums by the id's last digit."""
 
@@ -102,5 +134,6 @@ QUERIES: dict[str, Query] = {
     "join": join,
     "applyInPandasWithState": group_state,
     "transformWithState": transform_with_state,
+    "many keys": many_keys,
 }
 MODES = dict.fromkeys(QUERIES, "update") | {"dedup": "append", "join": "append"}

@@ -17,7 +17,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
-from tests.kit.sparks import NEEDS_EXTENSION
+from tests.kit.sparks import MANY_KEYS, NEEDS_EXTENSION
 
 PACKAGE = Path(bucketstate.__file__).parent
 PRESET = ROOT / "conf" / "spark-defaults.conf"
@@ -82,8 +82,10 @@ def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
 def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     answer = answer_of([sys.executable, str(APPS / "connected.py"), str(tmp_path)], timeout=170)
     assert answer["refused"].startswith("This is not a classic session"), "by enable"
-    for query in ("counts", "variables"):
+    for query in ("counts", "variables", "many"):
         on_the_provider(answer[query])
+    assert all("manyKeys" in reported for reported in answer["many"]["metrics"]) == MANY_KEYS
+    assert ("ManyKeys" in answer["many"]["plan"]) == MANY_KEYS
     # Spark 4.0 and 4.1 let every provider keep the state of their own operators.
     ours = "Bucketed" if NEEDS_EXTENSION else ""
     # Spark marks the operator, its own as well, for an input that an empty initial state lacks.

@@ -14,6 +14,8 @@ JOIN_FORMATS = {"4.0": (2,), "4.1": (2, 3), "4.2": (2, 3, 4), "4.3": (2,)}[MINOR
 GIVES_IDS_LATER = MINOR == "4.2"
 """Whether a query that began with checkpoint format 1 goes on with 2: the others keep it at 1."""
 
+MANY_KEYS = MINOR != "4.0"
+"""Whether the session extension has a function called with many keys."""
 NEEDS_EXTENSION = MINOR not in ("4.0", "4.1")
 """Whether `transformWithState` runs only in a session that was made with the extension."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bucketstate.testing import Harness
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown
 
@@ -15,3 +17,23 @@ def built(tmp_path: Path) -> Built:
     made = grown(tmp_path / "checkpoint")
     made.snapshot(2, 4)
     return made
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is asked of stateful functions is asked on both ways that Spark calls them."""
+    if metafunc.module.__name__.rpartition(".")[2].startswith(("test_stateful", "test_harness")):
+        metafunc.fixturenames.append("many_keys")
+        metafunc.parametrize(
+            "many_keys", [True, False], ids=["many", "alone"], indirect=True, scope="module"
+        )
+
+
+@pytest.fixture(scope="module")
+def many_keys(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether harnesses that do not say so call a function with many keys."""
+    defaults = Harness.__init__.__kwdefaults__
+    assert defaults is not None
+    before = defaults["many_keys"]
+    defaults["many_keys"] = request.param
+    yield request.param
+    defaults["many_keys"] = before

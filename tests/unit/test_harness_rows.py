@@ -129,11 +129,11 @@ def test_a_refused_batch_leaves_the_columns_and_the_state_as_they_were() -> None
         ([keyed(timedelta(1)), keyed(pd.Timedelta(2, "h"))], [timedelta(1), timedelta(hours=2)]),
         ([pd.DataFrame(keyed("x", "y")).astype("category")], ["x", "y"]),
         ([[Row(key="a", v=1)], [Row(v=2, key="a")]], [1, 2]),
-        ([keyed(1), iter(keyed(2)), ()], [1, 2]),
+        ([keyed(1), lambda: iter(keyed(2)), ()], [1, 2]),
     ],
 )
 def test_rows_come_as_they_were_given(batches: list[Any], expected: list[Any]) -> None:
-    found = [row["v"] for row in seen(*batches)]
+    found = [row["v"] for row in seen(*(b() if callable(b) else b for b in batches))]
     assert found == expected
     assert [type(v) for v in found] == [type(v) for v in expected]
 

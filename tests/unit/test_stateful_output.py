@@ -37,18 +37,18 @@ EXPECTED = [{"key": "x", "n": 1}, {"key": "y", "n": 2}]
 @pytest.mark.parametrize(
     "result",
     [
-        pd.DataFrame(EXPECTED),
-        pd.DataFrame({"n": [1, 2], "key": ["x", "y"]}),
-        EXPECTED,
-        iter(EXPECTED),
-        tuple(EXPECTED),
-        [pd.DataFrame(EXPECTED[:1]), EXPECTED[1]],
-        [EXPECTED[0], pd.DataFrame(EXPECTED[1:]), pd.DataFrame()],
-        (dict(e) for e in EXPECTED),
+        lambda: pd.DataFrame(EXPECTED),
+        lambda: pd.DataFrame({"n": [1, 2], "key": ["x", "y"]}),
+        lambda: EXPECTED,
+        lambda: iter(EXPECTED),
+        lambda: tuple(EXPECTED),
+        lambda: [pd.DataFrame(EXPECTED[:1]), EXPECTED[1]],
+        lambda: [EXPECTED[0], pd.DataFrame(EXPECTED[1:]), pd.DataFrame()],
+        lambda: (dict(e) for e in EXPECTED),
     ],
 )
 def test_output_comes_in_many_forms(result: Any) -> None:
-    assert putting_out(result) == EXPECTED
+    assert putting_out(result()) == EXPECTED
 
 
 def test_output_as_dataclasses() -> None:

@@ -1,8 +1,8 @@
 """A stateful query on executors of their own, of which one is killed or one is slow.
 
-Arguments: a folder, the master, what happens: `killed` or `slow`, and the query: `aggregation` or
-`transformWithState`. Prints one line of JSON: the counts, how often state was loaded, how much of
-it databases held, how long the longest batch took, which attempts ended it.
+Arguments: a folder, the master, what happens: `killed` or `slow`, and the query: `aggregation`,
+`manyKeys` or `transformWithState`. Prints one line of JSON: the counts, how often state was loaded,
+how much of it databases held, how long the longest batch took, which attempts ended it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,8 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from bucketstate import Conf, configure
+from bucketstate import Conf, configure, stateful
+from bucketstate.stateful import State
 from tests.integration.apps.counting import builder_options, folder
 from tests.kit.engine import engine
 
@@ -110,7 +112,31 @@ def transform_with_state(digits: DataFrame) -> DataFrame:
     return digits.groupBy("digit").transformWithState(Counting(), said, "Update", "None")
 
 
-QUERIES = {"aggregation": aggregation, "transformWithState": transform_with_state}
+@dataclass
+class Count:
+    n: int = 0
+
+
+@dataclass
+class Counted:
+    digit: int
+    total: int
+
+
+def counted(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counted:
+    state.value.n += len(rows)
+    return Counted(key.digit, state.value.n)
+
+
+def many_keys(digits: DataFrame) -> DataFrame:
+    return stateful.apply(digits, by="digit", fn=counted, output_mode="update")
+
+
+QUERIES = {
+    "aggregation": aggregation,
+    "manyKeys": many_keys,
+    "transformWithState": transform_with_state,
+}
 
 
 def session(master: str) -> SparkSession:

@@ -1,4 +1,6 @@
-"""A client of Spark Connect, whose server has the provider: an aggregation and state variables.
+"""A client of Spark Connect, whose server has the provider.
+
+It runs an aggregation, state variables and a function with many keys in a call.
 
 Prints one line of JSON: of each query the counts, the metrics and the plan; and what `enable` said.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,7 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from bucketstate import Conf, SessionError, enable, spark_settings
+from bucketstate import Conf, SessionError, enable, spark_settings, stateful
+from bucketstate.stateful import State
 from tests.integration.apps.counting import builder_options, folder
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ class Counting(StatefulProcessor):
 
 def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
     query = (
-        counts.writeStream.outputMode("update" if name == "variables" else "complete")
+        counts.writeStream.outputMode("update" if name != "counts" else "complete")
         .format("memory")
         .queryName(name)
         .option("checkpointLocation", str(folder() / name))
@@ -61,6 +65,22 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
         "metrics": [list(o["customMetrics"]) for p in progress for o in p["stateOperators"]],
         "plan": said.getvalue(),
     }
+
+
+@dataclass
+class Count:
+    n: int = 0
+
+
+@dataclass
+class Counted:
+    digit: int
+    count: int
+
+
+def many(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counted:
+    state.value.n += len(rows)
+    return Counted(key.digit, state.value.n)
 
 
 builder = SparkSession.builder.remote("local[2]")
@@ -84,5 +104,6 @@ answer = {
         counted.transformWithStateInPandas(Counting(), "digit long, count long", "update", "none"),
         "variables",
     ),
+    "many": run(spark, stateful.apply(digits, by="digit", fn=many, output_mode="update"), "many"),
 }
 print("ANSWER " + json.dumps(answer))

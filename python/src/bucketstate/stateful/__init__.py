@@ -25,12 +25,14 @@ from bucketstate.stateful.errors import (
 )
 from bucketstate.stateful.run.definition import Definition, define, output_schema, state_schema
 from bucketstate.stateful.run.handle import State
+from bucketstate.stateful.run.many_keys import Keys
 from bucketstate.stateful.streaming import apply
 
 __all__ = [
     "Definition",
     "DefinitionError",
     "FirstWatermarkWarning",
+    "Keys",
     "ListState",
     "MapState",
     "MigrationError",

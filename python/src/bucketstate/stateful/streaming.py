@@ -8,6 +8,9 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 
 from bucketstate.stateful.codec.kept import SCHEMA
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.many.columnar import Columnar, ColumnsAlone, ManyColumns
+from bucketstate.stateful.many.protocol import MARKER
+from bucketstate.stateful.many.typed import ManyKeys
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.adapter import Adapter
 from bucketstate.stateful.run.calls import Calls
@@ -49,6 +52,7 @@ def apply(
     state: Any = None,
     output: Any = None,
     chunked: bool | None = None,
+    many_keys: bool = True,
 ) -> DataFrame:
     """Applies a stateful function to each group of a streaming DataFrame.
 
@@ -70,6 +74,9 @@ def apply(
         state: as for `define`.
         output: as for `define`.
         chunked: as for `define`.
+        many_keys: whether the function may run over many keys in one call of Python, where the
+            session has the extension `io.bucketstate.BucketstateExtensions` and Spark is 4.1 or
+            newer; on "applyInPandasWithState". The answers and the checkpoint are the same.
 
     Raises:
         DefinitionError: the function can never work, or the operator cannot run it.
@@ -100,13 +107,22 @@ def apply(
         columns += [(f"the field {f.name!r} of the output", f.dataType) for f in made.schema.fields]
     check_workers(str(setting(_ZONE)), _ZONE, columns)
     extension = str(setting(EXTENSION, "false")).lower() == "true"
-    calls = Calls(definition, schema, timeout, zone, extension=extension)
     sent = wire.project(df)
     # A function without output still needs a schema: that of its key.
-    output_schema = keys if calls.output.codec is None else calls.output.codec.schema
+    output_schema = keys if made is None else made.schema
     key = KeyCodec(keys, zone)
+    if definition.library is not None:
+        columnar = Columnar(
+            definition, schema, key, wire, output_schema, timeout, zone, extension=extension
+        )
+        alone = ColumnsAlone(columnar, key.names)
+        run = _function(alone, ManyColumns(columnar) if many_keys else None, definition.name)
+        grouped = sent.groupBy(*names)
+        return grouped.applyInPandasWithState(run, output_schema, SCHEMA, mode, _TIMEOUTS[timeout])
+    calls = Calls(definition, schema, timeout, zone, extension=extension)
     if operator == "applyInPandasWithState":
-        run = _function(Adapter(calls, key, wire), definition.name)
+        many = ManyKeys(calls, key, wire, output_schema) if many_keys else None
+        run = _function(Adapter(calls, key, wire), many, definition.name)
         grouped = sent.groupBy(*names)
         return grouped.applyInPandasWithState(run, output_schema, SCHEMA, mode, _TIMEOUTS[timeout])
     operators.check_keys(keys)
@@ -128,11 +144,20 @@ def apply(
     )
 
 
-def _function(adapter: Adapter, name: str) -> Any:
-    def run(key: Any, chunks: Any, group: Any) -> Iterator[Any]:
-        return adapter(key, chunks, group)
+def _function(adapter: Any, many: Any, name: str) -> Any:
+    """The function that Spark gets: picklable by value, and named for its plan."""
+    if many is None:
 
-    run.__name__ = name
+        def alone(key: Any, chunks: Any, group: Any) -> Iterator[Any]:
+            yield from adapter(key, chunks, group)
+
+        alone.__name__ = name
+        return alone
+
+    def run(*given: Any) -> Iterator[Any]:
+        yield from many(*given) if len(given) == 1 else adapter(*given)
+
+    run.__name__ = MARKER + name
     return run
 
 

@@ -2,7 +2,7 @@
 
 from bucketstate.stateful import libraries as _libraries  # noqa: F401
 from bucketstate.testing.comparing import compare
+from bucketstate.testing.differences import DifferenceError
 from bucketstate.testing.harness import Harness
-from bucketstate.testing.spark_query import DifferenceError
 
 __all__ = ["DifferenceError", "Harness", "compare"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import tempfile
 from collections import Counter
@@ -22,8 +21,9 @@ from bucketstate.stateful.run.frames import EXTENSION
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
+from bucketstate.testing.differences import DifferenceError, frozen
 from bucketstate.testing.harness import Harness
-from bucketstate.testing.spark_query import DifferenceError, Planned, SparkQuery
+from bucketstate.testing.spark_query import Planned, SparkQuery
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,7 @@ def compare(
     state: Any = None,
     output: Any = None,
     chunked: bool | None = None,
+    many_keys: bool = True,
     restart_after: int | Iterable[int] | Mapping[int, Any] = (),
     patience: timedelta = timedelta(minutes=5),
 ) -> list[list[dict[str, Any]]]:
@@ -77,6 +78,7 @@ def compare(
         state: as for `Harness`.
         output: as for `Harness`.
         chunked: as for `Harness`.
+        many_keys: as for `Harness`.
         restart_after: the batches, counted from 0, after which the query is stopped and started
             again from its checkpoint, and the harness is `restarted`: the number of one, or of
             several; or a dict from each to the function that goes on, which may be a
@@ -109,6 +111,7 @@ def compare(
         delay=delay,
         time_zone=zone_name,
         rows_per_chunk=chunk_size(int(str(spark.conf.get(ROWS_PER_BATCH)))),
+        many_keys=many_keys,
     )
     harness._query.extension = str(spark.conf.get(EXTENSION, "false")).lower() == "true"
     # Both read them.
@@ -130,6 +133,7 @@ def compare(
             timeout=timeout,
             event_time=event_time,
             delay=delay,
+            many_keys=many_keys,
             patience=patience,
         )
         streamed: dict[int, pa.Table] = {}
@@ -247,28 +251,12 @@ def _check_watermark(batch: Planned, harness: Harness) -> None:
 
 
 def _check(what: str, batch: int, harness: list[Any], spark: list[Any]) -> None:
-    told, found = Counter(map(_frozen, harness)), Counter(map(_frozen, spark))
+    told, found = Counter(map(frozen, harness)), Counter(map(frozen, spark))
     if told == found:
         return
-    lines = [f"  harness: {row}" for row in harness if _frozen(row) in told - found]
-    lines += [f"  Spark: {row}" for row in spark if _frozen(row) in found - told]
+    lines = [f"  harness: {row}" for row in harness if frozen(row) in told - found]
+    lines += [f"  Spark: {row}" for row in spark if frozen(row) in found - told]
     raise DifferenceError(
         f"Batch {batch}: the {what} differ. A function has to depend on its rows, its state and "
         "its clocks alone, and not on the order of rows.\n" + "\n".join(lines)
     )
-
-
-def _frozen(value: Any) -> Any:
-    """A value that is equal to another one's if they are the same, whatever the order of maps."""
-    if isinstance(value, Mapping):
-        return frozenset((_frozen(k), _frozen(v)) for k, v in value.items())
-    if isinstance(value, set | frozenset):
-        return frozenset(map(_frozen, value))
-    if isinstance(value, list | tuple):
-        made = [_frozen(v) for v in value]
-        # Entries of a map.
-        entries = bool(value) and all(isinstance(v, Mapping) and "key" in v for v in value)
-        return frozenset(made) if entries else tuple(made)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return tuple(_frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
-    return "NaN" if value != value else value

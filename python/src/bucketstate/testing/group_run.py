@@ -10,24 +10,21 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
-from bucketstate.stateful.run.adapter import Adapter
 from bucketstate.stateful.run.chunks import pandas_column
 from bucketstate.stateful.run.wire import holds_times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql.types import Row
 
     from bucketstate.stateful.codec.codecs import Codec
     from bucketstate.stateful.codec.document import Clock, StateCodec
-    from bucketstate.stateful.run.calls import Calls
-    from bucketstate.stateful.run.keys import KeyCodec
+    from bucketstate.stateful.run.handle import Timeout
     from bucketstate.stateful.run.slots import Slot
     from bucketstate.stateful.run.variables import PartErrors
-    from bucketstate.stateful.run.wire import Wire
-    from bucketstate.testing.runs import Clocks, Group
+    from bucketstate.testing.runs import Clocks, Group, Prepared
 
 _TIMEOUTS = {
     None: GroupStateTimeout.NoTimeout,
@@ -106,19 +103,34 @@ class _RowSlot:
 
 
 class GroupRun:
+    """Calls a function with one key after the other.
+
+    Args:
+        adapter: the function as Spark's worker would call it.
+    """
+
     def __init__(
-        self, calls: Calls, key: KeyCodec, wire: Wire, stored: StoredRows, clocks: Clocks
+        self,
+        adapter: Callable[..., Iterator[pd.DataFrame]],
+        ready: Prepared,
+        timeout: Timeout | None,
+        stored: StoredRows,
+        clocks: Clocks,
     ) -> None:
-        self._calls = calls
-        self._adapter = Adapter(calls, key, wire)
-        self._names = key.names
-        self._stored = stored
+        self._adapter = adapter
+        self._output = ready.output
+        self._timeout = timeout
+        self._names = ready.key.names
+        self.stored = stored
         self._clocks = clocks
 
     def initial(self, _key: Any, _row: pa.Table) -> None:
         raise AssertionError("the operator has no initial state")
 
-    def rows(self, group: Group) -> list[dict[str, Any]]:
+    def rows(self, groups: list[Group]) -> list[dict[str, Any]]:
+        return [row for group in groups for row in self._called(group)]
+
+    def _called(self, group: Group) -> list[dict[str, Any]]:
         frames = [
             pd.DataFrame({n: pandas_column(chunk.column(n)) for n in chunk.column_names})
             for chunk in group.chunks
@@ -129,23 +141,23 @@ class GroupRun:
     def fire(
         self, reached: int, shuffled: Callable[[Iterable[Any]], list[Any]]
     ) -> list[dict[str, Any]]:
-        keys = [k for k, s in self._stored.items() if NO_TIMEOUT < s.timeout < reached]
+        keys = [k for k, s in self.stored.items() if NO_TIMEOUT < s.timeout < reached]
         return [
             row
             for key in shuffled(keys)
-            for row in self._call(key, self._stored[key].cells, [], timed_out=True)
+            for row in self._call(key, self.stored[key].cells, [], timed_out=True)
         ]
 
     def _call(
         self, key: Any, cells: Any, chunks: list[pd.DataFrame], *, timed_out: bool
     ) -> list[dict[str, Any]]:
-        before = self._stored.get(key)
+        before = self.stored.get(key)
         watermark = self._clocks.watermark
         group = GroupState(
             optionalValue=cast("Row", before.row if before else None),
             batchProcessingTimeMs=self._clocks.now,
             eventTimeWatermarkMs=-1 if watermark is None else watermark,
-            timeoutConf=_TIMEOUTS[self._calls.timeout],
+            timeoutConf=_TIMEOUTS[self._timeout],
             hasTimedOut=timed_out,
             watermarkPresent=watermark is not None,
             defined=before is not None and before.row is not None,
@@ -158,16 +170,16 @@ class GroupRun:
         frames = list(self._adapter(cells, chunks, group))
         after = _stored_after(before, group, cells)
         if after is None:
-            self._stored.pop(key, None)
+            self.stored.pop(key, None)
         else:
-            self._stored[key] = after
+            self.stored[key] = after
         return [row for frame in frames for row in self._rows_of(frame)]
 
     def _rows_of(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        output = self._calls.output.codec
-        assert output is not None
-        columns = [shown(f.codec, frame[f.name]) for f in output.fields]
-        return [dict(zip(output.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        assert self._output is not None
+        columns = [shown(f.codec, frame[f.name]) for f in self._output.fields]
+        names = self._output.names
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _stored_after(

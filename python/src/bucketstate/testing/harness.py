@@ -64,6 +64,7 @@ class Harness:
         state: as for `stateful.define`.
         output: as for `stateful.define`.
         chunked: as for `stateful.define`.
+        many_keys: as for `stateful.apply`; how many keys go into a call is drawn with `seed`.
 
     Raises:
         DefinitionError: a function or an argument that can never work.
@@ -90,6 +91,7 @@ class Harness:
         state: Any = None,
         output: Any = None,
         chunked: bool | None = None,
+        many_keys: bool = True,
     ) -> None:
         self._definition = define(fn, state=state, output=output, chunked=chunked)
         operators.check(
@@ -108,6 +110,7 @@ class Harness:
             operator,
             timeout,
             self._zone,
+            many_keys=many_keys,
         )
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
@@ -194,8 +197,7 @@ class Harness:
                     for row in range(group.chunks[0].num_rows):
                         run.initial(group.key, group.chunks[0].slice(row, 1))
                 initial = None
-            for group in self._groups(self._batches, table, self._rows_per_chunk):
-                output += run.rows(group)
+            output += run.rows(self._groups(self._batches, table, self._rows_per_chunk))
         if self._timeout is not None and self._batches.known:
             reached = self._clock if self._timeout == "processing" else self._watermark or 0
             output += self._started(stored).fire(reached, self._shuffled)
@@ -318,6 +320,7 @@ class Harness:
             clock=self.clock,
             time_zone=self._time_zone,
             rows_per_chunk=self._rows_per_chunk,
+            many_keys=self._query.many_keys,
         )
         made._batches = self._batches
         made._stored = self._stored.copy()
@@ -344,7 +347,7 @@ class Harness:
     def _started(self, stored: Any) -> Run:
         clocks = Clocks(self._clock, self._watermark)
         return self._query.started(
-            self._batches, self._initial_batches, stored, clocks, self._rows_per_chunk
+            self._batches, self._initial_batches, stored, clocks, self._rows_per_chunk, self._order
         )
 
     def _groups(self, of: Batches, table: Any, rows_per_chunk: int | None = None) -> list[Group]:

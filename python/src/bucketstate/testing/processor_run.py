@@ -97,7 +97,10 @@ class ProcessorRun:
         self._enter(key, made)
         self._processor.handleInitialState(self._memory.cells[key], made, self._times)
 
-    def rows(self, group: Group) -> list[dict[str, Any]]:
+    def rows(self, groups: list[Group]) -> list[dict[str, Any]]:
+        return [row for group in groups for row in self._call(group)]
+
+    def _call(self, group: Group) -> list[dict[str, Any]]:
         rows = list(self._rows(group.chunks))
         self._enter(group.key, rows[0])
         cells = self._memory.cells[group.key]

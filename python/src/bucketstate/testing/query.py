@@ -3,39 +3,56 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import StructType
+
 from bucketstate.stateful.errors import MismatchError, StateUsageError, WrongTypeError
+from bucketstate.stateful.many.columnar import Columnar, ColumnsAlone, ManyColumns
+from bucketstate.stateful.many.typed import ManyKeys
+from bucketstate.stateful.run.adapter import Adapter
 from bucketstate.stateful.run.calls import Calls
 from bucketstate.stateful.run.chunks import chunk_size
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.wire import Wire
+from bucketstate.testing.columns_run import ColumnsRun
 from bucketstate.testing.group_run import GroupRun
+from bucketstate.testing.many_run import ManyRun
 from bucketstate.testing.processor_run import ProcessorRun
+from bucketstate.testing.runs import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import tzinfo
+    from random import Random
 
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
     from bucketstate.stateful.run.definition import Definition
     from bucketstate.stateful.run.handle import Timeout
     from bucketstate.stateful.run.operators import Operator
     from bucketstate.testing.batches import Batches
+    from bucketstate.testing.group_run import StoredRows
     from bucketstate.testing.runs import Clocks, Group, Run
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What follows from the types of the rows."""
+class _Cuts:
+    """Where the lines of calls are cut into batches: anywhere, or between a function's chunks."""
 
-    schema: StructType
-    calls: Calls
-    key: KeyCodec
-    wire: Wire
+    def __init__(self, order: Random, *, of_chunks: bool) -> None:
+        self._order = order
+        self._of_chunks = of_chunks
+
+    def __call__(self, chunks: list[int]) -> Iterator[int]:
+        """The lengths of batches for lines of chunks with these lengths."""
+        if self._of_chunks:
+            yield from chunks
+            return
+        left = sum(chunks)
+        while left:
+            size = self._order.randint(1, left)
+            yield size
+            left -= size
 
 
 class Query:
@@ -51,8 +68,11 @@ class Query:
         operator: Operator,
         timeout: Timeout | None,
         zone: tzinfo,
+        *,
+        many_keys: bool,
     ) -> None:
         self.extension = False
+        self.many_keys = many_keys
         self.by = by
         self.operator: Operator = operator
         self._definition = definition
@@ -64,12 +84,21 @@ class Query:
         """The function as Spark would call it, once the rows' types are known."""
         schema = batches.schema
         if self._prepared is None or self._prepared.schema != schema:
-            key = KeyCodec(batches.key_schema(self.by), self._zone)
-            calls = Calls(
-                self._definition, schema, self._timeout, self._zone, extension=self.extension
-            )
-            self._prepared = Prepared(schema, calls, key, self._wire(schema))
+            self._prepared = self._of(schema, KeyCodec(batches.key_schema(self.by), self._zone))
         return self._prepared
+
+    def _of(self, schema: StructType, key: KeyCodec) -> Prepared:
+        wire = self._wire(schema)
+        output = self._definition.output_codec(self._zone)
+        of = self._definition, schema
+        made = StructType([]) if output is None else output.schema
+        if self._definition.library is None:
+            calls = Calls(*of, self._timeout, self._zone, extension=self.extension)
+            return Prepared(schema, key, wire, output, calls, None)
+        columnar = Columnar(
+            *of, key, wire, made, self._timeout, self._zone, extension=self.extension
+        )
+        return Prepared(schema, key, wire, output, None, columnar)
 
     def started(
         self,
@@ -78,16 +107,33 @@ class Query:
         stored: Any,
         clocks: Clocks,
         rows_per_chunk: int | None,
+        order: Random,
     ) -> Run:
         """One batch, on what is stored."""
         ready = self.prepared(batches)
         if self.operator == "applyInPandasWithState":
-            return GroupRun(ready.calls, ready.key, ready.wire, stored, clocks)
+            return self._rows_run(ready, stored, clocks, order)
+        assert ready.calls is not None
         chunk = chunk_size(rows_per_chunk or 0)
         schema = None if initial is None else initial.schema
         return ProcessorRun(
             ready.calls, ready.key, ready.schema, schema, stored, clocks, chunk=chunk
         )
+
+    def _rows_run(self, ready: Prepared, stored: StoredRows, clocks: Clocks, order: Random) -> Run:
+        cuts = _Cuts(order, of_chunks=self._definition.chunked)
+        if ready.columnar is not None:
+            alone = ColumnsAlone(ready.columnar, ready.key.names)
+            one = GroupRun(alone, ready, self._timeout, stored.copy(), clocks)
+            many = ManyRun(ManyColumns(ready.columnar), ready, stored, clocks, cuts)
+            return ColumnsRun(self._definition.name, many, one, order)
+        assert ready.calls is not None
+        if not self.many_keys:
+            adapter = Adapter(ready.calls, ready.key, ready.wire)
+            return GroupRun(adapter, ready, self._timeout, stored, clocks)
+        schema = StructType([]) if ready.output is None else ready.output.schema
+        keys = ManyKeys(ready.calls, ready.key, ready.wire, schema)
+        return ManyRun(keys, ready, stored, clocks, cuts)
 
     def groups(
         self, batches: Batches, of: Batches, table: pa.Table, rows_per_chunk: int | None

@@ -9,10 +9,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import pyarrow as pa
+    from pyspark.sql.types import StructType
 
     from bucketstate.stateful.codec.document import Clock, StateCodec
     from bucketstate.stateful.codec.kept import Kept
+    from bucketstate.stateful.codec.structs import StructCodec
+    from bucketstate.stateful.many.columnar import Columnar
+    from bucketstate.stateful.run.calls import Calls
+    from bucketstate.stateful.run.keys import KeyCodec
     from bucketstate.stateful.run.slots import Slot
+    from bucketstate.stateful.run.wire import Wire
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What follows from the types of the rows."""
+
+    schema: StructType
+    key: KeyCodec
+    wire: Wire
+    output: StructCodec | None
+    """The codec of the output; None where the function puts nothing out."""
+    calls: Calls | None
+    """A function with one key in a call."""
+    columnar: Columnar | None
+    """A function over columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,8 @@ class Run(Protocol):
 
     def initial(self, key: Any, row: pa.Table, /) -> None: ...
 
-    def rows(self, group: Group) -> list[dict[str, Any]]: ...
+    def rows(self, groups: list[Group]) -> list[dict[str, Any]]:
+        """The output of the calls for rows, group after group."""
 
     def fire(
         self, reached: int, shuffled: Callable[[Iterable[Any]], list[Any]]

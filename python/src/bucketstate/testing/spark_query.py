@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from bucketstate import stateful
 from bucketstate.stateful.codec.instants import EPOCH, MILLISECOND
 from bucketstate.stateful.codec.kept import Kept
-from bucketstate.stateful.errors import StatefulError
 from bucketstate.stateful.run.processor import STATE
+from bucketstate.testing.differences import DifferenceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 _FIRST_MODIFIED = 1_700_000_000
-
-
-class DifferenceError(StatefulError, AssertionError):
-    """The harness and Spark did not answer alike.
-
-    Raised by `compare` for the first batch that differs, with its rows, and for a query that does
-    not end in time.
-
-    What to do: make the function depend on its rows, state and clocks alone, or give `compare` what
-    the query has; if that is so, it is a defect of the harness.
-    """
 
 
 @dataclass(frozen=True)
@@ -73,6 +62,7 @@ class SparkQuery:
     timeout: Timeout | None
     event_time: str | None
     delay: timedelta
+    many_keys: bool
     patience: timedelta
 
     def run(
@@ -96,6 +86,7 @@ class SparkQuery:
             operator=self.operator,
             output_mode=self.output_mode,
             timeout=self.timeout,
+            many_keys=self.many_keys,
         )
         with self._idle(idle):
             return self._streamed(applied)

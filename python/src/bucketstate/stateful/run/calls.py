@@ -10,9 +10,10 @@ from bucketstate.stateful.run.inputs import Inputs
 from bucketstate.stateful.run.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
+    import pyarrow as pa
     from pyspark.sql.types import StructType
 
     from bucketstate.stateful.codec.kept import Due
@@ -62,6 +63,21 @@ class Calls:
             None,
             lambda state: self.definition.input_rows(key, self._inputs.shaped(columns), state),
         )
+
+    def rows_of_many(
+        self, columns: Mapping[str, pa.Array], offsets: Sequence[int]
+    ) -> Callable[[int], Any]:
+        """What has the rows of the n-th key, in the function's shape, for `given`."""
+        return self._inputs.of_many(columns, offsets)
+
+    def shaped(self, chunks: Iterator[Columns]) -> Any:
+        """Chunks of one key's rows in the function's shape, for `given`."""
+        return self._inputs.shaped(chunks)
+
+    def given(self, key: Any, rows: Callable[[], Any], slot: Slot) -> Iterator[Block]:
+        """The call for rows that are in the function's shape."""
+        handler = self.definition.input_rows
+        return self._blocks(key, slot, None, lambda state: handler(key, rows(), state))
 
     def timer(self, key: Any, due: Due, slot: Slot) -> Iterator[Block]:
         """The call for a timer, or the timeout, that was reached."""

@@ -1,7 +1,8 @@
 """The rows of a group as Spark hands them over, as chunks of columns.
 
-`applyInPandasWithState` gives pandas columns, one chunk per Arrow batch that the group lies in;
-`transformWithState` gives rows of Python values, which become lists.
+`applyInPandasWithState` gives pandas columns, one chunk per Arrow batch that the group lies in, and
+its form for many keys gives Arrow; `transformWithState` gives rows of Python values, which become
+lists.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    Columns = Mapping[str, pd.Series[Any] | list[Any]]
+    Columns = Mapping[str, pd.Series[Any] | list[Any] | pa.Array]
 
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 """The setting that says how many rows a chunk has at most."""

@@ -17,14 +17,20 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handlers import Handlers, handlers_of, name_of
 from bucketstate.stateful.run.signatures import (
     Hints,
+    Library,
     Shape,
+    check_columns_output,
+    check_keys,
     check_no_output,
     check_output,
     check_state,
     initial_hint,
+    keys_hint,
+    library_hint,
     output_hint,
     rows_hint,
     state_hint,
+    takes_keys,
 )
 
 
@@ -48,7 +54,7 @@ class Definition:
     """The output as it was declared; None for a function that puts nothing out."""
 
     shape: Shape
-    """What `rows` is: a `frame` of pandas, `records` of a dataclass, or `dicts`."""
+    """What `rows` is: a `frame` of pandas, `records` of a dataclass, `dicts`, or `columns`."""
 
     record: type[Any] | None
     """The dataclass of the rows; None where they are none."""
@@ -59,17 +65,20 @@ class Definition:
     chunked: bool
     """Whether `rows` is an iterator of what `shape` says."""
 
-    def __call__(self, key: Any, rows: Any, state: Any) -> Any:
-        return self.input_rows(key, rows, state)
+    library: Library | None = None
+    """The library of a function over columns, which gets many keys in a call; None for one key."""
+
+    def __call__(self, *given: Any) -> Any:
+        return self.input_rows(*given)
 
     @property
     def input_rows(self) -> Callable[..., Any]:
-        """What is called with the rows of a key: `(key, rows, state)`."""
+        """What is called with rows: `(key, rows, state)`, or over columns `(keys, rows)`."""
         return self.handlers.input_rows
 
     @property
     def expired_timer(self) -> Callable[..., Any] | None:
-        """What is called for a timer: `(key, timer, state)`; None without."""
+        """What is called for a timer: `(key, timer, state)`, or `(keys)`; None without."""
         return self.handlers.expired_timer
 
     @property
@@ -131,10 +140,16 @@ def define(
     Safe from any thread. The hint of `rows` chooses what it is: `pd.DataFrame` (the default),
     `list[Event]` of a dataclass, or `list[dict]`. That of `initial` is a dataclass or dict.
 
+    A function `(keys, rows)` whose first parameter is hinted `Keys[Totals]` gets many keys in a
+    call, and rows and states as columns; the hint of `rows` chooses the library: `pd.DataFrame`,
+    `pl.DataFrame`, `pa.RecordBatch` or `pa.Table`.
+
     Args:
         fn: a function `(key, rows, state)`, or an object or class with the handlers of Spark's
             `StatefulProcessor`: `handleInputRows(key, rows, state)`, and perhaps
             `handleExpiredTimer(key, timer, state)` and `handleInitialState(key, initial, state)`.
+            Over columns a function `(keys, rows)`, or `handleInputRows(keys, rows)` and perhaps
+            `handleExpiredTimer(keys)`.
         state: a dataclass, a DDL text or a StructType; without, the hint decides:
             `state: State[Totals]`.
         output: the same of the output rows; without, the hint decides: `-> Iterator[Alert]`.
@@ -157,8 +172,11 @@ def define(
             output=output or fn.output,
             chunked=fn.chunked if chunked is None else chunked,
         )
-    handlers = fn if isinstance(fn, Handlers) else handlers_of(fn, name_of(fn))
+    columnar = (isinstance(fn, Handlers) and fn.columnar) or takes_keys(fn)
+    handlers = fn if isinstance(fn, Handlers) else handlers_of(fn, name_of(fn), columnar=columnar)
     name = handlers.name
+    if columnar:
+        return _checked(_columnar(handlers, state, output, chunked))
     rows = Hints(handlers.input_rows, name, needed=state is None or output is None)
     timer = handlers.timer_method and Hints(*handlers.timer_method, needed=False)
     initial = handlers.initial_state and Hints(
@@ -167,25 +185,66 @@ def define(
     declared_state = state if state is not None else state_hint(rows)
     declared_output = output if output is not None else output_hint(rows, timer)
     shape, record, many = rows_hint(rows)
-    made = Definition(
-        name,
-        handlers,
-        declared_state,
-        declared_output,
-        shape,
-        record,
-        None if initial is None else initial_hint(initial),
-        many if chunked is None else chunked,
+    made = _checked(
+        Definition(
+            name,
+            handlers,
+            declared_state,
+            declared_output,
+            shape,
+            record,
+            None if initial is None else initial_hint(initial),
+            many if chunked is None else chunked,
+        )
     )
-    made.state_codec(UTC)
-    made.output_codec(UTC)
-    made.record_codec(UTC)
-    made.initial_codec(UTC)
     every = [hints for hints in (rows, timer, initial) if hints is not None]
     check_state(every, None if state is not None else declared_state)
     check_output([hints for hints in (rows, timer) if hints is not None], declared_output)
     if initial is not None:
         check_no_output(initial)
+    return made
+
+
+def _columnar(handlers: Handlers, state: Any, output: Any, chunked: bool | None) -> Definition:
+    """The definition of a function over columns."""
+    name = handlers.name
+    rows = Hints(handlers.input_rows, name, needed=True)
+    timer = handlers.timer_method and Hints(*handlers.timer_method, needed=False)
+    if chunked:
+        raise DefinitionError(
+            f"{name} gets many keys in a call, with all of their rows: chunked=True is for a "
+            "function with one key in a call."
+        )
+    every = [hints for hints in (rows, timer) if hints is not None]
+    declared = state if state is not None else keys_hint(rows)
+    check_keys(every, None if state is not None else declared)
+    if output is None:
+        check_columns_output(every)
+    made = Definition(
+        name,
+        handlers,
+        declared,
+        output,
+        "columns",
+        None,
+        None,
+        False,
+        library_hint(rows),
+    )
+    if parts := made.state_codec(UTC).parts:
+        raise DefinitionError(
+            f"{name} gets its states as columns, and {', '.join(parts)} of "
+            f"{made.state_codec(UTC).name} is a part: make it a plain field, or write a function "
+            "with one key in a call."
+        )
+    return made
+
+
+def _checked(made: Definition) -> Definition:
+    made.state_codec(UTC)
+    made.output_codec(UTC)
+    made.record_codec(UTC)
+    made.initial_codec(UTC)
     return made
 
 

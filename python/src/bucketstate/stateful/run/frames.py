@@ -64,6 +64,11 @@ class Frames:
 
     def _column(self, name: str, column: Any) -> pd.Series[Any]:
         spark = self._types[name]
+        if isinstance(column, pa.Array):
+            # As it comes where Spark makes columns of it: see `wire`.
+            masked = column.null_count and isinstance(spark, LongType)
+            nested = name in self._nested or isinstance(spark, TimestampType | TimestampNTZType)
+            column = column.to_pylist() if masked or nested else pandas_column(column)
         if isinstance(spark, TimestampType):
             made: pd.Series[Any] = _times(column).dt.tz_localize("UTC").dt.tz_convert(self._zone)
             return made

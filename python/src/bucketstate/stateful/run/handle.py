@@ -30,6 +30,7 @@ T = TypeVar("T")
 Timeout = Literal["processing", "event"]
 
 _UNREAD: Any = object()
+_NO_CLOCK = Clock(0, None)
 
 
 class State(Generic[T]):
@@ -291,6 +292,8 @@ class State(Generic[T]):
                 part.replace(given)
 
     def _clock(self) -> Clock:
+        if not self._codec.parts:
+            return _NO_CLOCK
         part = self._codec.event_time_part
         watermark = part and self._watermark(
             f"the part {part} of {self._codec.name} has time='event'"

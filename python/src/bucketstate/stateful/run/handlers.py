@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ROWS = ("key", "rows", "state")
 TIMER = ("key", "timer", "state")
 INITIAL = ("key", "initial", "state")
+KEYS_ROWS = ("keys", "rows")
+KEYS = ("keys",)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Handlers:
     input_rows: Callable[..., Any]
     expired_timer: Callable[..., Any] | None = None
     initial_state: Callable[..., Any] | None = None
+    columnar: bool = False
+    """Whether they get many keys in a call."""
 
     @property
     def timer_method(self) -> tuple[Callable[..., Any], str] | None:
@@ -34,7 +38,7 @@ class Handlers:
         return None if made is None else (made, f"{self.name}.handleExpiredTimer")
 
 
-def handlers_of(fn: Any, name: str) -> Handlers:
+def handlers_of(fn: Any, name: str, *, columnar: bool = False) -> Handlers:
     """Raises DefinitionError for what has none, or one that cannot be called as it will be."""
     if isinstance(fn, type):
         if not hasattr(fn, "handleInputRows"):
@@ -47,7 +51,8 @@ def handlers_of(fn: Any, name: str) -> Handlers:
             raise DefinitionError(
                 f"{name}() cannot be made without arguments ({e}): give an instance instead."
             ) from None
-    rows = _named(fn, name, "handleInputRows", ROWS)
+    of_rows, of_timer = (KEYS_ROWS, KEYS) if columnar else (ROWS, TIMER)
+    rows = _named(fn, name, "handleInputRows", of_rows)
     _check_names(fn, name)
     if rows is None:
         if not callable(fn):
@@ -56,9 +61,17 @@ def handlers_of(fn: Any, name: str) -> Handlers:
                 "with handleInputRows(key, rows, state) and perhaps handleExpiredTimer(key, timer, "
                 "state) and handleInitialState(key, initial, state)."
             )
-        _check_parameters(fn, name, ROWS)
-        return Handlers(name, fn)
-    timer = _named(fn, name, "handleExpiredTimer", TIMER)
+        _check_parameters(fn, name, of_rows)
+        return Handlers(name, fn, columnar=columnar)
+    timer = _named(fn, name, "handleExpiredTimer", of_timer)
+    if columnar:
+        if hasattr(fn, "handleInitialState"):
+            raise DefinitionError(
+                f"{name}.handleInitialState is never called: a function over columns runs on "
+                "applyInPandasWithState, which has no initial state. Remove it, or write a "
+                "function with one key in a call for transformWithState."
+            )
+        return Handlers(name, rows, timer, columnar=True)
     return Handlers(name, rows, timer, _named(fn, name, "handleInitialState", INITIAL))
 
 

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql.types import IntegralType
 
-from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError, did_you_mean
+from bucketstate.stateful.errors import (
+    DefinitionError,
+    MismatchError,
+    StatefulError,
+    WrongTypeError,
+    did_you_mean,
+)
 from bucketstate.stateful.run.frames import Frames
 from bucketstate.stateful.run.plain import Plain, needs_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     from pyspark.sql.types import StructType
@@ -59,6 +66,33 @@ class Inputs:
         parts = list(shaped)
         return parts[0] if len(parts) == 1 else self._joined(parts)
 
+    def of_many(
+        self, columns: Mapping[str, pa.Array], offsets: Sequence[int]
+    ) -> Callable[[int], Any]:
+        """What has the rows of the n-th of many keys, `offsets[n]` to `offsets[n + 1]` of Arrow.
+
+        They are made at once where that makes the same of them. It raises for those that do not
+        fit, like `shaped`.
+        """
+        shape, chunked = self._shape(), self._chunked
+
+        def alone(n: int) -> Any:
+            first, end = offsets[n], offsets[n + 1]
+            return shape({name: c.slice(first, end - first) for name, c in columns.items()})
+
+        rows = alone
+        if self._shape_name != "frame":
+            try:
+                whole = shape(columns)
+                rows = lambda n: whole[offsets[n] : offsets[n + 1]]  # noqa: E731
+            except StatefulError:
+                # One key is at fault, and each call for those before it is to be made.
+                pass
+        elif not any(map(_changes_by_nulls, columns.values())):
+            frame = shape(columns).copy()
+            rows = lambda n: _part(frame, offsets[n], offsets[n + 1])  # noqa: E731
+        return (lambda n: iter([rows(n)])) if chunked else rows
+
     def empty(self) -> Any:
         """The rows of a call that has none."""
         if self._chunked:
@@ -86,6 +120,7 @@ class Inputs:
 
     def _values(self, name: str, column: Any) -> list[Any]:
         """A column's values as Python has them, None for null."""
+        exact = isinstance(column, list | pa.Array)
         values: list[Any] = column if isinstance(column, list) else column.tolist()
         plain = self._plain.get(name)
         if plain is not None:
@@ -96,7 +131,7 @@ class Inputs:
                     f"The column {name} of the rows has {e.found_text}, expected {e.expected}. "
                     "Cast the column to what holds it, such as a text."
                 ) from None
-        if isinstance(column, list) or name not in self._whole or _whole(column):
+        if exact or name not in self._whole or _whole(column):
             return values
         # pandas holds whole numbers of fewer bits as floats where a column has nulls, or has NA.
         return [None if v is pd.NA or v != v else int(v) for v in values]
@@ -127,12 +162,29 @@ class Inputs:
         ]
 
     def _cells(self, name: str, column: Any, codec: Codec) -> list[Any]:
-        if name in self._plain or name in self._whole or isinstance(column, list):
+        if isinstance(column, pa.Array) and name not in self._plain and codec.takes(column):
+            made: list[Any] = column.tolist()
+            return made
+        if name in self._plain or name in self._whole or isinstance(column, list | pa.Array):
             values = self._values(name, column)
             if "i" in codec.kinds and None not in values and name in self._whole:
                 return values
             return [*map(codec.cell, values)]
         return codec.cells(column)
+
+
+def _changes_by_nulls(column: pa.Array) -> bool:
+    """Whether pandas has the other values of a column in another way where there is a null."""
+    kind = column.type
+    return bool(column.null_count) and (pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _part(frame: pd.DataFrame, first: int, end: int) -> pd.DataFrame:
+    made = frame.iloc[first:end]
+    made.index = pd.RangeIndex(end - first)
+    # Nobody else has these rows: pandas need not warn of changing them.
+    made._is_copy = None  # type: ignore[attr-defined]
+    return made
 
 
 def _whole(column: pd.Series[Any]) -> bool:

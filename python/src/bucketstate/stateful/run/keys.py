@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, DoubleType, FloatType, StringType, StructType
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.ddl import codec_of_type
@@ -56,6 +56,7 @@ class KeyCodec:
     def __init__(self, schema: StructType, zone: tzinfo) -> None:
         self.names = tuple(schema.names)
         self._columns = [_Column(f.name, f.dataType, zone) for f in schema.fields]
+        self._exact = [c.exact for c in self._columns]
 
     @cached_property
     def type(self) -> Any:
@@ -63,9 +64,8 @@ class KeyCodec:
 
     def __call__(self, cells: tuple[Any, ...]) -> Any:
         make = self.type._make
-        return make(
-            [c if type(c) is str else f(c) for f, c in zip(self._columns, cells, strict=True)]
-        )
+        columns = zip(self._columns, self._exact, cells, strict=True)
+        return make([c if type(c) is exact else f(c) for f, exact, c in columns])
 
     def identity(self, cells: tuple[Any, ...]) -> Any:
         """The key by which Spark keeps states apart.
@@ -106,6 +106,15 @@ class _Column:
         self._codec: Codec | None = None
         with suppress(DefinitionError):
             self._codec = OptionalCodec(codec_of_type(spark, name, zone))
+
+    @property
+    def exact(self) -> type[Any] | None:
+        """The type of cells that are the function's values already."""
+        if self._plain is not None or isinstance(self._spark, FloatType | DoubleType):
+            return None
+        if isinstance(self._spark, StringType):
+            return str
+        return None if self._codec is None else self._codec.exact
 
     def __call__(self, cell: Any) -> Any:
         try:

@@ -39,6 +39,11 @@ def check(
         )
     if timeout not in TIMEOUTS:
         raise DefinitionError(f"timeout={timeout!r}: it must be None, 'processing' or 'event'.")
+    if operator == "transformWithState" and definition.library is not None:
+        raise DefinitionError(
+            f"{definition.name} gets many keys in a call, which transformWithState has not: use "
+            "operator='applyInPandasWithState'."
+        )
     if operator == "transformWithState":
         _check_parts(definition, timeout)
         if initial_state and definition.initial_state is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     DayTimeIntervalType,
+    DoubleType,
+    FloatType,
     IntegralType,
     MapType,
     StructType,
@@ -62,6 +65,9 @@ class Plain:
                 return value.to_pytimedelta() if isinstance(value, pd.Timedelta) else value
             case ArrayType():
                 values = value.tolist() if _numbers(value) else value
+                if isinstance(spark.elementType, FloatType | DoubleType):
+                    # To pandas they are one; so they are on every way that rows come.
+                    return [math.nan if v is None else v for v in values]
                 return [self._plain(v, spark.elementType) for v in values]
             case MapType():
                 pairs = value.items() if isinstance(value, dict) else value

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
 import pandas as pd
+import pyarrow as pa
 
 from bucketstate.stateful.codec.hints import is_dataclass_type, resolved_hints
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handle import State
+from bucketstate.stateful.run.many_keys import Keys
 
-Shape = Literal["frame", "records", "dicts"]
+Shape = Literal["frame", "records", "dicts", "columns"]
+Library = Literal["RecordBatch", "Table", "pandas", "polars"]
 
 _MANY: tuple[Any, ...] = (
     list,
@@ -162,6 +165,72 @@ def check_no_output(hints: Hints) -> None:
             f"{hints.name} returns something: it brings the state in, and has no output. "
             "Return None."
         )
+
+
+def takes_keys(fn: Any) -> bool:
+    """Whether a function, or an object's handler, is hinted as one over columns."""
+    handler = getattr(fn, "handleInputRows", fn)
+    try:
+        hints = Hints(handler, "", needed=False)
+    except (TypeError, ValueError):
+        return False
+    first = hints.parameter(0)
+    if isinstance(fn, type) and first is None:
+        # Of a class itself the method has its object first.
+        first = hints.parameter(1)
+    return first is Keys or get_origin(first) is Keys
+
+
+def keys_hint(hints: Hints) -> Any:
+    """The class in `keys: Keys[Totals]`."""
+    hint = hints.parameter(0)
+    if get_origin(hint) is Keys:
+        return get_args(hint)[0]
+    raise DefinitionError(
+        f"{hints.name} does not say what its states are: annotate its first parameter as "
+        "Keys[Totals], with a dataclass Totals, or give state= a dataclass, a DDL text or a "
+        "StructType."
+    )
+
+
+def library_hint(hints: Hints) -> Library:
+    """The library of the rows of a function over columns."""
+    hint = hints.parameter(1)
+    name = f"{getattr(hint, '__module__', '')}.{getattr(hint, '__name__', '')}"
+    if hint is pd.DataFrame:
+        return "pandas"
+    if hint is pa.RecordBatch:
+        return "RecordBatch"
+    if hint is pa.Table:
+        return "Table"
+    if name.startswith("polars.") and name.endswith(".DataFrame"):
+        return "polars"
+    raise DefinitionError(
+        f"{hints.name}: rows of a function with Keys cannot be {hint}. Annotate its second "
+        "parameter as pd.DataFrame, pl.DataFrame, pa.RecordBatch or pa.Table."
+    )
+
+
+def check_keys(every: list[Hints], state: Any) -> None:
+    """DefinitionError for a handler over columns whose hint contradicts the others'."""
+    for hints in every:
+        hinted = hints.parameter(0)
+        of = get_args(hinted)[0] if get_origin(hinted) is Keys else state
+        if state is not None and of is not state:
+            raise DefinitionError(
+                f"{hints.name} takes Keys[{_name(of)}], and {every[0].name} Keys[{_name(state)}]: "
+                "a query has one state class. Annotate both alike."
+            )
+
+
+def check_columns_output(every: list[Hints]) -> None:
+    """DefinitionError for handlers over columns that put out what nobody has declared."""
+    for hints in every:
+        if hints.puts_out:
+            raise DefinitionError(
+                f"{hints.name} returns columns and does not say which: give output= a dataclass, a "
+                "DDL text or a StructType, or annotate that it returns None."
+            )
 
 
 def _rows_of(hint: Any) -> Any:

@@ -2,8 +2,9 @@
 
 On its own way Spark makes readings of the session's clock of all times, and of a reading within the
 hour that a clock change repeats nobody can tell which one it was; and pandas makes floats of whole
-numbers beside a null. So times travel as microseconds since 1970, also those in keys; and what is
-kept in 64 bits travels without nulls, beside a column that says where they were.
+numbers beside a null, and NaN of nulls. So times travel as microseconds since 1970, also those in
+keys; and whole numbers of 64 bits and floats travel without nulls, beside a column that says where
+they were.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    DoubleType,
+    FloatType,
     LongType,
     MapType,
     StructField,
@@ -39,6 +43,8 @@ _EVENT_TIME = "bucketstate event time"
 _NULLS = "bucketstate nulls"
 # As many as a signed number of 64 bits has, without its sign.
 _FLAGS = 63
+# To pandas a null is a NaN in these; of the whole numbers it changes the others.
+_MASKED = LongType | FloatType | DoubleType
 
 
 class Wire:
@@ -65,7 +71,7 @@ class Wire:
             if masked
             and f.nullable
             and f.name.lower() not in grouping
-            and isinstance(f.dataType, LongType)
+            and isinstance(f.dataType, _MASKED)
         ]
         self._places = {name: divmod(n, _FLAGS) for n, name in enumerate(maskable)}
         self._masks = [f"{_NULLS} {n}" for n in range(-(-len(maskable) // _FLAGS))]
@@ -74,6 +80,12 @@ class Wire:
     def event_time(self) -> StructField | None:
         """The column that a watermark is of; Spark itself looks at it, so it travels as it is."""
         return next((f for f in self._fields if WATERMARK in f.metadata), None)
+
+    @property
+    def sent(self) -> StructType:
+        """The schema of all columns that travel, but for the one that Spark's watermark is of."""
+        masks = [StructField(mask, LongType(), False) for mask in self._masks]
+        return StructType([*self.schema.fields, *masks])
 
     def project(self, rows: DataFrame) -> DataFrame:
         """The rows with the columns that travel."""
@@ -85,7 +97,8 @@ class Wire:
         for f in self._fields:
             value = _sql(numbered[f.name], f.dataType)
             if f.name in self._places:
-                value = f"coalesce({value}, 0L)"
+                zero = f"cast(0 as {self.schema[f.name].dataType.simpleString()})"
+                value = f"coalesce({value}, {zero})"
             made.append(f"{value} as {_quoted(f.name)}")
         for n, mask in enumerate(self._masks):
             flags = [
@@ -125,6 +138,22 @@ class Wire:
                 if of == n and absent.any():
                     pairs = zip(made[name].tolist(), absent.tolist(), strict=True)
                     made[name] = [None if null else value for value, null in pairs]
+        return made
+
+    def arrays(self, rows: pa.StructArray) -> dict[str, pa.Array]:
+        """As `received`, of rows that came as Arrow."""
+        names = [f.name for f in rows.type]
+        sent = {name: rows.field(n) for n, name in enumerate(names)}
+        made = {name: sent[name] for name in self._names}
+        for n, mask in enumerate(self._masks):
+            flags = sent[mask].to_numpy()
+            if not flags.any():
+                continue
+            for name, (of, bit) in self._places.items():
+                absent = ((flags >> bit) & 1).astype(bool)
+                if of == n and absent.any():
+                    nothing = pa.scalar(None, made[name].type)
+                    made[name] = pc.if_else(pa.array(absent), nothing, made[name])
         return made
 
 

@@ -1,0 +1,62 @@
+"""What travels between the operator for many keys, in the JVM, and a worker, as Arrow.
+
+The JVM's side is `spark/many/Protocol.scala`. The number in the marker is that of this protocol: a
+jar that does not know it leaves the function to Spark, which calls it one key at a time.
+
+To the worker travels one line for each row, as `row`; the first line of each key has its `call`:
+the key's columns, the stored state, the timeout that was set for it, whether it was reached, and
+the batch's clocks. A key that was called for its timeout has that line alone, without a row. A
+key's lines may lie in several batches.
+
+Back travel output rows, as `row`, and beside them, with no relation to them, what becomes of the
+keys, in the order of their calls: an action, the state and the timeout.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bucketstate.stateful.codec.kept import SCHEMA
+from bucketstate.stateful.run.chunks import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+MARKER = "bucketstate-many-1:"
+"""A function whose name begins so takes either the arguments of `applyInPandasWithState`, or an
+iterator of batches alone."""
+
+UNTOUCHED, PUT, REMOVED = 0, 1, 2
+
+NO_TIME = -1
+"""Where there is no watermark."""
+
+STATE = pa.struct(list(arrow_schema(SCHEMA)))
+
+
+def call_type(key: StructType) -> pa.StructType:
+    """The type of a call, for grouping columns of that schema."""
+    return pa.struct(
+        [
+            ("key", pa.struct(list(arrow_schema(key)))),
+            ("state", STATE),
+            ("timeout", pa.int64()),
+            ("timed_out", pa.bool_()),
+            ("now", pa.int64()),
+            ("watermark", pa.int64()),
+        ]
+    )
+
+
+def answer_schema(output: StructType) -> pa.Schema:
+    """The schema of what travels back, for output rows of the given one."""
+    return pa.schema(
+        [
+            ("row", pa.struct(list(arrow_schema(output)))),
+            ("action", pa.int8()),
+            ("state", STATE),
+            ("timeout", pa.int64()),
+        ]
+    )

@@ -1,0 +1,157 @@
+"""The libraries of columns that a function can have, and the way between them and Arrow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from bucketstate.optional import needed
+
+if TYPE_CHECKING:
+    from bucketstate.stateful.run.frames import Frames
+
+Library = Literal["RecordBatch", "Table", "pandas", "polars"]
+
+
+class Tables(ABC):
+    """One library: picklable, without side effects."""
+
+    name: str
+    """What messages call a table of it."""
+
+    @abstractmethod
+    def table(self, columns: pa.RecordBatch) -> Any:
+        """Columns of keys or states."""
+
+    @abstractmethod
+    def column(self, values: pa.Array) -> Any:
+        """One column, with a value for each key."""
+
+    @abstractmethod
+    def numbers(self, values: np.ndarray[Any, Any]) -> Any:
+        """Whole numbers, one for each row."""
+
+    def rows(self, columns: pa.RecordBatch, _frames: Frames) -> Any:
+        """The rows of the call."""
+        return self.table(columns)
+
+
+class ArrowBatches(Tables):
+    name = "pyarrow.RecordBatch"
+
+    def table(self, columns: pa.RecordBatch) -> Any:
+        return columns
+
+    def column(self, values: pa.Array) -> Any:
+        return values
+
+    def numbers(self, values: np.ndarray[Any, Any]) -> Any:
+        return pa.array(values)
+
+
+class ArrowTables(ArrowBatches):
+    name = "pyarrow.Table"
+
+    def table(self, columns: pa.RecordBatch) -> Any:
+        return pa.Table.from_batches([columns])
+
+
+class PandasFrames(Tables):
+    name = "pandas.DataFrame"
+
+    def table(self, columns: pa.RecordBatch) -> Any:
+        return columns.to_pandas(date_as_object=True)
+
+    def column(self, values: pa.Array) -> Any:
+        return values.to_pandas()
+
+    def numbers(self, values: np.ndarray[Any, Any]) -> Any:
+        return values
+
+    def rows(self, columns: pa.RecordBatch, frames: Frames) -> Any:
+        """The rows as a function with one key in a call has them."""
+        return frames.made(dict(zip(columns.schema.names, columns.columns, strict=True))).copy()
+
+
+class PolarsFrames(Tables):
+    name = "polars.DataFrame"
+
+    def table(self, columns: pa.RecordBatch) -> Any:
+        return _polars().from_arrow(columns)
+
+    def column(self, values: pa.Array) -> Any:
+        return _polars().Series(values)
+
+    def numbers(self, values: np.ndarray[Any, Any]) -> Any:
+        return _polars().Series("key", values)
+
+
+def tables_of(library: Library) -> Tables:
+    """Raises MissingLibraryError for polars that is not installed."""
+    match library:
+        case "RecordBatch":
+            return ArrowBatches()
+        case "Table":
+            return ArrowTables()
+        case "pandas":
+            return PandasFrames()
+    _polars()
+    return PolarsFrames()
+
+
+def flags(given: Any, count: int) -> np.ndarray[Any, Any] | None:
+    """A bool for each key, False for null; None for what is something else."""
+    if given is None:
+        return np.ones(count, dtype=bool)
+    try:
+        array = arrow_of(given)
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+    if array is None or len(array) != count or not pa.types.is_boolean(array.type):
+        return None
+    made: np.ndarray[Any, Any] = array.fill_null(False).to_numpy(zero_copy_only=False)
+    return made
+
+
+def arrow_of(given: Any) -> pa.Array | None:
+    """One column of any library as Arrow; None for what is no column. Raises as pyarrow does."""
+    if isinstance(given, pa.Array):
+        return given
+    if isinstance(given, pa.ChunkedArray):
+        return whole(given)
+    if isinstance(given, pd.Series):
+        return pa.Array.from_pandas(given)
+    if isinstance(given, np.ndarray | list | tuple):
+        return pa.array(given)
+    if hasattr(given, "__arrow_c_stream__"):
+        return whole(pa.chunked_array(given))
+    if hasattr(given, "__arrow_c_array__"):
+        return pa.array(given)
+    return None
+
+
+def columns_of_table(given: Any) -> dict[str, Any] | None:
+    """A table of any library as its columns by name; None for what is none."""
+    if isinstance(given, pd.DataFrame):
+        return {str(n): given.iloc[:, at] for at, n in enumerate(given.columns)}
+    if isinstance(given, dict):
+        return {str(n): column for n, column in given.items()}
+    if isinstance(given, pa.RecordBatch | pa.Table):
+        return dict(zip(given.schema.names, given.columns, strict=True))
+    if hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns"):
+        table = pa.table(given)
+        return dict(zip(table.schema.names, table.columns, strict=True))
+    return None
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """All chunks as one array."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _polars() -> Any:
+    return needed("polars", extra="polars", what="A function with polars.DataFrame")

@@ -1,0 +1,119 @@
+"""Runs a definition, which has one key in a call, over the many keys of a batch."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bucketstate.stateful.many.answers import Answers
+from bucketstate.stateful.many.reading import Chunks, blocks
+from bucketstate.stateful.many.rows import OutputRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from bucketstate.stateful.codec.kept import Kept
+    from bucketstate.stateful.many.reading import Block
+    from bucketstate.stateful.run.calls import Calls
+    from bucketstate.stateful.run.keys import KeyCodec
+    from bucketstate.stateful.run.output import Block as Rows
+    from bucketstate.stateful.run.variables import PartErrors
+    from bucketstate.stateful.run.wire import Wire
+
+
+class ManyKeys:
+    """One function on one query: picklable, made on the driver, called by Spark's workers.
+
+    As `Adapter`, for the operator that hands over many keys.
+
+    Args:
+        calls: the function.
+        key: makes its keys.
+        wire: how rows travel.
+        output: the schema of the query's output.
+    """
+
+    def __init__(self, calls: Calls, key: KeyCodec, wire: Wire, output: StructType) -> None:
+        self._calls = calls
+        self._key = key
+        self._wire = wire
+        self._output = output
+        self._rows = OutputRows(calls.output, calls.definition.name, calls.zone)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The answers to all calls; see `protocol`."""
+        answers = Answers(self._output, self._rows, by_event=self._calls.timeout == "event")
+        steps = self._by_chunks if self._calls.definition.chunked else self._by_blocks
+        for _ in steps(batches, answers):
+            if answers.full:
+                yield answers.batch()
+        yield answers.batch()
+
+    def _by_blocks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
+        for block in blocks(batches):
+            rows = self._rows_of(block)
+            now, watermark = block.now, block.watermark
+            for n, (cells, kept) in enumerate(zip(block.cells(), block.kept(), strict=True)):
+                slot = _KeySlot(kept, now, watermark)
+                given = None if rows is None else partial(rows, n)
+                yield from self._call(self._key(cells), slot, given, answers)
+
+    def _by_chunks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
+        reader = Chunks(batches)
+        while (found := reader.one_key()) is not None:
+            block, pieces = found
+            slot = _KeySlot(block.kept()[0], block.now, block.watermark)
+            chunks = map(self._wire.arrays, pieces)
+            given = None if block.timed_out else partial(self._calls.shaped, chunks)
+            yield from self._call(self._key(block.cells()[0]), slot, given, answers)
+            for _ in pieces:
+                # What the function did not look at.
+                pass
+
+    def _rows_of(self, block: Block) -> Callable[[int], Any] | None:
+        if block.timed_out:
+            return None
+        return self._calls.rows_of_many(self._wire.arrays(block.rows), block.offsets.tolist())
+
+    def _call(
+        self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None, answers: Answers
+    ) -> Iterator[None]:
+        """All calls for one key; a step after each block of output, and one at the end.
+
+        A call for a timeout fires all timers that were reached, and a call for rows does so after
+        them.
+        """
+        calls = self._calls
+        before = slot.kept
+        if rows is not None:
+            yield from _put(calls.given(key, rows, slot), answers)
+        while (due := calls.due(slot)) is not None:
+            yield from _put(calls.timer(key, due, slot), answers)
+        answers.settle(before, slot.kept, slot.now)
+        yield
+
+
+class _KeySlot:
+    """The state of one key of many."""
+
+    __slots__ = ("kept", "now", "watermark")
+
+    def __init__(self, kept: Kept, now: int, watermark: int | None) -> None:
+        self.kept = kept
+        self.now = now
+        self.watermark = watermark
+
+    def write(self, kept: Kept) -> None:
+        self.kept = kept
+
+    def parts(self, _errors: PartErrors) -> None:
+        return None
+
+
+def _put(output: Iterator[Rows], answers: Answers) -> Iterator[None]:
+    for block in output:
+        answers.put_out(block)
+        yield

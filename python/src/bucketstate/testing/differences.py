@@ -1,0 +1,38 @@
+"""What it means that two ways of running a function answer alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from bucketstate.stateful.errors import StatefulError
+
+
+class DifferenceError(StatefulError, AssertionError):
+    """Two ways of running a function did not answer alike.
+
+    Raised by `compare` for the first batch in which the harness and Spark differ, with its rows,
+    and for a query that does not end in time; and by the harness for a function over columns that
+    answers otherwise when keys share a call.
+
+    What to do: make the function depend on its rows, state and clocks alone, and each key's answer
+    on what that key has; or give `compare` what the query has. If that is so, it is a defect of the
+    harness.
+    """
+
+
+def frozen(value: Any) -> Any:
+    """A value that is equal to another one's if they are the same, whatever the order of maps."""
+    if isinstance(value, Mapping):
+        return frozenset((frozen(k), frozen(v)) for k, v in value.items())
+    if isinstance(value, set | frozenset):
+        return frozenset(map(frozen, value))
+    if isinstance(value, list | tuple):
+        made = [frozen(v) for v in value]
+        # Entries of a map.
+        entries = bool(value) and all(isinstance(v, Mapping) and "key" in v for v in value)
+        return frozenset(made) if entries else tuple(made)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return tuple(frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
+    return "NaN" if value != value else value

@@ -1,0 +1,1 @@
+"""Functions over many keys at once, without a JVM."""

@@ -1,0 +1,85 @@
+"""A function answers alike with one key in a call and with many, in every library."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bucketstate import stateful
+from bucketstate.testing import Harness
+from tests.kit.columns import EVERY, SCHEMA, Alone, Report
+
+pytestmark = pytest.mark.usefixtures("few")
+
+START = datetime(2024, 3, 31, tzinfo=UTC)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """Rows of few keys, the null one among them, whose times go on from batch to batch."""
+    made = []
+    for number in range(draw(st.integers(1, 5))):
+        begun = datetime(2024, 3, 31) + timedelta(minutes=4 * number)
+        row = st.fixed_dictionaries(
+            {
+                "k": st.sampled_from([None, "a", "b", "c", "d", "e"]),
+                "x": st.none() | st.integers(0, 1000).map(float),
+                "n": st.none() | st.integers(-(2**50), 2**50),
+                "at": st.datetimes(begun, begun + timedelta(minutes=5), timezones=st.just(UTC)),
+            }
+        )
+        made.append(draw(st.lists(row, max_size=12)))
+    return made
+
+
+def ran(fn: Any, given: list[list[dict[str, Any]]], **options: Any) -> Any:
+    """The output of each batch, and what is kept at the end."""
+    harness = Harness(
+        stateful.define(fn, output=Report),
+        by="k",
+        schema=SCHEMA,
+        timeout="event",
+        event_time="at",
+        time_zone="Europe/Berlin",
+        **options,
+    )
+    output = [sorted(map(repr, harness.run(rows))) for rows in given]
+    return output, {key: stored.row for key, stored in harness._stored.items()}
+
+
+@settings(max_examples=60)
+@given(batches(), st.integers(0, 1000))
+def test_many_keys_and_one_in_a_call(given: list[list[dict[str, Any]]], seed: int) -> None:
+    expected = ran(Alone(), given, many_keys=False)
+    assert ran(Alone(), given, seed=seed) == expected
+
+
+@pytest.mark.parametrize("fn", EVERY)
+@settings(max_examples=25)
+@given(given=batches(), seed=st.integers(0, 1000))
+def test_columns_of_every_library(fn: Any, given: list[list[dict[str, Any]]], seed: int) -> None:
+    """The harness itself holds many keys in a call against one."""
+    assert ran(fn, given, seed=seed) == ran(Alone(), given, many_keys=False)
+
+
+@pytest.mark.parametrize("fn", EVERY)
+def test_either_kind_of_function_goes_on_with_the_others_states(fn: Any) -> None:
+    rows = [
+        {"k": "a", "x": 1.0, "n": 2, "at": START},
+        {"k": "b", "x": None, "n": None, "at": START},
+    ]
+    options: Any = {"by": "k", "schema": SCHEMA, "timeout": "event", "event_time": "at"}
+    harness = Harness(stateful.define(Alone(), output=Report), **options)
+    harness.run(rows)
+    for other in (fn, Alone(), fn):
+        harness = harness.restarted(stateful.define(other, output=Report))
+        harness.run(rows)
+    told = Harness(stateful.define(Alone(), output=Report), **options)
+    for _ in range(4):
+        told.run(rows)
+    assert harness.states() == told.states()
+    assert harness._stored == told._stored
