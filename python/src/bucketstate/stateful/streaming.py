@@ -110,7 +110,7 @@ def apply(
     sent = wire.project(df)
     # A function without output still needs a schema: that of its key.
     output_schema = keys if made is None else made.schema
-    key = KeyCodec(keys, zone)
+    key = KeyCodec(keys, zone, definition.key)
     if definition.library is not None:
         columnar = Columnar(
             definition, schema, key, wire, output_schema, timeout, zone, extension=extension

@@ -84,7 +84,9 @@ class Query:
         """The function as Spark would call it, once the rows' types are known."""
         schema = batches.schema
         if self._prepared is None or self._prepared.schema != schema:
-            self._prepared = self._of(schema, KeyCodec(batches.key_schema(self.by), self._zone))
+            self._prepared = self._of(
+                schema, KeyCodec(batches.key_schema(self.by), self._zone, self._definition.key)
+            )
         return self._prepared
 
     def _of(self, schema: StructType, key: KeyCodec) -> Prepared:

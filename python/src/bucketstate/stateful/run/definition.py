@@ -25,6 +25,7 @@ from bucketstate.stateful.run.signatures import (
     check_output,
     check_state,
     initial_hint,
+    key_hint,
     keys_hint,
     library_hint,
     output_hint,
@@ -64,6 +65,9 @@ class Definition:
 
     chunked: bool
     """Whether `rows` is an iterator of what `shape` says."""
+
+    key: type[Any] | None = None
+    """The NamedTuple or dataclass of the key; None for a named tuple made of the columns."""
 
     library: Library | None = None
     """The library of a function over columns, which gets many keys in a call; None for one key."""
@@ -195,6 +199,7 @@ def define(
             record,
             None if initial is None else initial_hint(initial),
             many if chunked is None else chunked,
+            key_hint([h for h in (rows, timer, initial) if h is not None]),
         )
     )
     every = [hints for hints in (rows, timer, initial) if hints is not None]
@@ -229,7 +234,7 @@ def _columnar(handlers: Handlers, state: Any, output: Any, chunked: bool | None)
         None,
         None,
         False,
-        library_hint(rows),
+        library=library_hint(rows),
     )
     if parts := made.state_codec(UTC).parts:
         raise DefinitionError(

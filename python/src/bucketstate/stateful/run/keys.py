@@ -11,10 +11,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.types import DataType, DoubleType, FloatType, StringType, StructType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.ddl import codec_of_type
+from bucketstate.stateful.codec.hints import codec_of_hint, is_dataclass_type, resolved_hints
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
 from bucketstate.stateful.run.plain import Plain, needs_plain
 from bucketstate.stateful.run.wire import wired
@@ -51,29 +63,38 @@ class KeyCodec:
     Args:
         schema: of the grouping columns, with the types that they have in the rows.
         zone: the session's.
+        hinted: the class that the function's `key` is hinted as, a NamedTuple or a dataclass.
+
+    Raises:
+        DefinitionError: that class has other fields than the grouping columns, or other types.
     """
 
-    def __init__(self, schema: StructType, zone: tzinfo) -> None:
+    def __init__(self, schema: StructType, zone: tzinfo, hinted: type[Any] | None = None) -> None:
         self.names = tuple(schema.names)
+        self._hinted = hinted
+        codecs = {} if hinted is None else _codecs_of(hinted, schema, zone)
         self._columns = [_Column(f.name, f.dataType, zone) for f in schema.fields]
-        self._exact = [c.exact for c in self._columns]
+        self._typed = [_Column(f.name, f.dataType, zone, codecs.get(f.name)) for f in schema.fields]
+        self._exact = [c.exact for c in self._typed]
 
     @cached_property
     def type(self) -> Any:
         return namedtuple("Key", self.names, rename=True)
 
     def __call__(self, cells: tuple[Any, ...]) -> Any:
-        make = self.type._make
-        columns = zip(self._columns, self._exact, cells, strict=True)
-        return make([c if type(c) is exact else f(c) for f, exact, c in columns])
+        columns = zip(self._typed, self._exact, cells, strict=True)
+        values = [c if type(c) is exact else f(c) for f, exact, c in columns]
+        if self._hinted is None:
+            return self.type._make(values)
+        return self._hinted(**dict(zip(self.names, values, strict=True)))
 
     def identity(self, cells: tuple[Any, ...]) -> Any:
         """The key by which Spark keeps states apart.
 
         A NaN is not a null, though both are None to the function.
         """
-        made = [_frozen(_float_or(c, v)) for c, v in zip(cells, self(cells), strict=True)]
-        return self.type._make(made)
+        pairs = zip(self._columns, cells, strict=True)
+        return self.type._make([_frozen(_float_or(c, column(c))) for column, c in pairs])
 
     def given(self, values: tuple[Any, ...]) -> Any:
         """A key that somebody names, as `identity` has it.
@@ -99,11 +120,15 @@ class KeyCodec:
 class _Column:
     """One grouping column."""
 
-    def __init__(self, name: str, spark: DataType, zone: tzinfo) -> None:
+    def __init__(
+        self, name: str, spark: DataType, zone: tzinfo, hinted: Codec | None = None
+    ) -> None:
         self.name = name
         self._spark = spark
         self._plain = Plain(spark, zone) if needs_plain(spark) else None
-        self._codec: Codec | None = None
+        self._codec = hinted
+        if hinted is not None:
+            return
         with suppress(DefinitionError):
             self._codec = OptionalCodec(codec_of_type(spark, name, zone))
 
@@ -112,7 +137,7 @@ class _Column:
         """The type of cells that are the function's values already."""
         if self._plain is not None or isinstance(self._spark, FloatType | DoubleType):
             return None
-        if isinstance(self._spark, StringType):
+        if isinstance(self._spark, StringType) and self._codec is None:
             return str
         return None if self._codec is None else self._codec.exact
 
@@ -126,7 +151,7 @@ class _Column:
         except MismatchError as e:
             raise WrongTypeError(
                 f"The grouping column {self.name} has {e.found_text}, expected {e.expected}. Group "
-                "by a column that Python can hold, such as a text."
+                "by a column that Python can hold, such as a text, or change the hint of key."
             ) from None
 
     def given(self, value: Any) -> Any:
@@ -138,6 +163,47 @@ class _Column:
         if isinstance(self._spark, StructType) and isinstance(value, tuple):
             value = dict(zip(self._spark.names, value, strict=True))
         return wired(value, self._spark)
+
+
+def _codecs_of(hinted: type[Any], schema: StructType, zone: tzinfo) -> dict[str, Codec]:
+    """The codecs of a key's fields; DefinitionError where they do not fit the grouping columns."""
+    hints = resolved_hints(hinted)
+    fields = (
+        [f.name for f in dataclasses.fields(hinted)]
+        if is_dataclass_type(hinted)
+        else (list(hinted._fields))
+    )
+    if sorted(fields) != sorted(schema.names):
+        raise DefinitionError(
+            f"key is hinted as {hinted.__name__}, which has the fields {', '.join(fields)}, and "
+            f"the rows are grouped by {', '.join(schema.names)}: give it these fields."
+        )
+    made = {}
+    for field in schema.fields:
+        where = f"{hinted.__name__}.{field.name}"
+        codec = codec_of_hint(hints[field.name], where, zone)
+        if not _may_be(codec.spark, field.dataType):
+            raise DefinitionError(
+                f"{where} is {codec.expected}, and the rows are grouped by a "
+                f"{field.dataType.simpleString()} of that name: change the hint or the column."
+            )
+        made[field.name] = codec
+    return made
+
+
+def _may_be(hinted: DataType, column: DataType) -> bool:
+    """Whether values of a column can be those of a hint."""
+    alike: tuple[Any, ...] = (
+        IntegralType,
+        FloatType | DoubleType,
+        TimestampType | TimestampNTZType,
+        DecimalType,
+        StringType,
+    )
+    if any(isinstance(hinted, kind) and isinstance(column, kind) for kind in alike):
+        return True
+    # A test's column of None alone has no type yet.
+    return type(hinted) is type(column) or isinstance(column, NullType)
 
 
 def _is_nan(value: float) -> bool:

@@ -181,6 +181,24 @@ def takes_keys(fn: Any) -> bool:
     return first is Keys or get_origin(first) is Keys
 
 
+def key_hint(every: list[Hints]) -> type[Any] | None:
+    """The NamedTuple or dataclass that handlers hint their key as; None for none."""
+    found = {hint: hints.name for hints in every if _is_record(hint := hints.parameter(0))}
+    if len(found) > 1:
+        (one, first), (two, other) = list(found.items())[:2]
+        raise DefinitionError(
+            f"{first} takes a key of {_name(one)}, and {other} one of {_name(two)}: a query has "
+            "one kind of key. Annotate both alike."
+        )
+    return next(iter(found), None)
+
+
+def _is_record(hint: Any) -> bool:
+    if is_dataclass_type(hint):
+        return True
+    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
+
+
 def keys_hint(hints: Hints) -> Any:
     """The class in `keys: Keys[Totals]`."""
     hint = hints.parameter(0)
