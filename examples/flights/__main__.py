@@ -96,6 +96,10 @@ def _second_part(console: Console, demo: Demo) -> int:
     console.print(demo.table(spark, demo.layout))
     ran = [runs.load(demo.layout, name) for name in demo.queries]
     console.print(state_store_table(ran))
+    if demo.ways is not None:
+        with console.status("Running the rotations both ways"):
+            table = demo.ways(spark)
+        console.print(table)
     picture.draw(ran, demo.title, demo.titles, demo.layout.picture)
     console.print(f"Picture: {_below_root(demo.layout.picture)}")
     return _report(console, demo)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flights import aircraft, airports, answers, check, hourly, rotations
+from flights import aircraft, airports, answers, check, hourly, rotations, ways
 from flights.layout import Layout
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ class Demo:
     titles: dict[str, str]
     compare: Callable[[SparkSession, Layout], list[Comparison]]
     table: Callable[[SparkSession, Layout], Table]
+    ways: Callable[[SparkSession], Table] | None = None
+    """What shows a query's cost in two ways, where there are two."""
 
 
 OPERATORS = Demo(
@@ -36,6 +38,7 @@ OPERATORS = Demo(
     },
     compare=check.compare_operators,
     table=answers.most_delayed_table,
+    ways=ways.ways_table,
 )
 
 TRANSFORM_WITH_STATE = Demo(

@@ -101,11 +101,16 @@ class Rotations:
         state.clear()
 
 
-def query(flights: DataFrame) -> DataFrame:
+def query(flights: DataFrame, *, many_keys: bool = True) -> DataFrame:
     """The streaming query, for output mode update: a rotation's last row is its final one."""
     legs = flown(flights).withWatermark("scheduled", f"{WATERMARK_DELAY.seconds} seconds")
     return legs.transform(
-        stateful.apply, by="tailnum", fn=Rotations(), output_mode="update", timeout="event"
+        stateful.apply,
+        by="tailnum",
+        fn=Rotations(),
+        output_mode="update",
+        timeout="event",
+        many_keys=many_keys,
     )
 
 
