@@ -178,20 +178,21 @@ def test_a_checkpoint_goes_to_and_fro_between_all_ways(spark: SparkSession, tmp_
 @pytest.mark.parametrize(
     "settings",
     [
-        {"maxRecordsPerBatch": "3"},
-        {"maxRecordsPerBatch": "1"},
-        {"maxBytesPerBatch": "500b"},
-        {"maxRecordsPerOutputBatch": "5"},
-        {"useLargeVarTypes": "true"},
-        {"compression.codec": "zstd"},
+        {"execution.arrow.maxRecordsPerBatch": "3"},
+        {"execution.arrow.maxRecordsPerBatch": "1"},
+        {"execution.arrow.maxBytesPerBatch": "500b"},
+        {"execution.arrow.maxRecordsPerOutputBatch": "5"},
+        {"execution.arrow.useLargeVarTypes": "true"},
+        {"execution.arrow.compression.codec": "zstd"},
+        {"pyspark.udf.profiler": "perf"},
     ],
     ids=str,
 )
-def test_settings_of_arrow_change_nothing(
+def test_settings_of_the_way_to_python_change_nothing(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     batches = events(batches=3)
-    named = {f"spark.sql.execution.arrow.{name}": value for name, value in settings.items()}
+    named = {f"spark.sql.{name}": value for name, value in settings.items()}
     with set_to(spark, **{name.replace(".", "__"): value for name, value in named.items()}):
         streamed = ran(spark, tmp_path, batches)
     assert None not in keys_of(streamed)
