@@ -163,3 +163,15 @@ class WithPolars:
 
 
 EVERY = (WithArrow, WithBatches, WithPandas, WithPolars)
+
+
+def echo_batches(keys: Keys[Record], rows: pa.RecordBatch) -> Any:  # noqa: ARG001
+    return rows
+
+
+def echo_pandas(keys: Keys[Record], rows: pd.DataFrame) -> Any:  # noqa: ARG001
+    return rows
+
+
+def echo_polars(keys: Keys[Record], rows: pl.DataFrame) -> Any:  # noqa: ARG001
+    return rows

@@ -230,15 +230,30 @@ class ColumnsAlone:
 
 def _frame(rows: pa.StructArray) -> pd.DataFrame:
     """The output as Spark's worker takes it: few rows as one block of objects, which is cheap."""
-    if len(rows) > _FEW or any(pa.types.is_nested(f.type) for f in rows.type):
-        batch = pa.RecordBatch.from_struct_array(rows)
-        made: pd.DataFrame = batch.to_pandas(integer_object_nulls=True, maps_as_pydicts="strict")
+    # Within what is nested pandas has values of numpy's, which Spark does not take.
+    if len(rows) > _FEW and not any(pa.types.is_nested(f.type) for f in rows.type):
+        made: pd.DataFrame = pa.RecordBatch.from_struct_array(rows).to_pandas(
+            integer_object_nulls=True
+        )
         return made
+    values = np.empty((len(rows), rows.type.num_fields), dtype=object)
+    for n, field in enumerate(rows.type):
+        # One by one, or numpy makes columns of lists.
+        for at, value in enumerate(rows.field(n).to_pylist()):
+            values[at, n] = _with_dicts(value, field.type)
     names = [f.name for f in rows.type]
-    values = np.empty((len(rows), len(names)), dtype=object)
-    for n in range(len(names)):
-        values[:, n] = rows.field(n).to_pylist()
     return pd.DataFrame(values, columns=names, dtype=object, copy=False)
+
+
+def _with_dicts(value: Any, kind: pa.DataType) -> Any:
+    """A value of Arrow's with dicts for maps."""
+    if value is None or not pa.types.is_nested(kind):
+        return value
+    if pa.types.is_map(kind):
+        return {k: _with_dicts(v, kind.item_type) for k, v in value}
+    if pa.types.is_list(kind):
+        return [_with_dicts(v, kind.value_type) for v in value]
+    return {f.name: _with_dicts(value[f.name], f.type) for f in kind}
 
 
 def _array(series: pd.Series[Any], kind: pa.DataType, cells: Cells) -> pa.Array:
