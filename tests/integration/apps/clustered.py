@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, configure, stateful
-from bucketstate.stateful import State
-from tests.integration.apps.counting import builder_options, folder
+from tests.integration.apps.counting import builder_options, counted, folder
 from tests.kit.engine import engine
 
 if TYPE_CHECKING:
@@ -112,24 +110,9 @@ def transform_with_state(digits: DataFrame) -> DataFrame:
     return digits.groupBy("digit").transformWithState(Counting(), said, "Update", "None")
 
 
-@dataclass
-class Count:
-    n: int = 0
-
-
-@dataclass
-class Counted:
-    digit: int
-    total: int
-
-
-def counted(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counted:
-    state.value.n += len(rows)
-    return Counted(key.digit, state.value.n)
-
-
 def many_keys(digits: DataFrame) -> DataFrame:
-    return stateful.apply(digits, by="digit", fn=counted, output_mode="update")
+    counts = stateful.apply(digits, by="digit", fn=counted, output_mode="update")
+    return counts.withColumnRenamed("count", "total")
 
 
 QUERIES = {

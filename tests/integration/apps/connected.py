@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -19,8 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, SessionError, enable, spark_settings, stateful
-from bucketstate.stateful import State
-from tests.integration.apps.counting import builder_options, folder
+from tests.integration.apps.counting import builder_options, counted, folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,22 +65,6 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
     }
 
 
-@dataclass
-class Count:
-    n: int = 0
-
-
-@dataclass
-class Counted:
-    digit: int
-    count: int
-
-
-def many(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counted:
-    state.value.n += len(rows)
-    return Counted(key.digit, state.value.n)
-
-
 builder = SparkSession.builder.remote("local[2]")
 for key, value in (builder_options() | spark_settings(Conf(num_buckets=8))).items():
     builder = builder.config(key, value)
@@ -95,15 +77,17 @@ except SessionError as e:
 spark.range(100).repartition(2).write.parquet(str(folder() / "input"))
 numbers = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
 digits = numbers.parquet(str(folder() / "input")).select((F.col("id") % 10).alias("digit"))
-counted = digits.groupBy("digit")
+by_digit = digits.groupBy("digit")
 answer = {
     "refused": refused,
-    "counts": run(spark, counted.count(), "counts"),
+    "counts": run(spark, by_digit.count(), "counts"),
     "variables": run(
         spark,
-        counted.transformWithStateInPandas(Counting(), "digit long, count long", "update", "none"),
+        by_digit.transformWithStateInPandas(Counting(), "digit long, count long", "update", "none"),
         "variables",
     ),
-    "many": run(spark, stateful.apply(digits, by="digit", fn=many, output_mode="update"), "many"),
+    "many": run(
+        spark, stateful.apply(digits, by="digit", fn=counted, output_mode="update"), "many"
+    ),
 }
 print("ANSWER " + json.dumps(answer))

@@ -7,13 +7,33 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketstate.stateful import State
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass
+class Count:
+    n: int = 0
+
+
+@dataclass
+class Counted:
+    digit: int
+    count: int
+
+
+def counted(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Counted:
+    """How many rows there were of a digit, as a typed function counts them."""
+    state.value.n += len(rows)
+    return Counted(key.digit, state.value.n)
 
 
 def builder_options() -> dict[str, str]:

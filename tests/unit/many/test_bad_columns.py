@@ -115,6 +115,9 @@ def test_timeouts() -> None:
     run = harness(lambda keys, _: keys.timeout_after("soon"), timeout="processing")
     with pytest.raises(WrongTypeError, match="expected a timedelta, or one for each"):
         run.run(ROWS)
+    run = harness(lambda keys, _: keys.timeout_at(pd.NaT), timeout="event")
+    with pytest.raises(WrongTypeError, match="expected a datetime, or one for each"):
+        run.run(ROWS)
     run = harness(lambda keys, _: keys.timeout_at(datetime(2000, 1, 1)), timeout="event")
     run.watermark = datetime(2024, 1, 1)
     with pytest.raises(StateUsageError, match="before the watermark 2024-01-01"):

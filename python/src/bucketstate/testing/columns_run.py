@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.testing.differences import DifferenceError, frozen
+from bucketstate.testing.differences import DifferenceError, different
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -58,11 +57,11 @@ class ColumnsRun:
     def _check(
         self, what: str, together: list[dict[str, Any]], alone: list[dict[str, Any]]
     ) -> None:
-        told, found = Counter(map(frozen, together)), Counter(map(frozen, alone))
-        if told == found:
+        with_others, by_itself = different(together, alone)
+        if not with_others and not by_itself:
             return
-        lines = [f"  with other keys: {row}" for row in together if frozen(row) in told - found]
-        lines += [f"  alone: {row}" for row in alone if frozen(row) in found - told]
+        lines = [f"  with other keys: {row}" for row in with_others]
+        lines += [f"  alone: {row}" for row in by_itself]
         raise DifferenceError(
             f"{self._name} {what} something else for a key when others share its call. Which keys "
             "do is unspecified, so a key's answer must depend on what that key has alone.\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -21,7 +20,7 @@ from bucketstate.stateful.run.frames import EXTENSION
 from bucketstate.stateful.run.keys import KeyCodec
 from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
-from bucketstate.testing.differences import DifferenceError, frozen
+from bucketstate.testing.differences import DifferenceError, different
 from bucketstate.testing.harness import Harness
 from bucketstate.testing.spark_query import Planned, SparkQuery
 
@@ -251,11 +250,11 @@ def _check_watermark(batch: Planned, harness: Harness) -> None:
 
 
 def _check(what: str, batch: int, harness: list[Any], spark: list[Any]) -> None:
-    told, found = Counter(map(frozen, harness)), Counter(map(frozen, spark))
-    if told == found:
+    in_harness, in_spark = different(harness, spark)
+    if not in_harness and not in_spark:
         return
-    lines = [f"  harness: {row}" for row in harness if frozen(row) in told - found]
-    lines += [f"  Spark: {row}" for row in spark if frozen(row) in found - told]
+    lines = [f"  harness: {row}" for row in in_harness]
+    lines += [f"  Spark: {row}" for row in in_spark]
     raise DifferenceError(
         f"Batch {batch}: the {what} differ. A function has to depend on its rows, its state and "
         "its clocks alone, and not on the order of rows.\n" + "\n".join(lines)

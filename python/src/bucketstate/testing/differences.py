@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,15 @@ class DifferenceError(StatefulError, AssertionError):
     on what that key has; or give `compare` what the query has. If that is so, it is a defect of the
     harness.
     """
+
+
+def different(one: list[Any], other: list[Any]) -> tuple[list[Any], list[Any]]:
+    """What the first alone has, and the second alone, whatever their order; both empty if alike."""
+    first, second = Counter(map(frozen, one)), Counter(map(frozen, other))
+    return (
+        [row for row in one if frozen(row) in first - second],
+        [row for row in other if frozen(row) in second - first],
+    )
 
 
 def frozen(value: Any) -> Any:

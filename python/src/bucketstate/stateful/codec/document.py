@@ -29,9 +29,11 @@ from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl
 from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.errors import (
     DefinitionError,
+    MigrationError,
     MismatchError,
     RenamedFieldWarning,
     UnreadableError,
+    WrongTypeError,
 )
 
 if TYPE_CHECKING:
@@ -235,6 +237,29 @@ class StateCodec:
             except MismatchError as e:
                 raise e.under(name) from None
         return self.cls(**arguments)
+
+    def unreadable(
+        self, key: Any, version: int, e: MismatchError | UnreadableError
+    ) -> MigrationError:
+        """The error for a stored state that the class cannot take; `version` wrote it."""
+        where = f"The state of {key!r} cannot be read as {self.name}: "
+        if isinstance(e, UnreadableError):
+            return MigrationError(f"{where}{e}")
+        return MigrationError(
+            f"{where}field {e.path} holds {e.found_text}, expected {e.expected}. It was written by "
+            f"version {version}, this is version {self.evolution.version}. Give the field a type "
+            f"that takes it, or a default, or raise the version of {self.name} and add a migration "
+            f"from {version}."
+        )
+
+    def unfit(self, key: Any, e: MismatchError) -> WrongTypeError:
+        """The error for a value that does not fit the class."""
+        field = f"field {e.path}" if e.path else "the value"
+        return WrongTypeError(
+            f"The state of {key!r}: {field} of {self.name} is {e.found_text}, expected "
+            f"{e.expected}. "
+            + (e.advice or "Convert it in the function, or change the field's type.")
+        )
 
     def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
         """Warns where a field went and another came.

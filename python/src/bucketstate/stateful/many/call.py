@@ -21,7 +21,11 @@ from bucketstate.stateful.errors import (
 from bucketstate.stateful.many.given import zone_name
 from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
 from bucketstate.stateful.many.tables import arrow_of, flags
-from bucketstate.stateful.run.usage import check_kind, warn_of_first_watermark
+from bucketstate.stateful.run.usage import (
+    check_kind,
+    checked_watermark,
+    warn_of_first_watermark,
+)
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -224,13 +228,7 @@ class ColumnsCall:
         return self._documents.read(self._versions, self._texts, self.key)
 
     def _watermark(self, why: str) -> int:
-        found = self._block.watermark
-        if found is None:
-            raise StateUsageError(
-                f"The query has no watermark, but {why}. Call df.withWatermark(column, delay) "
-                "before the function is applied."
-            )
-        return found
+        return checked_watermark(self._block.watermark, why)
 
     def _which(self, where: Any, method: str) -> Bools:
         found = flags(where, self.count)
@@ -244,7 +242,10 @@ class ColumnsCall:
     def _instants(self, when: Any) -> Numbers:
         """Milliseconds since the epoch, for each key."""
         if isinstance(when, datetime):
-            at = millis(DatetimeCodec(self._zone).check(when))
+            try:
+                at = millis(DatetimeCodec(self._zone).check(when))
+            except MismatchError:
+                raise self._no_column(when, "timeout_at", "a datetime") from None
             return np.full(self.count, at, np.int64)
         array = self._by_key(when, "timeout_at", "a datetime")
         if not pa.types.is_timestamp(array.type) and not pa.types.is_null(array.type):

@@ -19,11 +19,9 @@ from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.document import Clock
 from bucketstate.stateful.codec.json_text import encode
 from bucketstate.stateful.errors import (
-    MigrationError,
     MismatchError,
     StateUsageError,
     UnreadableError,
-    WrongTypeError,
 )
 from bucketstate.stateful.many.cells import Cells
 from bucketstate.stateful.run.chunks import arrow_schema
@@ -119,7 +117,8 @@ class Documents:
             column = columns.field(n)
             if column.null_count and not field.codec.nullable:
                 first = pc.index(column.is_null(), pa.scalar(True)).as_py()
-                raise self._unfit(MismatchError(field.codec.expected, None, field.name), key(first))
+                found = MismatchError(field.codec.expected, None, field.name)
+                raise self._codec.unfit(key(first), found)
         if not self._plain or len(columns) <= _FEW:
             return pa.array([*self._dumped(columns, key)], pa.string())
         pieces: list[Any] = []
@@ -172,17 +171,9 @@ class Documents:
             try:
                 rows.append(self._codec.row(self._codec.load(text, version, _NO_CLOCK)))
             except MismatchError as e:
-                raise MigrationError(
-                    f"The state of {key(n)!r} cannot be read as {self._codec.name}: field {e.path} "
-                    f"holds {e.found_text}, expected {e.expected}. It was written by version "
-                    f"{version}, this is version {self.version}. Give the field a type that takes "
-                    f"it, or a default, or raise the version of {self._codec.name} and add a "
-                    f"migration from {version}."
-                ) from None
+                raise self._codec.unreadable(key(n), version, e) from None
             except UnreadableError as e:
-                raise MigrationError(
-                    f"The state of {key(n)!r} cannot be read as {self._codec.name}: {e}"
-                ) from e
+                raise self._codec.unreadable(key(n), version, e) from e
         return self._struct(rows)
 
     def _new(self, count: int) -> pa.StructArray:
@@ -213,14 +204,7 @@ class Documents:
                 value = codec.value_of(dict(zip(names, row, strict=True)))
                 yield codec.dump(value, _NO_CLOCK)
             except MismatchError as e:
-                raise self._unfit(e, key(n)) from None
-
-    def _unfit(self, e: MismatchError, key: Any) -> WrongTypeError:
-        return WrongTypeError(
-            f"The state of {key!r}: field {e.path} of {self._codec.name} is {e.found_text}, "
-            f"expected {e.expected}. "
-            + (e.advice or "Convert it in the function, or change the field's type.")
-        )
+                raise codec.unfit(key(n), e) from None
 
 
 def _inner(codec: Any) -> Any:

@@ -17,7 +17,12 @@ from bucketstate.stateful.errors import (
     UnreadableError,
     WrongTypeError,
 )
-from bucketstate.stateful.run.usage import check_clock, check_kind, warn_of_first_watermark
+from bucketstate.stateful.run.usage import (
+    check_clock,
+    check_kind,
+    checked_watermark,
+    warn_of_first_watermark,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -301,13 +306,7 @@ class State(Generic[T]):
         return Clock(self._slot.now, watermark or (0 if part else None))
 
     def _watermark(self, why: str) -> int:
-        found = self._slot.watermark
-        if found is None:
-            raise StateUsageError(
-                f"The query has no watermark, but {why}. Call "
-                "df.withWatermark(column, delay) before the function is applied."
-            )
-        return found
+        return checked_watermark(self._slot.watermark, why)
 
     def _millis(self, when: Any, method: str) -> int:
         try:
@@ -343,9 +342,7 @@ class State(Generic[T]):
         except MismatchError as e:
             raise self.unreadable(e) from None
         except UnreadableError as e:
-            raise MigrationError(
-                f"The state of {self._key!r} cannot be read as {self._codec.name}: {e}"
-            ) from e
+            raise self._codec.unreadable(self._key, version, e) from e
 
     def _new(self) -> tuple[Any, str]:
         try:
@@ -370,20 +367,8 @@ class State(Generic[T]):
 
     def unreadable(self, e: MismatchError) -> MigrationError:
         """The error for a stored value that the state class cannot take. Used by the parts."""
-        version = self._kept.version
-        return MigrationError(
-            f"The state of {self._key!r} cannot be read as {self._codec.name}: field {e.path} "
-            f"holds {e.found_text}, expected {e.expected}. It was written by version "
-            f"{version}, this is version {self._codec.evolution.version}. "
-            "Give the field a type that takes it, or a default, or raise the version of "
-            f"{self._codec.name} and add a migration from {version}."
-        )
+        return self._codec.unreadable(self._key, self._kept.version, e)
 
     def unfit(self, e: MismatchError) -> WrongTypeError:
         """The error for a value that does not fit the state class. Used by the parts."""
-        field = f"field {e.path}" if e.path else "the value"
-        return WrongTypeError(
-            f"The state of {self._key!r}: {field} of {self._codec.name} is {e.found_text}, "
-            f"expected {e.expected}. "
-            + (e.advice or "Convert it in the function, or change the field's type.")
-        )
+        return self._codec.unfit(self._key, e)

@@ -37,6 +37,19 @@ def check_kind(clock: Time | None, kind: Time, method: str, other: str) -> None:
     )
 
 
+def checked_watermark(found: int | None, why: str) -> int:
+    """The query's watermark, in milliseconds since the epoch; `why` says what asks for it.
+
+    Raises StateUsageError where the query has none.
+    """
+    if found is None:
+        raise StateUsageError(
+            f"The query has no watermark, but {why}. Call df.withWatermark(column, delay) before "
+            "the function is applied."
+        )
+    return found
+
+
 def warn_of_first_watermark(at: int, method: str) -> None:
     """Warns of a time near 1970, which was reckoned from a watermark that is not there yet."""
     if at < _LONG_BEFORE:
