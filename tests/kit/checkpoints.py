@@ -14,7 +14,7 @@ import pyarrow as pa
 import xxhash
 from google_crc32c import value as crc32c
 from pyspark.sql.types import LongType, StringType, StructType
-from rocksdict import Options, SstFileWriter
+from rocksdict import BlockBasedIndexType, BlockBasedOptions, Options, SstFileWriter
 
 from bucketstate import PROVIDER_CLASS
 from tests.kit.rows import compact_row, varint
@@ -156,7 +156,7 @@ def run_file(
     name = f"runs/{version}-{number}-{uuid.UUID(int=(version << 32) + number)}.sst"
     path = folder / name
     path.parent.mkdir(exist_ok=True)
-    writer = SstFileWriter(options=Options(raw_mode=True))
+    writer = SstFileWriter(options=_table(len(entries)))
     writer.open(str(path))
     rows = sorted(
         (struct.pack(">HH", 0, bucket) + key, value)
@@ -175,6 +175,19 @@ def run_file(
         "checksum": f"crc32c:{crc32c(data):08x}",
         "buckets": [{"family": 0, "first": found[0], "last": found[-1]}],
     } | ({} if times is None else {"firstTimeBucket": times[0], "lastTimeBucket": times[1]})
+
+
+def _table(rows: int) -> Options:
+    """Of files of some rows the index is in parts, as in those that are large."""
+    options = Options(raw_mode=True)
+    if rows > 20:
+        table = BlockBasedOptions()
+        table.set_format_version(6)
+        table.set_index_type(BlockBasedIndexType.two_level_index_search())
+        table.set_block_size(512)
+        table.set_metadata_block_size(64)
+        options.set_block_based_table_factory(table)
+    return options
 
 
 def manifest(members: Mapping[str, Any]) -> bytes:

@@ -26,8 +26,9 @@ _PUT_AT_0 = b"\x01" + bytes(7)
 """Behind each key: a put with sequence number 0."""
 _INDEX, _PROPERTIES = b"rocksdb.index", b"rocksdb.properties"
 _OTHERS = (b"rocksdb.compression_dict", b"rocksdb.range_del")
+_INDEX_TYPE = b"rocksdb.block.based.table.index.type"
+_ONE_BLOCK, _PARTED = bytes(4), b"\x02\x00\x00\x00"
 _EXPECTED = {
-    b"rocksdb.block.based.table.index.type": bytes(4),
     b"rocksdb.index.key.is.user.key": b"\x01",
     b"rocksdb.index.value.is.delta.encoded": b"\x01",
     b"rocksdb.comparator": b"leveldb.BytewiseComparator",
@@ -43,9 +44,9 @@ class _Handle:
 
 
 class SstReader:
-    """An open run's file. Reads its end at once, and a block for each look-up. Not thread-safe.
+    """An open run's file. Reads its end at once, and a block or two for each look-up.
 
-    Raises DamagedFileError for whatever is not as a run's file is, and StorageError.
+    Not thread-safe. Raises DamagedFileError for whatever is not as a run's file is, and StorageError.
     """
 
     def __init__(self, file: OpenFile, path: str) -> None:
@@ -64,13 +65,20 @@ class SstReader:
             for name, expected in _EXPECTED.items():
                 if known.get(name) != expected:
                     raise ValueError(f"its {name.decode()} is {known.get(name)!r}")
+            kind = known.get(_INDEX_TYPE)
+            if kind not in (_ONE_BLOCK, _PARTED):
+                raise ValueError(f"its {_INDEX_TYPE.decode()} is {kind!r}")
             place = _handle(parts[_INDEX], 0)[0]
+        self._is_parted = kind == _PARTED
         self._index = self._block(place, "index")
 
     def entries(self, low: bytes, high: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         """Keys from `low` on and below `high`, or to the end, with their values, in order."""
         with decoding(self._path, "index"):
             handles = list(_blocks_from(self._index, low, high))
+            if self._is_parted:
+                parts = [self._block(handle, "index") for handle in handles]
+                handles = [place for part in parts for place in _blocks_from(part, low, high)]
         for handle in handles:
             block = self._block(handle, "data block")
             with decoding(self._path, f"data block at byte {handle.offset}"):
@@ -198,7 +206,7 @@ def _below(key: bytes, high: bytes | None) -> bool:
 
 
 def _blocks_from(data: bytes, low: bytes, high: bytes | None) -> Iterator[_Handle]:
-    """The data blocks that may have keys from `low` on and below `high`.
+    """The data blocks that may have keys from `low` on and below `high`, or the parts of the index.
 
     A block's entry has a key that is not below its last, and below the next block's first.
     """
