@@ -60,8 +60,9 @@ class Settings:
     run_cache_share: int | None = None
     """How much of memory.maxBytes may be taken to read runs' files, in percent. That is for their
     indexes and filters, about 2 bytes for each key of the state, and for the blocks that were read
-    last, a quarter of the share at most. Indexes and filters that do not fit are read by pages:
-    keys that are not in memory are slower then. With 0 all are read so. By default 40."""
+    last, a quarter of the share at most. Where indexes and filters do not fit, the parts that were
+    used last stay: keys that are not in memory are slower then. With 0 each look-up reads what it
+    needs. By default 40."""
 
     run_bloom_bits: int | None = None
     """Bits for each key in the Bloom filters of runs' files. A filter spares reading a file that

@@ -189,8 +189,9 @@ object ConfigKey {
     ConfigType.IntRange(0, 90),
     "40",
     "How much of memory.maxBytes may be taken to read runs' files, in percent. That is for their indexes and filters, about " +
-      "2 bytes for each key of the state, and for the blocks that were read last, a quarter of the share at most. Indexes and " +
-      "filters that do not fit are read by pages: keys that are not in memory are slower then. With 0 all are read so."
+      "2 bytes for each key of the state, and for the blocks that were read last, a quarter of the share at most. Where indexes " +
+      "and filters do not fit, the parts that were used last stay: keys that are not in memory are slower then. With 0 each " +
+      "look-up reads what it needs."
   )
 
   val RunBloomBits: ConfigKey = ConfigKey(

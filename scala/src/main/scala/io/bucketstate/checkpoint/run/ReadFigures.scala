@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.LongAdder
 /**
  * How often single keys were looked up in runs, by how far that had to go.
  *
- * @param byFilter  no data block was asked: filters, and indexes in memory, knew
+ * @param byFilter  no data block was asked, and nothing read: what is in memory of filters and indexes knew
  * @param fromCache all blocks asked were in the cache
  * @param fromFiles something was read from a file
  */

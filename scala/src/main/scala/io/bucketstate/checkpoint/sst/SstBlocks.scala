@@ -38,18 +38,6 @@ private[checkpoint] final class SstBlocks(
   def readAgain(at: SstHandle, part: String, found: CorruptException): ByteSlice =
     if (mend()) readOnce(at, part) else throw found
 
-  /** Bytes of a block that was verified before. Throws `CorruptException` if they are not those of then. */
-  def readPage(page: BlockPage, part: String): Array[Byte] =
-    try readPageOnce(page, part)
-    catch { case e: CorruptException => if (mend()) readPageOnce(page, part) else throw e }
-
-  private def readPageOnce(page: BlockPage, part: String): Array[Byte] = {
-    val bytes = file.read(page.offset, page.length)
-    val found = BlockPage.sum(bytes, 0, bytes.length)
-    if (found != page.sum) throw mismatch(part, page.offset, page.sum, found)
-    bytes
-  }
-
   /**
    * Neighbouring blocks as they are stored, in one read, each to be opened.
    *

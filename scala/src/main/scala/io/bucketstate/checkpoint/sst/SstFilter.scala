@@ -3,18 +3,10 @@ package io.bucketstate.checkpoint.sst
 import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.ByteSlice
-import io.bucketstate.checkpoint.run.LookUpTrace
-
-/** Says of a key that it is not in a file, or that it may be. Thread-safe. */
-private[checkpoint] trait KeyFilter extends LookUpPart {
-
-  /** @param hash of the key as files of runs have it */
-  def mayHave(hash: Long, trace: LookUpTrace): Boolean
-}
 
 /**
- * A filter in memory: RocksDB's cache-local Bloom filter
- * (`FastLocalBloomImpl` in its `util/bloom_impl.h`), so that it serves RocksDB and this reader alike.
+ * RocksDB's cache-local Bloom filter (`FastLocalBloomImpl` in its `util/bloom_impl.h`), so that it serves RocksDB and this
+ * reader alike. A file has one, or one for each part of its index.
  *
  * {{{
  *   filter := line{n} | -1 u8 | 0 u8 | probes u8 | 0 u16
@@ -23,25 +15,14 @@ private[checkpoint] trait KeyFilter extends LookUpPart {
  * The lower half of a key's hash chooses a line of 64 bytes, the upper half that many bits in it: one look at
  * memory for a key. With 10 bits a key and 6 probes about 1 % of the keys that are not there may be; how many probes
  * go with other numbers of bits is RocksDB's choice, too.
- * Immutable.
  */
-private[checkpoint] final class SstFilter private (
-    private[checkpoint] val block: ByteSlice,
-    private[checkpoint] val shape: SstFilter.Shape
-) extends KeyFilter {
-
-  override def heapBytes: Long = block.array.length.toLong
-
-  override def mayHave(hash: Long, trace: LookUpTrace): Boolean = mayHave(hash)
-
-  def mayHave(hash: Long): Boolean =
-    shape.mayHave(block.array, block.offset + shape.lineOf(hash), hash)
-}
-
 private[checkpoint] object SstFilter {
 
   /** What the metaindex calls it. */
-  final val Part = "fullfilter.rocksdb.BuiltinBloomFilter"
+  final val Whole = "fullfilter.rocksdb.BuiltinBloomFilter"
+
+  /** What it calls the list of its parts. */
+  final val Parted = "partitionedfilter.rocksdb.BuiltinBloomFilter"
 
   /** What the properties call it. */
   final val Policy = "bloomfilter"
@@ -51,29 +32,22 @@ private[checkpoint] object SstFilter {
   private val Step = 0x9e3779b9
   private val MaxBytes = (Int.MaxValue - 1024) / LineBytes * LineBytes.toLong
 
-  /** A filter that was stored; None if it is one that is not read here, which changes no answer. */
-  def of(block: ByteSlice): Option[SstFilter] = {
-    val size = block.length - MetadataBytes
-    val at = block.offset + size
-    val known = size > 0 && size % LineBytes == 0 && block.array(at) == -1 &&
-      block.array(at + 1) == 0 && block.array(at + 3) == 0 && block.array(at + 4) == 0
+  /**
+   * Whether a key may be among those of a filter. One of a kind that is not read here denies none.
+   *
+   * @param hash of the key as files of runs have it
+   */
+  def mayHave(filter: ByteSlice, hash: Long): Boolean = {
+    val size = filter.length - MetadataBytes
+    val bytes = filter.array
+    val at = filter.offset + size
+    val isKnown = size > 0 && size % LineBytes == 0 && bytes(at) == -1 && bytes(at + 1) == 0 &&
+      bytes(at + 3) == 0 && bytes(at + 4) == 0
     // The upper three bits are the size of a line, 0 for 64 bytes.
-    val probes = if (known) block.array(at + 2).toInt else 0
-    if (probes < 1 || probes > 30) None
-    else Some(new SstFilter(block, new Shape(size / LineBytes, probes)))
-  }
-
-  /** How a filter is to be read. Immutable. */
-  final class Shape(lines: Int, probes: Int) {
-
-    /** Bytes of all lines. */
-    def length: Int = lines * LineBytes
-
-    /** Where the line of a key begins, behind the filter's beginning. */
-    def lineOf(hash: Long): Int = SstFilter.lineOf(hash, lines)
-
-    /** @param line where it begins in the array */
-    def mayHave(bytes: Array[Byte], line: Int, hash: Long): Boolean = {
+    val probes = if (isKnown) bytes(at + 2).toInt else 0
+    if (probes < 1 || probes > 30) true
+    else {
+      val line = filter.offset + lineOf(hash, size / LineBytes)
       var rest = (hash >>> 32).toInt
       var left = probes
       while (left > 0 && (bytes(line + (rest >>> 26)) >>> ((rest >>> 23) & 7) & 1) != 0) {
@@ -95,7 +69,7 @@ private[checkpoint] object SstFilter {
     12, 12, 12, 12, 12, 12, 13, 13, 14)
 
   /**
-   * Gathers the hashes of a file's keys. For one thread.
+   * Gathers the hashes of keys. For one thread.
    *
    * @param bitsPerKey 0 if there is to be no filter
    */
@@ -117,6 +91,9 @@ private[checkpoint] object SstFilter {
 
     /** Length of the filter of those added, in bytes. */
     def length: Int = if (isWanted) size + MetadataBytes else 0
+
+    /** Forgets the keys. */
+    def reset(): Unit = count = 0
 
     /** @param spare so many bytes more at the end, for the caller */
     def build(spare: Int): Array[Byte] = {

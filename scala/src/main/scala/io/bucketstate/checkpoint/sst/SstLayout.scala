@@ -10,10 +10,9 @@ import io.bucketstate.checkpoint.io.{ByteSlice, Damage}
  * What a file says of itself.
  *
  * @param entries how many keys it has
- * @param index   where the index lies
- * @param filter  where the filter over all keys lies; null if there is none
+ * @param filter  over all keys; null if there is none
  */
-private[checkpoint] final case class SstLayout(entries: Long, index: SstHandle, filter: SstHandle)
+private[checkpoint] final case class SstLayout(entries: Long, index: SstParts, filter: SstRoot)
 
 private[checkpoint] object SstLayout {
   import SstProperties._
@@ -35,12 +34,28 @@ private[checkpoint] object SstLayout {
         SstValues.byName(blocks.read(place(parts, Properties, damage), "properties"))
       requirePlain(parts, damage)
       requireKnown(properties, damage)
-      val filter =
-        if (parts.containsKey(SstFilter.Part) && isOfWholeKeys(properties))
-          place(parts, SstFilter.Part, damage)
-        else null
-      SstLayout(number(properties, Entries), place(parts, Index, damage), filter)
+      SstLayout(
+        number(properties, Entries),
+        SstParts.read(
+          blocks,
+          SstRoot(place(parts, Index, damage), typeOf(properties) == Parted),
+          "index"
+        ),
+        filterOf(parts, properties, damage)
+      )
     }
+
+  private def filterOf(
+      parts: Map[String, ByteSlice],
+      properties: Map[String, ByteSlice],
+      damage: Damage
+  ): SstRoot =
+    if (!isOfWholeKeys(properties)) null
+    else if (parts.containsKey(SstFilter.Whole))
+      SstRoot(place(parts, SstFilter.Whole, damage), isParted = false)
+    else if (parts.containsKey(SstFilter.Parted))
+      SstRoot(place(parts, SstFilter.Parted, damage), isParted = true)
+    else null
 
   private def place(parts: Map[String, ByteSlice], name: String, damage: Damage): SstHandle = {
     val value = parts.get(name)
@@ -53,24 +68,30 @@ private[checkpoint] object SstLayout {
     if (parts.containsKey("rocksdb.compression_dict") || parts.containsKey("rocksdb.range_del"))
       throw damage("expected no dictionary and no range deletions, found such a part")
 
-  private def requireKnown(properties: Map[String, ByteSlice], damage: Damage): Unit =
+  private def requireKnown(properties: Map[String, ByteSlice], damage: Damage): Unit = {
+    val indexType = typeOf(properties)
     if (
-      !isBinarySearch(properties.get(IndexType)) || number(properties, IndexKeyIsUserKey) != 1 ||
-      number(properties, IndexValueIsDelta) != 1 || text(properties, Comparator) != Bytewise
+      (indexType != OneBlock && indexType != Parted) ||
+      number(properties, IndexKeyIsUserKey) != 1 || number(properties, IndexValueIsDelta) != 1 ||
+      text(properties, Comparator) != Bytewise
     ) {
       throw damage(
-        "expected one index block of user keys with delta-encoded values, in the order of bytes, " +
-          "found another kind of index"
+        "expected an index of user keys with delta-encoded values in the order of bytes, in one " +
+          "block or in parts, found another kind of index"
       )
     }
+  }
 
   private def isOfWholeKeys(properties: Map[String, ByteSlice]): Boolean =
     text(properties, WholeKeyFilter) == "1" || (text(properties, PrefixFilter) == "1" &&
       text(properties, PrefixExtractor) == LongPrefix)
 
-  /** Type 0, in 4 bytes. */
-  private def isBinarySearch(value: ByteSlice): Boolean =
-    value != null && value.length == 4 && ByteBuffer.wrap(value.array).getInt(value.offset) == 0
+  /** A number in 4 bytes; -1 if there is none. */
+  private def typeOf(properties: Map[String, ByteSlice]): Int = {
+    val value = properties.get(IndexType)
+    if (value == null || value.length != 4) -1
+    else Integer.reverseBytes(ByteBuffer.wrap(value.array).getInt(value.offset))
+  }
 
   private def text(properties: Map[String, ByteSlice], name: String): String = {
     val value = properties.get(name)

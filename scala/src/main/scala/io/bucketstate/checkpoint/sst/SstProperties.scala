@@ -23,6 +23,10 @@ private[checkpoint] object SstProperties {
 
   final val Bytewise = "leveldb.BytewiseComparator"
 
+  /** Kinds of index: RocksDB's `kBinarySearch` and `kTwoLevelIndexSearch`. */
+  final val OneBlock = 0
+  final val Parted = 2
+
   /** Where external files say so of themselves; ingestion asks for it. */
   private val ExternalVersion = 2
 
@@ -36,9 +40,7 @@ private[checkpoint] object SstProperties {
       rawKeys: Long,
       rawValues: Long,
       data: Long,
-      index: Long,
-      filter: Long,
-      filterEntries: Long
+      parts: SstPartsBuilder.Written
   )
 
   /**
@@ -47,10 +49,12 @@ private[checkpoint] object SstProperties {
    * @param id no other file has it: RocksDB's caches know files by what is made of it
    */
   def block(sizes: Sizes, compression: SstCompression, id: UUID): SstBlockBuilder = {
+    val parts = sizes.parts
     val all = new TreeMap[String, Array[Byte]] // names are ASCII, which sorts as bytes do
     def number(name: String, n: Long): Unit = { all.put(name, varint(n)); () }
     def text(name: String, s: String): Unit = { all.put(name, s.getBytes(US_ASCII)); () }
-    all.put(IndexType, new Array[Byte](4)) // binary search
+    val isParted = parts.index.root.isParted
+    all.put(IndexType, Array[Byte](if (isParted) Parted else OneBlock, 0, 0, 0))
     text(PrefixFilter, "0")
     text(WholeKeyFilter, "1")
     number("rocksdb.column.family.id", NoFamily)
@@ -64,19 +68,20 @@ private[checkpoint] object SstProperties {
     number("rocksdb.deleted.keys", 0)
     all.put("rocksdb.external_sst_file.global_seqno", new Array[Byte](8))
     all.put("rocksdb.external_sst_file.version", Array[Byte](ExternalVersion.toByte, 0, 0, 0))
-    if (sizes.filter > 0) text("rocksdb.filter.policy", SstFilter.Policy)
-    number("rocksdb.filter.size", sizes.filter)
+    if (parts.filter.bytes > 0) text("rocksdb.filter.policy", SstFilter.Policy)
+    number("rocksdb.filter.size", parts.filter.bytes)
     number("rocksdb.fixed.key.length", 0)
     number("rocksdb.format.version", RunFormat.TableFormat.toLong)
     number(IndexKeyIsUserKey, 1)
-    number("rocksdb.index.size", sizes.index)
+    if (isParted) number("rocksdb.index.partitions", parts.parts.toLong)
+    number("rocksdb.index.size", parts.index.bytes)
     number(IndexValueIsDelta, 1)
     number("rocksdb.key.largest.seqno", 0)
     number("rocksdb.merge.operands", 0)
     text("rocksdb.merge.operator", "nullptr")
     number("rocksdb.num.data.blocks", sizes.blocks)
     number(Entries, sizes.entries)
-    number("rocksdb.num.filter_entries", sizes.filterEntries)
+    number("rocksdb.num.filter_entries", parts.filtered)
     number("rocksdb.num.range-deletions", 0)
     number("rocksdb.oldest.key.time", 0)
     number("rocksdb.original.file.number", 1)
@@ -85,6 +90,7 @@ private[checkpoint] object SstProperties {
     number("rocksdb.raw.key.size", sizes.rawKeys)
     number("rocksdb.raw.value.size", sizes.rawValues)
     number("rocksdb.tail.start.offset", sizes.data)
+    if (isParted) number("rocksdb.top-level.index.size", parts.index.listBytes)
     val builder = new SstBlockBuilder(restartInterval = Int.MaxValue)
     all.forEach((name, value) => builder.add(name.getBytes(US_ASCII), value))
     builder.finish()

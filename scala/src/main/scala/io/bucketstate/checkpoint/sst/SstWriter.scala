@@ -14,6 +14,7 @@ import io.bucketstate.error.InvalidException
  *
  * {{{
  *   file := data block+ | filter? | index | properties | metaindex | footer
+ *   filter, index := the one part | part+ list of the parts
  * }}}
  *
  * Each entry is made in place, in the one block that is being filled; keys stand in two arrays, the current
@@ -33,8 +34,7 @@ private[checkpoint] final class SstWriter(
   private[this] val compression = SstCompression.of(options.codec)
   private[this] val out = new SstOutput(path, compression, baseOf(id), create)
   private[this] val data = new SstBlockBuilder(RestartInterval)
-  private[this] val index = new SstBlockBuilder(restartInterval = 1, valueLengths = false)
-  private[this] val filter = new SstFilter.Builder(options.bloomBits)
+  private[this] val parts = new SstPartsBuilder(options.bloomBits)
   private[this] var key = new Array[Byte](256) // bytes before the trailer are the user's
   private[this] var last = new Array[Byte](256)
   private[this] var lastLength = -1 // without the trailer; negative until there is one
@@ -73,15 +73,15 @@ private[checkpoint] final class SstWriter(
     val common = inCommon(length)
     if (data.length >= options.blockBytes && !data.isEmpty) {
       // The shortest key that is not before this block's last, and is before the next one's first.
-      if (common < lastLength && common + 1 < length) endBlock(key, common + 1)
-      else endBlock(last, lastLength)
+      if (common < lastLength && common + 1 < length) endBlock(key, common + 1, isLast = false)
+      else endBlock(last, lastLength, isLast = false)
     }
     System.arraycopy(RunFormat.Trailer, 0, key, length, RunFormat.TrailerLength)
     val valueBytes = valueEnd - keyEnd
     data.add(key, length + RunFormat.TrailerLength, common, 1 + valueBytes)
     data.append(tag)
     data.append(record, keyEnd, valueBytes)
-    if (filter.isWanted) filter.add(Xxph3.hash(key, length))
+    if (parts.isFilterWanted) parts.addKey(Xxph3.hash(key, length))
     entries += 1
     rawKeys += length + RunFormat.TrailerLength
     rawValues += 1 + valueBytes
@@ -93,39 +93,29 @@ private[checkpoint] final class SstWriter(
 
   /** Writes what is left. Nothing can be added behind this; there must be an entry. */
   def finish(): Unit = {
-    endBlock(last, lastLength)
+    endBlock(last, lastLength, isLast = true)
     val dataBytes = out.length
-    val parts = new SstBlockBuilder(restartInterval = 1) // in the order of their names
-    val filterLength = filter.length
-    if (filter.isWanted)
-      addPart(parts, SstFilter.Part, out.store(filter.build(SstHandle.TrailerBytes), filterLength))
-    index.finish()
-    val indexLength = index.length
-    addPart(parts, SstLayout.Index, out.store(index.array, index.length))
-    val sizes = SstProperties.Sizes(
-      entries,
-      blocks,
-      rawKeys,
-      rawValues,
-      dataBytes,
-      indexLength.toLong,
-      filterLength.toLong,
-      filter.entries.toLong
-    )
+    val metaindex = new SstBlockBuilder(restartInterval = 1)
+    val written = parts.write(out)
+    val filter = written.filter.root
+    // Names come in their order.
+    if (filter != null)
+      addPart(metaindex, if (filter.isParted) SstFilter.Parted else SstFilter.Whole, filter.at)
+    addPart(metaindex, SstLayout.Index, written.index.root.at)
+    val sizes = SstProperties.Sizes(entries, blocks, rawKeys, rawValues, dataBytes, written)
     val properties = SstProperties.block(sizes, compression, id)
-    addPart(parts, SstLayout.Properties, out.store(properties.array, properties.length))
-    parts.finish()
-    out.footer(out.store(parts.array, parts.length))
+    addPart(metaindex, SstLayout.Properties, out.store(properties.array, properties.length))
+    metaindex.finish()
+    out.footer(out.store(metaindex.array, metaindex.length))
   }
 
   def close(): Unit = out.close()
 
-  private def endBlock(separator: Array[Byte], separatorLength: Int): Unit = {
+  private def endBlock(separator: Array[Byte], separatorLength: Int, isLast: Boolean): Unit = {
     data.finish()
     val place = out.compress(data)
     data.reset()
-    index.add(separator, separatorLength, 0, 0)
-    index.append(place)
+    parts.addBlock(separator, separatorLength, place, isLast)
     blocks += 1
   }
 
@@ -146,9 +136,9 @@ private[checkpoint] final class SstWriter(
     "This is a defect of the caller; please report it."
   )
 
-  private def addPart(parts: SstBlockBuilder, name: String, place: SstHandle): Unit = {
+  private def addPart(metaindex: SstBlockBuilder, name: String, place: SstHandle): Unit = {
     val value = new Array[Byte](SstHandle.MaxBytes)
-    parts.add(name.getBytes(US_ASCII), value.take(place.write(value, 0)))
+    metaindex.add(name.getBytes(US_ASCII), value.take(place.write(value, 0)))
   }
 }
 

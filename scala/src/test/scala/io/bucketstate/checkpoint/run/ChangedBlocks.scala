@@ -6,7 +6,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.util.Random
 
 import io.bucketstate.checkpoint.io.{Damage, LittleEndian, ReadableFile}
-import io.bucketstate.checkpoint.sst.{SstBlocks, SstFooter, SstIndex, SstLayout}
+import io.bucketstate.checkpoint.sst._
 
 /** Files of runs that are wrong inside a block, whose checksum is right all the same. */
 object ChangedBlocks {
@@ -26,10 +26,20 @@ object ChangedBlocks {
     val footer = SstFooter.read(source, damage)
     val blocks = new SstBlocks(source, footer, damage, () => false)
     val layout = SstLayout.read(blocks, footer.metaindex, damage)
-    val handles = ArrayBuffer(footer.metaindex, layout.index)
-    if (layout.filter != null) handles += layout.filter
-    val entries = new SstIndex.Entries(blocks.read(layout.index, "index"))
-    while (entries.advance()) handles += entries.place
+    val handles = ArrayBuffer(footer.metaindex)
+    def add(parts: SstParts): Unit =
+      handles ++= (0 until parts.count).map(parts.place).filterNot(handles.contains)
+    val lists = SstValues.byName(blocks.read(footer.metaindex, "metaindex"))
+    handles += new SstBytes(lists.get(SstLayout.Index)).handle()
+    add(layout.index)
+    if (layout.filter != null) {
+      handles += layout.filter.at
+      add(SstParts.read(blocks, layout.filter, "filter"))
+    }
+    (0 until layout.index.count).foreach { n =>
+      val places = new SstPlaces(blocks.read(layout.index.place(n), "index"))
+      while (places.advance()) handles += places.place
+    }
     val block = handles(random.nextInt(handles.size))
     val changed = file.clone()
     val (from, length) = (block.offset.toInt, block.size.toInt + 1)

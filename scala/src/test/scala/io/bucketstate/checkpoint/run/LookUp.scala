@@ -14,6 +14,6 @@ private[run] object LookUp {
   /** Whether its filter says that it may have a key. */
   def mayBeIn(reader: RunFileReader, family: Int, bucket: Int, key: Array[Byte]): Boolean = {
     val wanted = RunFormat.keyOf(family, bucket, key)
-    reader.mayHave(Xxph3.hash(wanted, wanted.length), new LookUpTrace)
+    reader.mayHave(wanted, Xxph3.hash(wanted, wanted.length), new LookUpTrace)
   }
 }

@@ -53,6 +53,7 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("RocksDB reads what was written, verifies it, and finds it once it is ingested") {
+    var parted = 0
     forAll(contents, minSuccessful(60)) { case (seed, options) =>
       TempFolder.use { folder =>
         val content = SstWriterSuite.content(new Random(seed))
@@ -62,6 +63,9 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         val same = found == expected
         assert(same) // what differs would be long
         assert(properties.getNumEntries == content.size && properties.getNumDataBlocks > 0)
+        val isParted = properties.getIndexPartitions > 0
+        assert(isParted == properties.getTopLevelIndexSize > 0)
+        if (isParted) parted += 1
         assert(properties.getRawKeySize == expected.map(_._1.size + 8L).sum)
         assert(properties.getRawValueSize == expected.map(_._2.size.toLong).sum)
         Using.resource(new RocksDbFiles.Ingested(path, folder)) { db =>
@@ -76,6 +80,7 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         }
       }
     }
+    assert(parted > 5 && parted < 55, "files with one part, and with several")
   }
 
   test("for each number of bits the filter is the one that RocksDB writes, bit for bit") {
@@ -85,14 +90,17 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
     for (bits <- 0 to 30) TempFolder.use { folder =>
       val store = new NioFileStore(folder)
-      val path = written(content, SstOptions(BlockCodec.Lz4, 4096, bits), folder)
       val foreign = Using.resource(new BloomFilter(bits.toDouble)) { bloom =>
         val table = new BlockBasedTableConfig().setFormatVersion(6).setFilterPolicy(bloom)
         ForeignSst.write(store, content, table.setChecksumType(ChecksumType.kCRC32c))
       }
-      val ours = filterIn(store.open(path.getFileName.toString))
       val theirs = filterIn(store.open(foreign.files.head.name))
-      assert(ours.isDefined == bits > 0, bits)
+      val builder = new SstFilter.Builder(bits)
+      content.keysIterator.foreach { p =>
+        val key = RunFormat.keyOf(p._1, p._2, keyOf(p))
+        builder.add(Xxph3.hash(key, key.length))
+      }
+      val ours = Option.when(builder.isWanted)(builder.build(0).toSeq)
       val same = ours == theirs
       assert(same, s"$bits bits: ${ours.map(_.takeRight(5))} and ${theirs.map(_.takeRight(5))}")
     }
@@ -102,8 +110,9 @@ class SstWriterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val damage = new Damage("a file", "a test's")
     val footer = SstFooter.read(file, damage)
     val blocks = new SstBlocks(file, footer, damage, () => false)
-    Option(SstLayout.read(blocks, footer.metaindex, damage).filter).map { at =>
-      val block = blocks.read(at, "filter")
+    Option(SstLayout.read(blocks, footer.metaindex, damage).filter).map { root =>
+      assert(!root.isParted)
+      val block = blocks.read(root.at, "filter")
       block.array.slice(block.offset, block.offset + block.length).toSeq
     }
   }

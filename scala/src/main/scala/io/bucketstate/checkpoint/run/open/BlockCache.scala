@@ -1,115 +1,162 @@
 package io.bucketstate.checkpoint.run.open
 
-import com.google.common.cache.{Cache, CacheBuilder, RemovalNotification}
+import java.util.ArrayDeque
+import java.util.concurrent.ConcurrentHashMap
 
 import io.bucketstate.checkpoint.io.ByteSlice
 import io.bucketstate.checkpoint.run.ReadFigures
 
 /**
- * Data blocks as they were last read, decompressed, of the files of all stores of this process. Guava's cache, which
- * Spark brings along: the least recently used go first, in each of a few segments. Each block's bytes count for its
- * file's store as long as it is here. Thread-safe.
+ * Blocks as they were last read, verified and decompressed, of the files of all stores of this process: data, and parts of
+ * indexes and filters. Each one's bytes count for its file's store as long as it is here. Thread-safe; to get one waits
+ * for nobody.
+ *
+ * Blocks go in the order in which they came, but those that were used since they were last looked at have another turn.
+ * Data blocks may have a quarter, and make room for the others first: a part of a filter or of an index serves a
+ * hundred times as many keys, and where keys themselves are kept, as many bytes serve more look-ups than data blocks do.
  */
 private[run] final class BlockCache {
   import BlockCache._
 
-  @volatile private[this] var blocks: Blocks =
-    _ // null until there is one, and while there is no room
+  private[this] val blocks = new ConcurrentHashMap[Block, Block]
+  // What follows is for one thread at a time.
+  private[this] val data = new Turns
+  private[this] val parts = new Turns
+  private[this] var lists = 0L // bytes that open files have besides
   @volatile private[this] var most = 0L
 
+  /** Bytes of parts of indexes and filters, and of the lists of these. */
+  def partBytes: Long = synchronized(parts.bytes + lists)
+
   /** Bytes that it may have. */
-  def limit: Long = most
+  def limit(bytes: Long): Unit = synchronized {
+    most = bytes
+    makeRoom()
+  }
 
   /** The block at a place in a file, or null. */
   def get(file: OpenRunFile, offset: Long): ByteSlice = {
-    val now = blocks
-    if (now == null) null else now.getIfPresent(new Place(file, offset))
+    val found = blocks.get(new Block(file, offset, null))
+    if (found == null) null
+    else {
+      if (!found.isUsed) found.isUsed = true
+      found.bytes
+    }
   }
 
-  def put(file: OpenRunFile, offset: Long, block: ByteSlice): Unit = {
-    if (blocks == null && most >= LeastBytes) begin()
-    val now = blocks
-    if (now != null) {
-      val place = new Place(file, offset)
-      add(now, place, block)
-      // Whoever let all go meanwhile may have done so before this one was there.
-      if ((now ne blocks) || file.isGivenUp) now.invalidate(place)
+  /** @param isData else it is a part of an index or a filter */
+  def put(file: OpenRunFile, offset: Long, bytes: ByteSlice, isData: Boolean): Unit = {
+    val block = new Block(file, offset, bytes)
+    if (block.weight <= most) synchronized {
+      // Whoever gives a file up says so before its blocks are removed.
+      if (!file.isGivenUp && blocks.putIfAbsent(block, block) == null) {
+        file.figures.took(block.weight)
+        (if (isData) data else parts).add(block)
+        makeRoom()
+      }
     }
+  }
+
+  /** An open file has a list of its parts in memory, whatever room there is. */
+  def holds(file: OpenRunFile, bytes: Long): Unit = if (bytes > 0) synchronized {
+    file.figures.took(bytes)
+    lists += bytes
+    makeRoom()
+  }
+
+  /** It has it no more. */
+  def gaveBack(file: OpenRunFile, bytes: Long): Unit = if (bytes > 0) synchronized {
+    file.figures.took(-bytes)
+    lists -= bytes
   }
 
   /** Blocks of files of these figures, or that were given up, leave. O(blocks). */
-  def forget(figures: ReadFigures): Unit = {
-    val now = blocks
-    if (now != null) {
-      now.asMap.keySet.removeIf(p => (p.file.figures eq figures) || p.file.isGivenUp)
-      ()
-    }
-  }
+  def forget(figures: ReadFigures): Unit = forget(b => (b.file.figures eq figures) || isGone(b))
 
   /** Blocks of files that were given up leave. O(blocks). */
-  def forgetGivenUp(): Unit = {
-    val now = blocks
-    if (now != null) {
-      now.asMap.keySet.removeIf(_.file.isGivenUp)
-      ()
+  def forgetGivenUp(): Unit = forget(b => isGone(b))
+
+  private def isGone(block: Block) = block.file.isGivenUp
+
+  private def forget(goes: Block => Boolean): Unit = synchronized {
+    Seq(data, parts).foreach { turns =>
+      var left = turns.count
+      while (left > 0) {
+        val block = turns.take()
+        if (goes(block)) remove(block) else turns.add(block)
+        left -= 1
+      }
     }
   }
 
-  /** Guava's cache cannot change its size, so another one takes over what it has room for. O(blocks). */
-  def resize(bytes: Long): Unit = synchronized {
-    most = bytes
-    val before = blocks
-    if (before != null) {
-      val next = if (bytes >= LeastBytes) made(bytes) else null
-      if (next != null) before.asMap.forEach((place, block) => add(next, place, block))
-      blocks = next
-      before.invalidateAll()
-    }
+  private def makeRoom(): Unit = {
+    while (
+      data.count > 0 &&
+      (data.bytes > most / PartForData || data.bytes + parts.bytes + lists > most)
+    ) remove(data.leastUsed())
+    while (parts.count > 0 && parts.bytes + lists > most) remove(parts.leastUsed())
   }
 
-  private def begin(): Unit = synchronized {
-    if (blocks == null && most >= LeastBytes) blocks = made(most)
-  }
-
-  private def add(to: Blocks, place: Place, block: ByteSlice): Unit = {
-    place.file.figures.took(weight(block).toLong)
-    to.put(place, block)
+  private def remove(block: Block): Unit = {
+    blocks.remove(block)
+    block.file.figures.took(-block.weight)
   }
 }
 
 private object BlockCache {
-  private type Blocks = Cache[Place, ByteSlice]
 
-  /** Not a case class: a file is itself alone. */
-  private final class Place(val file: OpenRunFile, val offset: Long) {
-    override def hashCode: Int =
-      System.identityHashCode(file) * 31 + java.lang.Long.hashCode(offset)
+  /** More would be missing where keys themselves are kept. */
+  private final val PartForData = 4L
+
+  /** About what a block takes besides its bytes: its place here, and in two tables. */
+  private final val EntryBytes = 128L
+
+  /** Equal to another of the same place, which has no bytes if it only asks for this one. */
+  private final class Block(val file: OpenRunFile, val offset: Long, val bytes: ByteSlice) {
+    @volatile var isUsed = false
+
+    def weight: Long = bytes.array.length + EntryBytes
+
+    override def hashCode: Int = file.hashCode * 0x9e3779b9 + java.lang.Long.hashCode(offset)
 
     override def equals(other: Any): Boolean = other match {
-      case that: Place => (that.file eq file) && that.offset == offset
+      case that: Block => (that.file eq file) && that.offset == offset
       case _           => false
     }
   }
 
-  /** About what a block takes besides its bytes: the cache's entry and place. */
-  private final val EntryBytes = 160
+  /** Blocks in the order of their turns to go. For one thread at a time. */
+  private final class Turns {
+    private[this] val queue = new ArrayDeque[Block]
+    private[this] var sum = 0L
 
-  /** With less it is not worth its while. */
-  private final val LeastBytes = 64L * 1024
+    def count: Int = queue.size
 
-  /** A segment of less would hold too few blocks to know which are used most. */
-  private final val LeastSegment = 1L << 20
-  private final val MostSegments = 16L
+    def bytes: Long = sum
 
-  private def weight(block: ByteSlice): Int = block.array.length + EntryBytes
-
-  private def made(bytes: Long): Blocks = CacheBuilder
-    .newBuilder()
-    .concurrencyLevel(math.max(1L, math.min(MostSegments, bytes / LeastSegment)).toInt)
-    .maximumWeight(bytes)
-    .weigher[Place, ByteSlice]((_, block) => weight(block))
-    .removalListener[Place, ByteSlice] { (gone: RemovalNotification[Place, ByteSlice]) =>
-      gone.getKey.file.figures.took(-weight(gone.getValue).toLong)
+    def add(block: Block): Unit = {
+      queue.addLast(block)
+      sum += block.weight
     }
-    .build[Place, ByteSlice]()
+
+    /** The next one. */
+    def take(): Block = {
+      val block = queue.pollFirst()
+      sum -= block.weight
+      block
+    }
+
+    /** The next one that was not used since its last turn, or any if all are in use. */
+    def leastUsed(): Block = {
+      var block = take()
+      var left = count
+      while (block.isUsed && left > 0) {
+        block.isUsed = false
+        add(block)
+        block = take()
+        left -= 1
+      }
+      block
+    }
+  }
 }

@@ -1,89 +1,121 @@
 package io.bucketstate.checkpoint.run.open
 
-import java.util.Set
-import java.util.concurrent.atomic.AtomicInteger
+import java.nio.file.Path
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
 
-import scala.jdk.CollectionConverters._
-
-import io.bucketstate.checkpoint.run.ReadFigures
+import io.bucketstate.checkpoint.io.{NioFileStore, ReadableFile}
+import io.bucketstate.checkpoint.run.{LocalRuns, ReadFigures, RunFile}
 
 /**
- * A run's file that is open for its opener and whoever else holds it, until the last of them lets go; and what those
- * see of it who share out heap and handles among the files of all stores. Thread-safe.
+ * A run's file on the local disk, for its opener and whoever else holds it, until the last of them lets go. While only the
+ * opener has it, its handle may be closed between two reads: the next one opens it again, and has it fetched again if
+ * it was a copy and is gone. Thread-safe; reads of one file wait for each other.
  *
  * @param figures of its store
  */
-private[checkpoint] abstract class OpenRunFile(name: String, private[run] val figures: ReadFigures)
-    extends AutoCloseable {
-  private[this] var users = 1 // the opener
-  @volatile private[this] var closed = false
+private[run] final class OpenRunFile(
+    file: RunFile,
+    local: LocalRuns,
+    handles: FileHandles,
+    val figures: ReadFigures
+) extends ReadableFile
+    with FileHandles.Owner {
+  private[this] val users = new AtomicInteger(1) // the opener
+  private[this] val closed = new AtomicBoolean
+  private[this] var handle: ReadableFile = _ // null while it is closed
+  private[this] var wasOpen = false
+
+  /** Not volatile: one that is a little old does no harm. */
+  var lastUse: Long = 0L
+
+  /** Not the object's own, which is slow to find out while somebody has the object's lock. */
+  override val hashCode: Int = OpenRunFile.opened.incrementAndGet()
   OpenRunFile.live.incrementAndGet()
 
-  /** The time of its last look-up, as [[RunCache.now]] has it. Not volatile: one that is a little old does no harm. */
-  private[run] final var lastUse = 0L
+  override val length: Long = file.bytes
 
-  /** Keeps the file open, even when it is closed meanwhile, until [[release]]. */
-  private[run] def hold(): Unit = synchronized {
-    requireOpen()
-    users += 1
+  override def read(position: Long, count: Int): Array[Byte] = opening(_.read(position, count))
+
+  /** From now on its bytes can be read, whatever becomes of its name, as long as the caller holds it. */
+  def open(): Unit = opening(_ => ())
+
+  /** Keeps the file open, even when it is closed meanwhile, until [[release]]; false, and nothing is held, if it was closed. */
+  def tryHold(): Boolean = {
+    var before = users.get
+    while (before > 0 && !users.compareAndSet(before, before + 1)) before = users.get
+    before > 0
   }
 
-  /** Holds the file as [[hold]] does, if it is open; false, and nothing is held, if it is not. */
-  private[run] def tryHold(): Boolean = synchronized {
-    if (users > 0) users += 1
-    users > 0
+  def release(): Unit = if (users.decrementAndGet() == 0) {
+    OpenRunFile.live.decrementAndGet()
+    closeHandle()
   }
 
-  private[run] def release(): Unit = synchronized {
-    users -= 1
-    if (users == 0) {
-      OpenRunFile.live.decrementAndGet()
-      free()
-    }
+  /** The opener needs it no more; false if it has said so before. */
+  def giveUp(): Boolean = closed.compareAndSet(false, true) && {
+    release()
+    true
   }
 
-  /** The opener needs it no more. */
-  def close(): Unit = {
-    val isFirst = synchronized {
-      val wasOpen = !closed
-      closed = true
-      wasOpen
-    }
-    if (isFirst) {
-      try shed()
-      finally release()
-    }
+  override def close(): Unit = {
+    giveUp()
+    ()
   }
 
   /** Whether its opener needs it no more: nothing more is kept of it. */
-  private[run] def isGivenUp: Boolean = closed
+  def isGivenUp: Boolean = closed.get
 
-  /** Gives its handle back if nobody but the opener has it; the next read opens the file again. */
-  private[run] def park(): Unit = synchronized {
-    if (users == 1) rest()
+  override def park(): Unit = if (isUnused) synchronized {
+    // Who holds it since then has it opened behind this, if at all.
+    if (isUnused) closeHandle()
   }
 
-  /** Gives up the heap that it keeps to be quick, until that is needed again. Waits for nobody. */
-  def shed(): Unit
+  private def isUnused: Boolean = users.get == 1 && !isGivenUp
 
-  /** Nobody reads for now. */
-  protected def rest(): Unit
-
-  /** Nobody needs it any more. */
-  protected def free(): Unit
-
-  protected def requireOpen(): Unit = synchronized {
-    if (users == 0) throw new IllegalStateException(s"$name was closed")
+  /**
+   * What was read is not what was written. If it was a copy it is made right, whatever that takes, and this is true: it
+   * can be read again.
+   */
+  def mend(): Boolean = local.isCopied(file.name) && {
+    closeHandle()
+    local.mend(file)
+    true
   }
+
+  private def opening[A](use: ReadableFile => A): A = {
+    var isNew = false
+    try
+      synchronized {
+        if (handle == null) {
+          if (users.get == 0) throw new IllegalStateException(s"${file.name} was closed")
+          handle = if (wasOpen) local.usingAgain(file)(openAt) else local.using(file)(openAt)
+          handles.isOpen(this, nowOpen = true)
+          wasOpen = true
+          isNew = true
+        }
+        lastUse = handles.now()
+        use(handle)
+      }
+    // Without the lock: others are closed, which takes theirs.
+    finally if (isNew) handles.opened()
+  }
+
+  private def closeHandle(): Unit = synchronized {
+    val open = handle
+    if (open != null) {
+      handle = null
+      handles.isOpen(this, nowOpen = false)
+      open.close()
+    }
+  }
+
+  private def openAt(path: Path): ReadableFile =
+    new NioFileStore(path.getParent).open(path.getFileName.toString)
 }
 
 private[bucketstate] object OpenRunFile {
   private val live = new AtomicInteger
-
-  /** The least recently used first. */
-  private[run] def byUse(files: Set[OpenRunFile]): Iterator[OpenRunFile] =
-    // Looked at once, because who is used meanwhile must not move while they are sorted.
-    files.asScala.iterator.map(file => (file.lastUse, file)).toArray.sortBy(_._1).iterator.map(_._2)
+  private val opened = new AtomicInteger
 
   /** How many this process has open. */
   def liveCount: Int = live.get

@@ -20,7 +20,7 @@ object ReadLimits {
 
 /** Where the stores of a process read their runs together: one cache, one limit on open files. Thread-safe. */
 final class SharedReads {
-  private[run] val cache = new RunCache
+  private[run] val cache = new BlockCache
   private[run] val handles = new FileHandles
   private[this] val members = ConcurrentHashMap.newKeySet[StoreReads]()
 
@@ -73,7 +73,7 @@ final class StoreReads private[run] (
   @volatile private[run] var isWritten = false
   private[run] val figures = new ReadFigures
 
-  private[run] def cache: RunCache = shared.cache
+  private[run] def cache: BlockCache = shared.cache
 
   private[run] def handles: FileHandles = shared.handles
 

@@ -11,36 +11,14 @@ import io.bucketstate.checkpoint.run.{Run, RunFile, RunFormat}
  * @param newestFirst the runs
  */
 final class FilesByBucket(newestFirst: Seq[Run]) {
-  private[this] val known = new ConcurrentHashMap[Integer, Array[FilesByBucket.Slot]]
-  private[this] val slots =
-    newestFirst.iterator.flatMap(_.files).map(new FilesByBucket.Slot(_)).toArray
+  private[this] val known = new ConcurrentHashMap[Integer, Array[RunFile]]
 
   def isEmpty: Boolean = newestFirst.isEmpty
 
   /** Those that may hold keys of a bucket, newest first. */
-  private[run] def of(family: Int, bucket: Int): Array[FilesByBucket.Slot] =
+  private[run] def of(family: Int, bucket: Int): Array[RunFile] =
     known.computeIfAbsent(
       RunFormat.prefix(family, bucket),
-      _ => slots.filter(_.file.holds(family, bucket))
+      _ => newestFirst.iterator.flatMap(_.files).filter(_.holds(family, bucket)).toArray
     )
-}
-
-private[run] object FilesByBucket {
-
-  /** A file, and its reader from when it was last asked. */
-  final class Slot(val file: RunFile) {
-    @volatile private[this] var last: RunFileReader = _
-
-    /** The reader, held by the caller. */
-    def held(open: RunFile => RunFileReader): RunFileReader = {
-      val reader = last
-      if (reader != null && reader.tryHold()) reader
-      else {
-        // Another thread may put its own there before this one returns.
-        val opened = open(file)
-        last = opened
-        opened
-      }
-    }
-  }
 }

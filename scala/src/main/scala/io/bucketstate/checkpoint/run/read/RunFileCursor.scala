@@ -45,7 +45,8 @@ private[run] final class RunFileCursor(
         } else finish()
         found
       } catch {
-        case e: IndexOutOfBoundsException => throw damage("the data block cannot be decoded", e)
+        case e: IndexOutOfBoundsException =>
+          throw damage("the index or a data block cannot be decoded", e)
       }
     }
 
@@ -67,7 +68,7 @@ private[run] final class RunFileCursor(
   private def toNext(): Boolean = {
     var found = false
     if (scan == null) {
-      scan = new SstScan(blocks, damage.guard("index")(index()), last)
+      scan = new SstScan(blocks, index(), last)
       openNext()
       // Only the first block can have others before it.
       found = entries != null && entries.seek(first, TrailerLength)

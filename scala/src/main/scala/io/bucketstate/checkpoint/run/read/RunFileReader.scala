@@ -4,27 +4,17 @@ import java.util.Arrays
 
 import io.bucketstate.checkpoint.io.{ByteSlice, Damage}
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
-import io.bucketstate.checkpoint.run.open.{
-  KeptPart,
-  OpenRunFile,
-  PagedFilter,
-  PagedIndex,
-  RunFileHandle,
-  SharedReads,
-  StoreReads
-}
+import io.bucketstate.checkpoint.run.open.{OpenRunFile, SharedReads, StoreReads}
 import io.bucketstate.checkpoint.run.{BucketSpan, LocalRuns, LookUpTrace, RunFile, RunFormat}
 import io.bucketstate.checkpoint.sst.{
-  BlockPage,
   IndexWalk,
-  KeyFilter,
-  KeyIndex,
   SstBlocks,
   SstFilter,
   SstFooter,
   SstHandle,
-  SstIndex,
   SstLayout,
+  SstParts,
+  SstPlaces,
   SstValues
 }
 
@@ -32,33 +22,37 @@ import io.bucketstate.checkpoint.sst.{
  * One file of a run, opened, to look keys up in and to scan. Every block that is read is verified; damage is
  * a `CorruptException` that reaches whoever reads, never a key that is not there.
  *
- * The first look-up reads the index and one data block, the others one data block each, unless it is in the cache. The
- * filter is read once a look-up was in vain, or it is asked itself: a file that has the keys asked of it, as the oldest
- * run has, does without. Where the cache has no room for filter or index, they are read by pages (see [[KeptPart]]).
+ * Of an open file the lists of its index's and filter's parts are in memory. A look-up reads a part of the index and a
+ * data block, unless they are in the cache. Once one was in vain, or the filter is asked itself, a part of the filter is
+ * read before them: a file that has the keys asked of it, as the oldest run has, does without.
  *
  * The first look-up counts most when nothing is compiled or linked yet, so on its way there are few closures
  * and no messages are put together that nobody reads: each would cost about a millisecond then.
  *
  * Thread-safe. What one thread reads does not keep others waiting for longer than one read takes. The file
- * is closed when the reader and all its cursors are, whichever is last; and while nobody holds it, if too many are open.
+ * is closed when the reader and all who hold it are, whichever is last.
  */
 private[checkpoint] final class RunFileReader private (
     run: RunFile,
-    file: RunFileHandle,
+    file: OpenRunFile,
     blocks: SstBlocks,
     layout: SstLayout,
     damage: Damage,
     reads: StoreReads
-) extends OpenRunFile(run.name, reads.figures) {
+) extends AutoCloseable {
   import RunFileReader._
+  import layout.index
   import reads.cache
 
-  private[this] val index = new KeptIndex
-  private[this] val filter = new KeptFilter
+  @volatile private[this] var filter: SstParts = _ // null until it is wanted
   @volatile private[this] var filterIsWanted = false
-  @volatile private[this] var hasFilter = layout.filter != null // that is understood
-  cache.begin(this)
-  file.belongTo(this)
+  @volatile private[this] var hasFilter = layout.filter != null // that can be used
+  cache.holds(file, index.heapBytes)
+
+  /** Keeps the file open, even when it is closed meanwhile, until [[release]]; false, and nothing is held, if it was closed. */
+  def tryHold(): Boolean = file.tryHold()
+
+  def release(): Unit = file.release()
 
   /** All there is. A cursor that came to the end has seen as many entries as the manifest says. */
   def scanAll(): RecordCursor = cursor(RunFormat.seekKey(0), -1, run.entries)
@@ -85,15 +79,10 @@ private[checkpoint] final class RunFileReader private (
    * @param trace  is told how far it went
    */
   def get(wanted: Array[Byte], hash: Long, trace: LookUpTrace): Lookup = {
-    lastUse = cache.now
-    if (isFiltered(hash, trace)) Lookup.Absent
+    val number = index.of(wanted)
+    if (number == index.count || isFiltered(number, hash, trace)) Lookup.Absent
     else {
-      val found = damage.guard("index or a data block") {
-        index.get(trace).find(wanted, trace) match {
-          case None     => Lookup.Absent
-          case Some(at) => search(block(at, trace), wanted)
-        }
-      }
+      val found = damage.guard("index or a data block")(search(number, wanted, trace))
       if (found eq Lookup.Absent) filterIsWanted = hasFilter
       found
     }
@@ -103,81 +92,69 @@ private[checkpoint] final class RunFileReader private (
    * False if the filter says that the file has no such key; one without a filter may have every key. The caller holds
    * it open.
    *
-   * @param hash  of the key as files of runs have it
-   * @param trace is told how far it went
+   * @param wanted the key as files of runs have it
+   * @param hash   of that, as filters want it
+   * @param trace  is told how far it went
    */
-  def mayHave(hash: Long, trace: LookUpTrace): Boolean = {
-    lastUse = cache.now
+  def mayHave(wanted: Array[Byte], hash: Long, trace: LookUpTrace): Boolean = {
     filterIsWanted = hasFilter
-    !damage.guard("filter")(isFiltered(hash, trace))
+    val number = index.of(wanted)
+    number < index.count && !isFiltered(number, hash, trace)
   }
 
-  override def shed(): Unit = {
-    filterIsWanted = false
-    filter.shed()
-    index.shed()
-  }
+  /** What is in the cache of it is given up; the filter is not wanted until it is again. */
+  def shed(): Unit = filterIsWanted = false
 
-  protected def rest(): Unit = file.close()
-
-  protected def free(): Unit = {
-    cache.end(this)
-    file.close()
-  }
+  /** The opener needs it no more. */
+  def close(): Unit = if (file.giveUp()) cache.gaveBack(file, index.heapBytes)
 
   private def cursor(first: Array[Byte], last: Int, expected: Long): RecordCursor = {
-    hold()
+    if (!tryHold()) throw new IllegalStateException(s"${run.name} was closed")
     try file.open()
     catch {
       case failure: Throwable =>
         release()
         throw failure
     }
-    def walk() = {
-      val trace = new LookUpTrace
-      index.get(trace).from(first, trace)
-    }
+    def walk() = new IndexWalk(index, first, part(_, IndexPart, new LookUpTrace))
     new RunFileCursor(blocks, () => walk(), first, last, expected, damage, () => letGo())
   }
 
   private def letGo(): Unit = {
     release()
-    reads.handles.released(this)
+    reads.handles.released(file)
   }
 
-  private def isFiltered(hash: Long, trace: LookUpTrace): Boolean = filterIsWanted && {
-    val now = filter.get(trace)
-    if (now == null) {
+  /** @param number of the part that the key belongs to */
+  private def isFiltered(number: Int, hash: Long, trace: LookUpTrace): Boolean =
+    filterIsWanted && {
+      val parts = if (filter == null) filterParts(trace) else filter
+      // A filter that cannot be asked denies no key.
+      parts != null && !SstFilter.mayHave(part(parts.place(number), FilterPart, trace), hash)
+    }
+
+  /** Null if they do not go with the index's. Two threads may both read them, which is no harm. */
+  private def filterParts(trace: LookUpTrace): SstParts = {
+    if (layout.filter.isParted) trace.inFile()
+    val all = damage.guard("filter")(SstParts.read(blocks, layout.filter, FilterPart))
+    filter = index.along(all)
+    if (filter == null) {
       hasFilter = false
       filterIsWanted = false
     }
-    now != null && !now.mayHave(hash, trace)
+    filter
   }
 
-  private def block(at: SstHandle, trace: LookUpTrace): ByteSlice = {
-    val cached = cache.block(this, at.offset)
-    if (cached != null) {
-      trace.inCache()
-      cached
-    } else {
-      cache.reading(trace)
-      val read = blocks.read(at, DataPart)
-      cache.keepBlock(this, at.offset, read)
-      read
-    }
-  }
-
-  private def page(part: String)(page: BlockPage, trace: LookUpTrace): Array[Byte] = {
-    cache.reading(trace)
-    blocks.readPage(page, part)
-  }
-
-  private def search(block: ByteSlice, wanted: Array[Byte]): Lookup = {
-    val entries = new SstValues(block)
-    if (!entries.seek(wanted, RunFormat.TrailerLength) || !isAt(entries, wanted)) Lookup.Absent
+  private def search(number: Int, wanted: Array[Byte], trace: LookUpTrace): Lookup = {
+    val places = new SstPlaces(part(index.place(number), IndexPart, trace))
+    if (!places.goTo(wanted)) Lookup.Absent
     else {
-      RunFormat.checkTrailer(entries.key, wanted.length, damage)
-      found(wanted, entries)
+      val entries = new SstValues(data(places.place, trace))
+      if (!entries.seek(wanted, RunFormat.TrailerLength) || !isAt(entries, wanted)) Lookup.Absent
+      else {
+        RunFormat.checkTrailer(entries.key, wanted.length, damage)
+        found(wanted, entries)
+      }
     }
   }
 
@@ -189,24 +166,26 @@ private[checkpoint] final class RunFileReader private (
     Lookup.of(RunFormat.recordOf(wanted, wanted.length, array, at, length), op)
   }
 
-  private final class KeptIndex extends KeptPart[KeyIndex](this, cache) {
-    protected def read(): KeyIndex = new SstIndex(blocks.read(layout.index, IndexPart))
-
-    protected def paged(whole: KeyIndex): KeyIndex = whole match {
-      case one: SstIndex if one.block.length == layout.index.size =>
-        PagedIndex.of(one.block, layout.index, page(IndexPart))
-      case _ => new WholeIndex(readNow(_))
+  private def data(at: SstHandle, trace: LookUpTrace): ByteSlice = {
+    val cached = cache.get(file, at.offset)
+    if (cached == null) read(at, DataPart, trace)
+    else {
+      trace.inCache()
+      cached
     }
   }
 
-  private final class KeptFilter extends KeptPart[KeyFilter](this, cache) {
-    protected def read(): KeyFilter =
-      SstFilter.of(blocks.read(layout.filter, FilterPart)).orNull
+  /** A part of the index or of the filter. */
+  private def part(at: SstHandle, name: String, trace: LookUpTrace): ByteSlice = {
+    val cached = cache.get(file, at.offset)
+    if (cached == null) read(at, name, trace) else cached
+  }
 
-    protected def paged(whole: KeyFilter): KeyFilter = whole match {
-      case one: SstFilter => PagedFilter.of(one, layout.filter, page(FilterPart))
-      case other          => other
-    }
+  private def read(at: SstHandle, name: String, trace: LookUpTrace): ByteSlice = {
+    trace.inFile()
+    val block = blocks.read(at, name)
+    cache.put(file, at.offset, block, isData = name == DataPart)
+    block
   }
 }
 
@@ -215,38 +194,27 @@ private[checkpoint] object RunFileReader {
   private final val FilterPart = "filter"
   private final val DataPart = "data block"
 
-  /** An index that is stored compressed, as older writers did, has no pages: each look-up reads all of it. */
-  private final class WholeIndex(read: LookUpTrace => KeyIndex) extends KeyIndex {
-    override def heapBytes: Long = 0
-
-    override def find(key: Array[Byte], trace: LookUpTrace): Option[SstHandle] =
-      read(trace).find(key, trace)
-
-    override def from(key: Array[Byte], trace: LookUpTrace): IndexWalk =
-      read(trace).from(key, trace)
-  }
-
   /**
    * Opens a file, fetching it first where it is not on a local disk. The caller closes it. Throws
    * `MissingException` if there is none, `CorruptException` if it is damaged or of a kind that no writer of
    * this project makes (see [[SstFooter]], [[SstLayout]]).
    */
   def open(
-      file: RunFile,
+      run: RunFile,
       local: LocalRuns,
       reads: StoreReads = SharedReads.alone()
   ): RunFileReader = {
-    val handle = new RunFileHandle(file, local, reads.handles)
+    val file = new OpenRunFile(run, local, reads.handles, reads.figures)
     var kept: RunFileReader = null
     try {
-      val damage = local.damageOf(file)
-      val footer = SstFooter.read(handle, damage)
-      val blocks = new SstBlocks(handle, footer, damage, () => handle.mend())
+      val damage = local.damageOf(run)
+      val footer = SstFooter.read(file, damage)
+      val blocks = new SstBlocks(file, footer, damage, () => file.mend())
       val layout = SstLayout.read(blocks, footer.metaindex, damage)
-      RunFormat.checkEntries(file, layout.entries, damage)
-      kept = new RunFileReader(file, handle, blocks, layout, damage, reads)
+      RunFormat.checkEntries(run, layout.entries, damage)
+      kept = new RunFileReader(run, file, blocks, layout, damage, reads)
       kept
-    } finally if (kept == null) handle.close()
+    } finally if (kept == null) file.close()
   }
 
   private def isAt(entries: SstValues, wanted: Array[Byte]): Boolean =

@@ -6,7 +6,7 @@ import scala.math.Ordering.Implicits._
 
 import io.bucketstate.checkpoint.io.Closing
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor, RunMerge}
-import io.bucketstate.checkpoint.run.open.{OpenRunFiles, SharedReads, StoreReads}
+import io.bucketstate.checkpoint.run.open.{SharedReads, StoreReads}
 import io.bucketstate.checkpoint.run.{
   BucketSpan,
   ColdReads,
@@ -25,7 +25,7 @@ import io.bucketstate.record.KeyRange
  */
 final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone())
     extends AutoCloseable {
-  private[this] val open = new OpenRunFiles(RunFileReader.open(_, local, reads))
+  private[this] val open = new OpenReaders(RunFileReader.open(_, local, reads))
 
   /**
    * What these runs, newest first, hold of some buckets: each key's newest record. Files are verified whole
@@ -47,7 +47,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
     val first = RunFormat.keyOf(family, bucket, from)
     val last = RunFormat.prefix(family, bucket)
     val merged = merging(dropRemovals = true) { cursors =>
-      files.of(family, bucket).foreach(file => cursors += using(file)(_.scan(first, last)))
+      files.of(family, bucket).foreach(file => cursors += open.using(file)(_.scan(first, last)))
     }
     new RecordsUntil(merged, keys)
   }
@@ -66,7 +66,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
     val wanted = RunFormat.keyOf(family, bucket, key)
     val hash = Xxph3.hash(wanted, wanted.length)
     val trace = new LookUpTrace
-    files.of(family, bucket).exists(file => using(file)(_.mayHave(hash, trace)))
+    files.of(family, bucket).exists(file => open.using(file)(_.mayHave(wanted, hash, trace)))
   }
 
   /** Gives up the files that are not among these; whoever reads from one of them is not disturbed. */
@@ -74,12 +74,12 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
     // Their blocks would be in the way of others until as many were read again.
     if (open.retain(names)) reads.cache.forgetGivenUp()
 
-  /** Indexes, filters and blocks that are kept on the heap so that the next look-ups are quick, in bytes. */
+  /** What is kept on the heap of indexes, filters and data so that the next look-ups are quick, in bytes. */
   def heapBytes: Long = reads.heapBytes
 
-  /** Gives them up; the next look-up in each file reads them again. */
+  /** Gives that up, but for the lists of parts of open files; the next look-ups read it again. */
   def shed(): Unit = {
-    open.all.foreach(_.shed())
+    open.shed()
     if (reads.heapBytes > 0) reads.cache.forget(reads.figures)
   }
 
@@ -92,7 +92,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
 
   /** What each file says of a key; none is asked before its answer is wanted. */
   private final class Answers(
-      files: Array[FilesByBucket.Slot],
+      files: Array[RunFile],
       wanted: Array[Byte],
       trace: LookUpTrace
   ) extends AbstractIterator[Lookup] {
@@ -104,7 +104,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
     def next(): Lookup = {
       if (!hasNext) throw new NoSuchElementException("all files were asked")
       following += 1
-      using(files(following - 1))(_.get(wanted, hash, trace))
+      open.using(files(following - 1))(_.get(wanted, hash, trace))
     }
   }
 
@@ -139,12 +139,6 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
         Closing.all(cursors.toSeq)
         throw failure
     }
-  }
-
-  private def using[A](file: FilesByBucket.Slot)(read: RunFileReader => A): A = {
-    val reader = file.held(open.held)
-    try read(reader)
-    finally reader.release()
   }
 
   private def opened(file: RunFile, scan: RunFileReader => RecordCursor): RecordCursor = {
