@@ -38,11 +38,11 @@ private[checkpoint] final class SstParts private (
   /** @param number any, if there is one part alone */
   def place(number: Int): SstHandle = places(if (places.length == 1) 0 else number)
 
-  /** Other parts for the spans of these; null if theirs are others. One part alone goes with any. */
+  /** Other parts, if they are for the spans of these, or it is one alone; else none. */
   def along(parts: SstParts): SstParts =
     if (parts.count == 1) parts
     else if (parts.hasSpans(lastKeys)) new SstParts(lastKeys, parts.all)
-    else null
+    else SstParts.None
 
   /** Heap that it takes, with the places of other parts for the same spans, in bytes. */
   val heapBytes: Long = {
@@ -70,6 +70,8 @@ private[checkpoint] object SstParts {
   private final val MostGrowth = 64L
 
   private val NoKeys = new Array[Array[Byte]](0)
+
+  val None: SstParts = new SstParts(NoKeys, Array.empty)
 
   /** A list of parts, or the one part that there is. */
   def read(blocks: SstBlocks, root: SstRoot, part: String): SstParts =

@@ -2,16 +2,25 @@ package io.bucketstate.checkpoint.run
 
 import java.nio.file.{Files, Path}
 
-import scala.util.Using
+import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
-import io.bucketstate.checkpoint.io.{CheckpointFiles, FileStore, NioFileStore, RunName, WorkFolder}
+import io.bucketstate.checkpoint.io.{
+  BlockCodec,
+  CheckpointFiles,
+  Damage,
+  FileStore,
+  NioFileStore,
+  RunName,
+  WorkFolder
+}
 import io.bucketstate.checkpoint.manifest.Manifests
 import io.bucketstate.checkpoint.records.{Lookup, RecordCursor}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunFileReader, RunReaders}
-import io.bucketstate.checkpoint.sst.SstFooter
+import io.bucketstate.checkpoint.run.write.RunWriter
+import io.bucketstate.checkpoint.sst.{SstBlocks, SstFooter, SstLayout, SstOptions}
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 import io.bucketstate.record.Record
 import io.bucketstate.testkit._
@@ -153,6 +162,65 @@ class RunDamageSuite extends AnyFunSuite {
     }
   }
 
+  test("a flipped byte of an index or a filter in parts never changes or hides a key") {
+    val random = new Random(7)
+    def bytes(count: Int) = Seq.fill(count)(random.nextInt().toByte)
+    val content =
+      nothing ++ Seq.fill(2000)(place(0, random.nextInt(4), bytes(20).toArray) -> Some(bytes(30)))
+    TempFolder.use { folder =>
+      val store = new NioFileStore(folder.resolve("store"))
+      val local = localRuns(store, folder.resolve("local"))
+      val run = new RunWriter(store, local, SstOptions(BlockCodec.Lz4, 200), Long.MaxValue)
+        .write(VersionSpan(1, 9), cursor(content), oldest = false)
+      val file = run.files.head
+      val sound = Files.readAllBytes(store.localPath(file.name).get)
+      val some = content.keys.toSeq.sliding(1, 40).flatten.toSeq
+
+      /** How many look-ups found damage; the others must be right. */
+      def damaged(at: String): Int = Using.resource(new RunReaders(local)) { readers =>
+        val files = new FilesByBucket(Seq(run))
+        def found(p: Place, more: Seq[Byte]) =
+          unlessDamaged(readers.get(files, p._1, p._2, keyOf(p) ++ more))
+        some.map { p =>
+          // A look-up in vain has the filter asked from then on.
+          val absent = found(p, Seq(9))
+          absent.foreach(l => assert(l == Lookup.Absent, s"$at, $p: $l"))
+          val there = found(p, Nil)
+          there.foreach(l => assert(isRight(l, content(p)), s"$at, $p: $l"))
+          Seq(absent, there).count(_.isEmpty)
+        }.sum
+      }
+      assert(damaged("sound") == 0)
+      val layout = layoutOf(sound)
+      assert(layout.index.count > 1 && layout.filter.isParted)
+      val found = (layout.index.place(0).offset.toInt - 3000 until sound.length by 37).map { i =>
+        val flipped = sound.clone()
+        flipped(i) = (flipped(i) ^ (1 << (i % 8))).toByte
+        store.write(file.name)(_.write(flipped))
+        val scanned = unlessDamaged {
+          Using.resource(RunFileReader.open(file, local))(r => drain(r.scanAll()))
+        }
+        scanned.foreach(all => assert(all == content, s"byte $i"))
+        damaged(s"byte $i")
+      }
+      assert(found.count(_ > 0) > found.size * 2 / 3, "most bytes there are used")
+      assert(
+        found.exists(n => n > 0 && n < some.size),
+        "damage of a part is that of its keys alone"
+      )
+    }
+  }
+
+  private def layoutOf(bytes: Array[Byte]): SstLayout = {
+    val damage = new Damage("a test", "a run")
+    val memory = new MemoryFileStore
+    memory.put("runs/a", bytes)
+    val source = memory.open("runs/a")
+    val footer = SstFooter.read(source, damage)
+    val blocks = new SstBlocks(source, footer, damage, () => false)
+    SstLayout.read(blocks, footer.metaindex, damage)
+  }
+
   private def localRuns(store: FileStore, folder: Path): LocalRuns =
     new LocalRuns(store, WorkFolder(folder, temporary = true))
 
@@ -208,7 +276,7 @@ class RunDamageSuite extends AnyFunSuite {
   }
 
   test("a failed write leaves nothing: no file anywhere, none open, and the cursor closed") {
-    val content = Runs.random(new scala.util.Random(3), 400, 6)
+    val content = Runs.random(new Random(3), 400, 6)
     def files(fault: Option[(Int, Fault)]): (Int, Seq[String], Seq[String], Boolean) =
       TempFolder.use { folder =>
         val memory = new MemoryFileStore
@@ -248,7 +316,7 @@ class RunDamageSuite extends AnyFunSuite {
     val store = new MemoryFileStore
     TempFolder.use { folder =>
       Using.resource(new Room(store, folder)) { room =>
-        val inner = cursor(Runs.random(new scala.util.Random(4), 300, 6))
+        val inner = cursor(Runs.random(new Random(4), 300, 6))
         var left = 100
         val failing = new RecordCursor {
           def advance(): Boolean = {

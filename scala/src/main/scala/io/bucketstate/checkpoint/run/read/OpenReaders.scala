@@ -32,9 +32,6 @@ private[read] final class OpenReaders(open: RunFile => RunFileReader) extends Au
     gone.nonEmpty
   }
 
-  /** What is kept of them is about to be given up. */
-  def shed(): Unit = readers.values.forEach(_.shed())
-
   def close(): Unit = synchronized {
     closed = true
     retain(Set.empty)

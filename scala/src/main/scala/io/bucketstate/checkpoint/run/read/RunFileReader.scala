@@ -45,8 +45,6 @@ private[checkpoint] final class RunFileReader private (
   import reads.cache
 
   @volatile private[this] var filter: SstParts = _ // null until it is wanted
-  @volatile private[this] var filterIsWanted = false
-  @volatile private[this] var hasFilter = layout.filter != null // that can be used
   cache.holds(file, index.heapBytes)
 
   /** Keeps the file open, even when it is closed meanwhile, until [[release]]; false, and nothing is held, if it was closed. */
@@ -83,7 +81,7 @@ private[checkpoint] final class RunFileReader private (
     if (number == index.count || isFiltered(number, hash, trace)) Lookup.Absent
     else {
       val found = damage.guard("index or a data block")(search(number, wanted, trace))
-      if (found eq Lookup.Absent) filterIsWanted = hasFilter
+      if (found eq Lookup.Absent) wantFilter(trace)
       found
     }
   }
@@ -97,13 +95,10 @@ private[checkpoint] final class RunFileReader private (
    * @param trace  is told how far it went
    */
   def mayHave(wanted: Array[Byte], hash: Long, trace: LookUpTrace): Boolean = {
-    filterIsWanted = hasFilter
+    wantFilter(trace)
     val number = index.of(wanted)
     number < index.count && !isFiltered(number, hash, trace)
   }
-
-  /** What is in the cache of it is given up; the filter is not wanted until it is again. */
-  def shed(): Unit = filterIsWanted = false
 
   /** The opener needs it no more. */
   def close(): Unit = if (file.giveUp()) cache.gaveBack(file, index.heapBytes)
@@ -125,24 +120,26 @@ private[checkpoint] final class RunFileReader private (
     reads.handles.released(file)
   }
 
-  /** @param number of the part that the key belongs to */
-  private def isFiltered(number: Int, hash: Long, trace: LookUpTrace): Boolean =
-    filterIsWanted && {
-      val parts = if (filter == null) filterParts(trace) else filter
-      // A filter that cannot be asked denies no key.
-      parts != null && !SstFilter.mayHave(part(parts.place(number), FilterPart, trace), hash)
-    }
+  /** From now on it is asked. Two threads may both read the list of its parts, which is no harm. */
+  private def wantFilter(trace: LookUpTrace): Unit = if (filter == null) {
+    val root = layout.filter
+    filter =
+      if (root == null) SstParts.None
+      else {
+        if (root.isParted) trace.inFile()
+        damage.guard("filter")(index.along(SstParts.read(blocks, root, FilterPart)))
+      }
+  }
 
-  /** Null if they do not go with the index's. Two threads may both read them, which is no harm. */
-  private def filterParts(trace: LookUpTrace): SstParts = {
-    if (layout.filter.isParted) trace.inFile()
-    val all = damage.guard("filter")(SstParts.read(blocks, layout.filter, FilterPart))
-    filter = index.along(all)
-    if (filter == null) {
-      hasFilter = false
-      filterIsWanted = false
-    }
-    filter
+  /**
+   * Whether the filter denies a key, if it is wanted.
+   *
+   * @param number of the part that the key belongs to
+   */
+  private def isFiltered(number: Int, hash: Long, trace: LookUpTrace): Boolean = {
+    val parts = filter
+    parts != null && parts.count > 0 &&
+    !SstFilter.mayHave(part(parts.place(number), FilterPart, trace), hash)
   }
 
   private def search(number: Int, wanted: Array[Byte], trace: LookUpTrace): Lookup = {

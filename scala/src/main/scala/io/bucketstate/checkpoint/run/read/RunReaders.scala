@@ -78,10 +78,7 @@ final class RunReaders(local: LocalRuns, reads: StoreReads = SharedReads.alone()
   def heapBytes: Long = reads.heapBytes
 
   /** Gives that up, but for the lists of parts of open files; the next look-ups read it again. */
-  def shed(): Unit = {
-    open.shed()
-    if (reads.heapBytes > 0) reads.cache.forget(reads.figures)
-  }
+  def shed(): Unit = if (reads.heapBytes > 0) reads.cache.forget(reads.figures)
 
   /** Look-ups of single keys since the last call. */
   def drain(): ColdReads = reads.drain()

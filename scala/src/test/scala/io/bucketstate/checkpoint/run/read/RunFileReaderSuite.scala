@@ -264,8 +264,6 @@ class RunFileReaderSuite extends AnyFunSuite {
         assert(both >= index + content.size * 10 / 8 && both < index + content.size * 3)
         readers.shed()
         assert(readers.heapBytes < index / 4, "the lists of parts stay with open files")
-        getAll(Nil, there = true)
-        assert(kept == index)
         getAll(Seq(1), there = false)
         getAll(Nil, there = true)
         assert(kept == both && readers.heapBytes > both)
