@@ -14,7 +14,9 @@ import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.write.RunWriter
 import io.bucketstate.checkpoint.run.{LocalRuns, LookUp, VersionSpan}
 import io.bucketstate.checkpoint.sst.SstOptions
-import io.bucketstate.testkit.{MemoryFileStore, Runs, TempFolder}
+import io.bucketstate.error.BucketstateException
+import io.bucketstate.record.KeyRange
+import io.bucketstate.testkit.{LeftOvers, MemoryFileStore, Runs, TempFolder}
 
 /** Who reads a run's file, and who gives it up meanwhile. */
 class RunReadersSuite extends AnyFunSuite {
@@ -34,6 +36,40 @@ class RunReadersSuite extends AnyFunSuite {
         assert(found.isInstanceOf[Lookup.Found] == value.nonEmpty)
         reader.release()
         assertThrows[IllegalStateException](reader.scanAll())
+      }
+    }
+  }
+
+  test("a look-up or a scan that finds damage, or no file, holds nothing") {
+    TempFolder.use { folder =>
+      val store = new NioFileStore(folder.resolve("s"))
+      Using.resource(new Room(store, folder.resolve("l"))) { room =>
+        val content = Runs.random(new Random(4), 300, 1)
+        val run = room.write(content)
+        val (place, _) = content.head
+        val path = store.localPath(run.files.head.name).get
+        val sound = Files.readAllBytes(path)
+        // In the footer; in the properties; in the data that is looked up; in none, for all is gone.
+        val bad = Seq(sound.length - 20, sound.length - 200, 5).map { i =>
+          val flipped = sound.clone()
+          flipped(i) = (flipped(i) ^ 1).toByte
+          Some(flipped)
+        } :+ None
+        bad.foreach { bytes =>
+          bytes.fold(Files.delete(path))(b => store.write(run.files.head.name)(_.write(b)))
+          Using.resource(new RunReaders(room.local)) { readers =>
+            val files = new FilesByBucket(Seq(run))
+            for (_ <- 1 to 3) {
+              assertThrows[BucketstateException](
+                readers.get(files, place._1, place._2, keyOf(place))
+              )
+              assertThrows[BucketstateException](
+                drain(readers.range(files, place._1, place._2, new KeyRange(null, null)))
+              )
+            }
+          }
+          assert(room.openFiles == 0 && LeftOvers.openFiles(folder).isEmpty)
+        }
       }
     }
   }
