@@ -46,7 +46,8 @@ class _Handle:
 class SstReader:
     """An open run's file. Reads its end at once, and a block or two for each look-up.
 
-    Not thread-safe. Raises DamagedFileError for whatever is not as a run's file is, and StorageError.
+    Raises DamagedFileError for whatever is not as a run's file is, and StorageError. Not
+    thread-safe.
     """
 
     def __init__(self, file: OpenFile, path: str) -> None:

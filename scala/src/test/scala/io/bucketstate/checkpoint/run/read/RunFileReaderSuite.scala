@@ -243,6 +243,17 @@ class RunFileReaderSuite extends AnyFunSuite {
     }
   }
 
+  test("the golden file in parts is read, and is as this project's writer makes it") {
+    val store = new NioFileStore(GoldenParts.folder)
+    val file = new Manifests(store).read(GoldenParts.file).runs.head.files.head
+    TempFolder.use { folder =>
+      val local = new LocalRuns(store, WorkFolder(folder, temporary = true))
+      saysTheSame(GoldenParts.content, file, local, every = 7)
+    }
+    val properties = RocksDbFiles.read(store.localPath(file.name).get)._2
+    assert(properties.getIndexPartitions == 2 && properties.getTopLevelIndexSize > 0)
+  }
+
   test("index and filter are kept for the next look-up, counted, and given up on demand") {
     val content = large(new Random(3))
     inStore { (store, local) =>
