@@ -236,7 +236,7 @@ class EvictionSuite extends AnyFunSuite {
         store.commit()
         val told = store.metrics.memoryUsedBytes
         // Nothing can leave before there are snapshots, and the first come when it is already too much.
-        val most = if (version < batches / 2) 3.0 else 2.2
+        val most = if (version < batches / 2) 3.0 else 2.25
         assert(told < most * 1024 * 1024, s"$told bytes at $version")
         flushes += figures(store)("bucketedMemoryFlushes")
         lookUps += figures(store)("bucketedColdReads")
