@@ -11,6 +11,7 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.many.columnar import Columnar, ColumnsAlone, ManyColumns
 from bucketstate.stateful.many.protocol import MARKER
 from bucketstate.stateful.many.typed import ManyKeys
+from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.adapter import Adapter
 from bucketstate.stateful.run.calls import Calls
@@ -46,7 +47,7 @@ def apply(
     by: str | Column | Sequence[str | Column],
     fn: Any,
     operator: Operator = "applyInPandasWithState",
-    output_mode: str = "append",
+    output_mode: str | None = None,
     timeout: Timeout | None = None,
     initial_state: DataFrame | None = None,
     state: Any = None,
@@ -63,12 +64,14 @@ def apply(
         df: the streaming DataFrame.
         by: the grouping columns; their names become the fields of `key`.
         fn: a function `(key, rows, state)`, an object with `handleInputRows` and perhaps
-            `handleExpiredTimer` and `handleInitialState`, or what `define` made of one.
+            `handleExpiredTimer` and `handleInitialState`, what `define` made of one, or a
+            ready-made one, such as `reduce` returns.
         operator: the operator of Spark that runs it, "applyInPandasWithState" or
             "transformWithState". A checkpoint is of one of them.
-        output_mode: "append" or "update", as the query's own output mode.
+        output_mode: "append" or "update", as the query's own output mode; without, that of a
+            ready-made function, and "append" of any other.
         timeout: the clock of timers and of the timeout: None, "processing" or "event" (the
-            DataFrame needs a watermark).
+            DataFrame needs a watermark). A ready-made function has its own.
         initial_state: a static DataFrame with the grouping columns under the same names, whose rows
             `handleInitialState` gets before the first batch. With "transformWithState" only.
         state: as for `define`.
@@ -85,16 +88,28 @@ def apply(
             the timestamps that there are.
         MissingLibraryError: Spark's own part of "transformWithState" in Python lacks a library.
     """
-    definition = define(fn, state=state, output=output, chunked=chunked)
+    recipe = fn if isinstance(fn, Recipe) else None
+    timeout = clock_of(fn, timeout)
+    if output_mode is None:
+        output_mode = recipe.output_mode if recipe else "append"
     mode = output_mode.lower() if isinstance(output_mode, str) else output_mode
     if mode not in ("append", "update"):
         raise DefinitionError(f"output_mode={output_mode!r}: it must be 'append' or 'update'.")
-    operators.check(definition, operator, timeout, initial_state=initial_state is not None)
+    declared: dict[str, Any] = {"state": state, "output": output, "chunked": chunked}
+    has_initial = initial_state is not None
+    if recipe is None:
+        fn = define(fn, **declared)
+        operators.check(fn, operator, timeout, initial_state=has_initial)
+        declared = {}
+    df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
+    if recipe is not None:
+        df, names = recipe.project(df), [*names, *recipe.adds]
+    definition = bound(fn, df.schema, names, **declared)
+    operators.check(definition, operator, timeout, initial_state=has_initial)
     setting: Any = df.sparkSession.conf.get
     if operator == "transformWithState":
         operators.check_spark()
         operators.check_session(setting)
-    df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     zone = zone_of(setting(_ZONE), _ZONE)
     keys = df.select(*names).schema
     schema = df.schema

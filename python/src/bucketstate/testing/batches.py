@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -30,14 +31,20 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bucketstate.stateful.codec.structs import StructCodec
+    from bucketstate.stateful.ready.recipe import Recipe
     from bucketstate.stateful.run.keys import KeyCodec
 
 
 class Batches:
-    """Reads batches of one schema: the given one, or that of the first batch with rows."""
+    """Reads batches of one schema: the given one, or that of the first batch with rows.
 
-    def __init__(self, schema: Any, zone: tzinfo) -> None:
+    Args:
+        recipe: the ready-made function that they are for, which may add columns.
+    """
+
+    def __init__(self, schema: Any, zone: tzinfo, recipe: Recipe | None = None) -> None:
         self._zone = zone
+        self._recipe = recipe
         self._codec: StructCodec | None = None if schema is None else output_codec(schema, zone)
         self._columns: dict[str, Column] = {}
 
@@ -49,6 +56,10 @@ class Batches:
     @property
     def schema(self) -> StructType:
         """The columns' types, once they are known: of a column of None alone, void."""
+        read = self._read_schema()
+        return read if self._recipe is None else self._recipe.columns(read)
+
+    def _read_schema(self) -> StructType:
         if self._codec is not None:
             return self._codec.schema
         return from_arrow_schema(pa.schema([(n, c.type) for n, c in self._columns.items()]))
@@ -67,6 +78,10 @@ class Batches:
         Raises WrongTypeError for rows whose columns are not those of the others, and for a value
         that does not fit its column as it is.
         """
+        table = self._read(rows)
+        return table if table is None or self._recipe is None else self._recipe.table(table)
+
+    def _read(self, rows: Any) -> pa.Table | None:
         given = rows_of(rows)
         if not given:
             return None
@@ -125,13 +140,15 @@ class Batches:
             yield Group(key.identity(cells), chunks)
 
     def micros(self, table: pa.Table, column: str) -> list[int | None]:
-        """An event-time column in microseconds since the epoch."""
+        """An event-time column in microseconds since the epoch; of a struct, its field `end`."""
         if column not in table.column_names:
             raise DefinitionError(
                 f"event_time={column!r} is not a column of the rows, which have "
                 f"{', '.join(table.column_names)}."
             )
         values = table.column(column)
+        if pa.types.is_struct(values.type):
+            values = pc.struct_field(values, "end")
         if not pa.types.is_timestamp(values.type):
             raise DefinitionError(
                 f"event_time={column!r} is {values.type}: it must be a timestamp."

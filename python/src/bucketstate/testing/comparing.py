@@ -15,6 +15,7 @@ from pyspark.sql.types import NullType
 from bucketstate import stateful
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.ready.recipe import Recipe, clock_of
 from bucketstate.stateful.run.chunks import ROWS_PER_BATCH, arrow_schema, chunk_size
 from bucketstate.stateful.run.frames import EXTENSION
 from bucketstate.stateful.run.keys import KeyCodec
@@ -98,10 +99,13 @@ def compare(
         StatefulError: what the function or its rows do wrong, as for `Harness.run`.
     """
     zone_name = str(spark.conf.get(_ZONE))
-    definition = stateful.define(fn, state=state, output=output, chunked=chunked)
     zone = zone_of(zone_name, _ZONE)
+    timeout = clock_of(fn, timeout)
+    declared = {"state": state, "output": output, "chunked": chunked}
+    if not isinstance(fn, Recipe):
+        fn, declared = stateful.define(fn, **declared), {}
     harness = Harness(
-        definition,
+        fn,
         by=by,
         operator=operator,
         schema=schema,
@@ -111,15 +115,16 @@ def compare(
         time_zone=zone_name,
         rows_per_chunk=chunk_size(int(str(spark.conf.get(ROWS_PER_BATCH)))),
         many_keys=many_keys,
+        **declared,
     )
     harness._query.extension = str(spark.conf.get(EXTENSION, "false")).lower() == "true"
     # Both read them.
     given = [list(rows) if isinstance(rows, Iterator) else rows for rows in batches]
-    parts = _parts(definition, restart_after, len(given))
+    parts = _parts(fn, restart_after, len(given))
     read = Batches(schema, zone)
     tables = _tables(given, read)
     # By the clock there is always one more batch to run, and the query would never end.
-    ends = timeout != "processing" and not any(_fading(p.definition, operator) for p in parts)
+    ends = timeout != "processing" and not any(_fading(p.fn, operator) for p in parts)
     with tempfile.TemporaryDirectory(prefix="bucketstate-compare-") as name:
         names = [by] if isinstance(by, str) else list(by)
         query = SparkQuery(
@@ -139,21 +144,21 @@ def compare(
         for part in parts:
             # Batches without rows come at the end: so a restart is behind a batch that was given.
             idle = ends and part is parts[-1]
-            streamed |= query.run(part.definition, tables[part.first : part.end], idle=idle)
-        restarts = {part.first: part.definition for part in parts[1:]}
+            streamed |= query.run(part.fn, tables[part.first : part.end], idle=idle)
+        restarts = {part.first: part.fn for part in parts[1:]}
         answers: list[list[dict[str, Any]]] = []
         for batch in query.planned():
             if batch.number in restarts:
-                definition = restarts[batch.number]
-                harness = harness.restarted(definition)
+                harness = harness.restarted(restarts[batch.number])
             _check_watermark(batch, harness)
             harness.clock = batch.at
             told = harness.run(given[batch.number] if batch.number < len(given) else ())
-            found = _typed(streamed.get(batch.number), definition, zone)
+            found = _typed(streamed.get(batch.number), harness._definition, zone)
             _check("rows", batch.number, told, found)
             answers.append(found)
         if answers:
-            stored = query.stored(KeyCodec(read.key_schema(names), zone))
+            keyed = harness._batches if isinstance(fn, Recipe) else read
+            stored = query.stored(KeyCodec(keyed.key_schema(harness._query.by), zone))
             _check("states", len(answers) - 1, _told(harness._stored.kept()), _told(stored))
         return answers
 
@@ -164,10 +169,10 @@ class _Part:
 
     first: int
     end: int
-    definition: stateful.Definition
+    fn: stateful.Definition | Recipe
 
 
-def _parts(definition: stateful.Definition, restart_after: Any, batches: int) -> list[_Part]:
+def _parts(fn: stateful.Definition | Recipe, restart_after: Any, batches: int) -> list[_Part]:
     given = [restart_after] if isinstance(restart_after, int) else restart_after
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise _no_restart(restart_after, batches)
@@ -178,11 +183,12 @@ def _parts(definition: stateful.Definition, restart_after: Any, batches: int) ->
     made = []
     first = 0
     for number in sorted(following):
-        made.append(_Part(first, number + 1, definition))
-        fn = following[number]
-        definition = definition if fn is None else stateful.define(fn)
+        made.append(_Part(first, number + 1, fn))
+        other = following[number]
+        if other is not None:
+            fn = other if isinstance(other, Recipe) else stateful.define(other)
         first = number + 1
-    return [*made, _Part(first, batches, definition)]
+    return [*made, _Part(first, batches, fn)]
 
 
 def _no_restart(restart_after: Any, batches: int) -> DefinitionError:
@@ -208,9 +214,11 @@ def _tables(batches: list[Any], read: Batches) -> list[pa.Table]:
     return [arrow.empty_table() if t is None else t.cast(arrow) for t in tables]
 
 
-def _fading(definition: stateful.Definition, operator: Operator) -> bool:
+def _fading(fn: stateful.Definition | Recipe, operator: Operator) -> bool:
     """Whether Spark's own clock ends the life of parts."""
-    parts = definition.state_codec(UTC).parts.values()
+    if isinstance(fn, Recipe):
+        return False
+    parts = fn.state_codec(UTC).parts.values()
     return operator == "transformWithState" and any(p.ttl for p in parts)
 
 

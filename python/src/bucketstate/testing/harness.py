@@ -6,6 +6,8 @@ import random
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from bucketstate.stateful.codec.document import Clock
 from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
@@ -15,8 +17,8 @@ from bucketstate.stateful.errors import (
     MismatchError,
     StateUsageError,
 )
+from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
-from bucketstate.stateful.run.definition import define
 from bucketstate.stateful.run.handle import State, Timeout
 from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.batches import Batches
@@ -50,7 +52,7 @@ class Harness:
         by: as for `stateful.apply`; names only.
         operator: as for `stateful.apply`.
         schema: the rows' columns as a dataclass, a DDL text or a StructType; without it they follow
-            from the first batch.
+            from the first batch. A ready-made function needs it.
         timeout: as for `stateful.apply`.
         event_time: the watermark's column, as in `withWatermark`; without, set `watermark`.
         delay: the watermark's delay, as in `withWatermark`, 0 or more.
@@ -93,20 +95,32 @@ class Harness:
         chunked: bool | None = None,
         many_keys: bool = True,
     ) -> None:
-        self._definition = define(fn, state=state, output=output, chunked=chunked)
+        _check_arguments(by, delay, rows_per_chunk)
+        timeout = clock_of(fn, timeout)
+        self._by = [by] if isinstance(by, str) else list(by)
+        self._zone = zone_of(time_zone, "time_zone")
+        self._recipe = fn if isinstance(fn, Recipe) else None
+        self._batches = Batches(schema, self._zone, self._recipe)
+        names = [*self._by, *(self._recipe.adds if self._recipe else ())]
+        self._definition = bound(
+            fn,
+            self._batches.schema if self._recipe and self._batches.known else None,
+            names,
+            state=state,
+            output=output,
+            chunked=chunked,
+        )
         operators.check(
             self._definition, operator, timeout, initial_state=initial_state is not None
         )
-        _check_arguments(by, delay, rows_per_chunk)
         self._schema = schema
         self._timeout: Timeout | None = timeout
         self._event_time = event_time
         self._delay = delay
         self._time_zone = time_zone
-        self._zone = zone_of(time_zone, "time_zone")
         self._query = Query(
             self._definition,
-            [by] if isinstance(by, str) else list(by),
+            names,
             operator,
             timeout,
             self._zone,
@@ -114,7 +128,6 @@ class Harness:
         )
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
-        self._batches = Batches(schema, self._zone)
         self._given_keys: set[Any] = set()
         self._initial_batches = None if initial_state is None else Batches(None, self._zone)
         self._initial = self._initial_batches and self._initial_batches.table(initial_state)
@@ -189,7 +202,7 @@ class Harness:
         if table is not None:
             if self._event_time is not None:
                 event_times = self._batches.micros(table, self._event_time)
-                table = self._in_time(table, event_times)
+                table = self._in_time(table, self._event_time)
             run = self._started(stored)
             if initial is not None:
                 assert self._initial_batches is not None
@@ -307,11 +320,11 @@ class Harness:
             chunked: the same.
         """
         made = Harness(
-            self._definition if fn is None else fn,
+            (self._recipe or self._definition) if fn is None else fn,
             state=state,
             output=output,
             chunked=chunked,
-            by=self._query.by,
+            by=self._by,
             operator=self._query.operator,
             schema=self._schema,
             timeout=self._timeout,
@@ -322,7 +335,8 @@ class Harness:
             rows_per_chunk=self._rows_per_chunk,
             many_keys=self._query.many_keys,
         )
-        made._batches = self._batches
+        if made._recipe is None and self._recipe is None:
+            made._batches = self._batches
         made._stored = self._stored.copy()
         made._initial, made._initial_batches = self._initial, self._initial_batches
         made._watermark, made._last_watermark = self._watermark, self._last_watermark
@@ -358,12 +372,14 @@ class Harness:
         self._order.shuffle(made)
         return made
 
-    def _in_time(self, table: Any, event_times: list[int | None]) -> Any:
+    def _in_time(self, table: Any, event_time: str) -> Any:
         """The rows that are not behind the watermark of the previous batch."""
         if self._timeout != "event":
             return table
         behind = self._last_watermark * _MICROS
-        return table.filter([t is None or t > behind for t in event_times])
+        by = event_time if self._recipe is None else self._recipe.late_by(event_time)
+        in_time = [t is None or t > behind for t in self._batches.micros(table, by)]
+        return table.filter(pa.array(in_time, pa.bool_()))
 
     def _millis(self, at: datetime) -> int:
         try:

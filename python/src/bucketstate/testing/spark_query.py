@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from bucketstate.stateful.ready.recipe import Recipe
     from bucketstate.stateful.run.handle import Timeout
     from bucketstate.stateful.run.keys import KeyCodec
     from bucketstate.stateful.run.operators import Operator
@@ -66,7 +67,7 @@ class SparkQuery:
     patience: timedelta
 
     def run(
-        self, definition: stateful.Definition, tables: Sequence[pa.Table], *, idle: bool
+        self, fn: stateful.Definition | Recipe, tables: Sequence[pa.Table], *, idle: bool
     ) -> dict[int, pa.Table]:
         """Goes on from the checkpoint, if there is one, and runs these batches, each a table.
 
@@ -82,7 +83,7 @@ class SparkQuery:
         applied = stateful.apply(
             rows,
             by=self.by,
-            fn=definition,
+            fn=fn,
             operator=self.operator,
             output_mode=self.output_mode,
             timeout=self.timeout,

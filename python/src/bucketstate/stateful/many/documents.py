@@ -195,7 +195,7 @@ class Documents:
     def _dumped(self, columns: pa.StructArray, key: Callable[[int], Any]) -> Any:
         codec = self._codec
         values = [
-            [None if v is None else cell(v) for v in columns.field(n).to_pylist()]
+            [None if v is None else cell(_with_nans(v)) for v in columns.field(n).to_pylist()]
             for n, cell in enumerate(_inner(f.codec).cell for f in codec.fields)
         ]
         names = [f.name for f in codec.fields]
@@ -205,6 +205,22 @@ class Documents:
                 yield codec.dump(value, _NO_CLOCK)
             except MismatchError as e:
                 raise codec.unfit(key(n), e) from None
+
+
+class _Nan(float):
+    """A NaN within a list or a struct, which a codec of pandas' values does not take for a null."""
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+
+def _with_nans(value: Any) -> Any:
+    if isinstance(value, float):
+        return _Nan(value) if value != value else value
+    if isinstance(value, dict):
+        return {n: _with_nans(v) for n, v in value.items()}
+    # The items of a map are tuples.
+    return type(value)(map(_with_nans, value)) if isinstance(value, list | tuple) else value
 
 
 def _inner(codec: Any) -> Any:

@@ -1,0 +1,136 @@
+"""A ready-made function before it knows the rows: their columns give it its types."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType, TimestampType
+
+from bucketstate.stateful.codec.instants import MILLISECOND
+from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.ready.aggregates import column_of
+from bucketstate.stateful.run.definition import Definition, define
+from bucketstate.stateful.run.wire import WATERMARK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from bucketstate.stateful.run.handle import Timeout
+
+
+class Recipe(ABC):
+    """What `reduce`, `windows` and their like return: `apply`, `Harness` and `compare` take it.
+
+    Immutable and picklable.
+    """
+
+    name: str
+    """What messages call it."""
+
+    timeout: Timeout | None = None
+    """The clock that it needs."""
+
+    output_mode: str = "append"
+    """The output mode that it is made for."""
+
+    event_time: str | None = None
+    """The column of times that it goes by, which needs a watermark; None without."""
+
+    adds: tuple[str, ...] = ()
+    """Grouping columns that it adds to those of `by`."""
+
+    @abstractmethod
+    def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
+        """The function over rows with these columns, grouped by these.
+
+        Raises:
+            DefinitionError: a column that it is of is not there, or of another type.
+        """
+
+    def project(self, rows: DataFrame) -> DataFrame:
+        """The rows with all columns that it needs. Raises DefinitionError without a watermark."""
+        at = self.event_time
+        schema = rows.schema
+        if at is not None and at in schema.names and WATERMARK not in schema[at].metadata:
+            raise DefinitionError(
+                f"{self.name} goes by the event time {at}, which has no watermark: call "
+                f"df.withWatermark({at!r}, delay) before."
+            )
+        return rows
+
+    def columns(self, schema: StructType) -> StructType:
+        """The columns of `project`. Raises DefinitionError."""
+        return schema
+
+    def table(self, rows: pa.Table) -> pa.Table:
+        """As `project`, without Spark."""
+        return rows
+
+    def late_by(self, event_time: str) -> str:
+        """The column whose times, or whose structs' ends, say whether a row comes too late."""
+        return event_time
+
+    def __repr__(self) -> str:
+        return f"stateful.{self.name}(...)"
+
+
+def bound(
+    fn: Any,
+    schema: StructType | None,
+    by: Sequence[str],
+    *,
+    state: Any = None,
+    output: Any = None,
+    chunked: bool | None = None,
+) -> Definition:
+    """What `define` makes of a function, and a schema of a ready-made one.
+
+    `schema` is that of its `columns`, and `by` has those that it adds.
+
+    Raises:
+        DefinitionError: as of `define`; a ready-made one without a schema, or with types of its
+            own.
+    """
+    if not isinstance(fn, Recipe):
+        return define(fn, state=state, output=output, chunked=chunked)
+    if state is not None or output is not None or chunked is not None:
+        raise DefinitionError(
+            f"{fn.name} has its state and its output by itself: leave out state=, output= and "
+            "chunked=."
+        )
+    if schema is None:
+        raise DefinitionError(
+            f"{fn.name} takes its types from the rows' columns: give schema= a dataclass, a DDL "
+            "text or a StructType."
+        )
+    return fn.definition(schema, by)
+
+
+def clock_of(fn: Any, timeout: Any) -> Any:
+    """The clock of the query. Raises DefinitionError for another than a ready-made one needs."""
+    if not isinstance(fn, Recipe):
+        return timeout
+    if timeout not in (None, fn.timeout):
+        needs = "no clock" if fn.timeout is None else f"timeout={fn.timeout!r}"
+        raise DefinitionError(f"{fn.name} needs {needs}, not timeout={timeout!r}: leave it out.")
+    return fn.timeout
+
+
+def time_column(schema: StructType, column: str, what: str) -> None:
+    """Raises DefinitionError for a column that does not hold points in time."""
+    column_of(schema, column, "at", what, TimestampType)
+
+
+def millis_of(given: Any, what: str) -> int:
+    """A timedelta in milliseconds. Raises DefinitionError for none of whole ones from 1."""
+    if not isinstance(given, timedelta) or given < MILLISECOND or given % MILLISECOND:
+        raise DefinitionError(
+            f"{what}={given!r}: give a timedelta of whole milliseconds from 1, such as "
+            "timedelta(minutes=5)."
+        )
+    return given // MILLISECOND

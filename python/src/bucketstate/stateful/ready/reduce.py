@@ -1,0 +1,187 @@
+"""Named aggregates of each key, kept from batch to batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructField, StructType
+
+from bucketstate.stateful.codec.instants import MILLISECOND
+from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all
+from bucketstate.stateful.ready.groups import Groups
+from bucketstate.stateful.ready.instants import instants, watermark_of
+from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.run.definition import Definition, define
+from bucketstate.stateful.run.many_keys import Keys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Parts = list[pa.Array]
+
+_HEARD = "heard_at"
+
+
+def reduce(
+    aggregates: Mapping[str, Aggregate] | None = None,
+    /,
+    *,
+    ttl: timedelta | None = None,
+    at: str | None = None,
+    **named: Aggregate,
+) -> Recipe:
+    """Aggregates of all rows that a key ever had; a row for each key of a batch is put out.
+
+    The output has the grouping columns and the aggregates. One that is added later counts from then
+    on; null is what it is of no rows. Use it with `output_mode="update"`, which is the default.
+
+    Args:
+        aggregates: by name, where a name cannot be an argument.
+        ttl: what is kept of a key is forgotten when it had no row for so long; for ever without.
+        at: the event-time column that `ttl` goes by; processing time without.
+        named: by name: `flights=stateful.count()`.
+
+    Raises:
+        DefinitionError: a ttl that is no span of time, or `at` without one. `apply` raises it for
+            columns that are not there, or of a type that an aggregate cannot be of.
+    """
+    return Reduce({**(aggregates or {}), **named}, ttl, at)
+
+
+class Reduce(Recipe):
+    name = "reduce"
+    output_mode = "update"
+
+    def __init__(
+        self, aggregates: Mapping[str, Aggregate], ttl: timedelta | None, at: str | None
+    ) -> None:
+        self._aggregates = dict(aggregates)
+        self._ttl = None if ttl is None else millis_of(ttl, "reduce: ttl")
+        self.event_time = self._at = at
+        if at is not None and ttl is None:
+            raise DefinitionError(f"reduce: at={at!r} is what ttl= goes by: give that, too.")
+        if ttl is not None:
+            self.timeout = "processing" if at is None else "event"
+
+    def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
+        bounds = bound_all(self._aggregates, schema, self.name)
+        output = output_of(bounds, schema, by, self.name)
+        if self._ttl is None:
+            return defined(Reducing(self.name, bounds), bounds, output)
+        if self._at is None:
+            return defined(_Silent(self.name, bounds, self._ttl), bounds, output)
+        time_column(schema, self._at, self.name)
+        heard = Extreme(self._at, greatest=True).bound(_HEARD, schema)
+        return defined(_Heard(self.name, bounds, heard, self._ttl), [*bounds, heard], output)
+
+
+class Reducing:
+    """The function: joins what is kept with the rows. Picklable, without side effects."""
+
+    def __init__(self, name: str, bounds: Sequence[Bound]) -> None:
+        self.__name__ = name
+        self.bounds = bounds
+
+    def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
+        made = self.joined(keys, rows)
+        keys.update(state_of(made))
+        return self.output(keys, made)
+
+    def joined(self, keys: Keys[Any], rows: pa.RecordBatch) -> list[tuple[Bound, Parts]]:
+        """What is kept of each key from now on."""
+        count = len(keys)
+        of = np.repeat(np.arange(count), np.diff(keys.offsets))
+        # What is kept comes first, and is null for a new key: so each one has a value.
+        groups = Groups(np.concatenate((np.arange(count), of)), count)
+        state = keys.state
+        return [(b, join(b, b.of_state(state), b.lifted(rows), groups)) for b in self.bounds]
+
+    def output(self, keys: Keys[Any], made: list[tuple[Bound, Parts]]) -> dict[str, pa.Array]:
+        """A row for each key."""
+        return {**columns_of(keys.frame), **{b.name: b.shown(parts) for b, parts in made}}
+
+
+class _Silent(Reducing):
+    """It forgets keys without rows, by processing time."""
+
+    def __init__(self, name: str, bounds: Sequence[Bound], ttl: int) -> None:
+        super().__init__(name, bounds)
+        self._ttl = ttl
+
+    def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
+        keys.timeout_after(self._ttl * MILLISECOND)
+        return super().handleInputRows(keys, rows)
+
+    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
+        keys.clear()
+
+
+class _Heard(Reducing):
+    """It forgets keys without rows, by the times of rows."""
+
+    def __init__(self, name: str, bounds: Sequence[Bound], heard: Bound, ttl: int) -> None:
+        super().__init__(name, [*bounds, heard])
+        self._ttl = ttl
+
+    def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
+        *made, (heard, (last,)) = self.joined(keys, rows)
+        keys.update(state_of([*made, (heard, [last])]))
+        forget_after(keys, last, self._ttl)
+        return self.output(keys, made)
+
+    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
+        keys.clear()
+
+
+def forget_after(keys: Keys[Any], last: pa.Array, ttl: int) -> None:
+    """Keys are forgotten so many milliseconds after a time, in microseconds, or at once."""
+    due = pc.add(last, ttl * 1000)
+    over = pc.fill_null(pc.less(due, watermark_of(keys)), False)
+    keys.clear(where=over)
+    keys.timeout_at(instants(due), where=pc.invert(over))
+
+
+def join(of: Bound, stored: Parts, rows: Parts, groups: Groups) -> Parts:
+    """States that were stored, and those of rows, each group's joined."""
+    # Of rows there may be more to know than is kept.
+    more = [pa.nulls(len(stored[0]), r.type) for r in rows[len(stored) :]]
+    both = zip([*stored, *more], rows, strict=True)
+    return of.joined([pa.concat_arrays([s.cast(r.type), r]) for s, r in both], groups)
+
+
+def state_of(made: Sequence[tuple[Bound, Parts]]) -> dict[str, pa.Array]:
+    """The fields of the state."""
+    return {
+        field.name: part
+        for bound, parts in made
+        for field, part in zip(bound.fields, parts, strict=True)
+    }
+
+
+def columns_of(table: pa.RecordBatch) -> dict[str, pa.Array]:
+    return dict(zip(table.schema.names, table.columns, strict=True))
+
+
+def output_of(
+    bounds: Sequence[Bound], schema: StructType, by: Sequence[str], what: str
+) -> StructType:
+    """The grouping columns, and the results. Raises DefinitionError where names are the same."""
+    for one in bounds:
+        if one.name in by:
+            raise DefinitionError(
+                f"{what}: {one.name} is a grouping column and an aggregate. Rename the aggregate."
+            )
+    keys = [schema[name] for name in by]
+    fields = [StructField(k.name, k.dataType) for k in keys]
+    return StructType([*fields, *(StructField(b.name, b.result) for b in bounds)])
+
+
+def defined(function: Any, bounds: Sequence[Bound], output: StructType) -> Definition:
+    state = StructType([field for bound in bounds for field in bound.fields])
+    return define(function, state=state, output=output)
