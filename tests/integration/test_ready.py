@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql.functions import expr
 
 from bucketstate import stateful
-from tests.integration.streams import DELAY, events, run_with_restart
+from bucketstate.testing import compare
+from tests.integration.streams import DELAY, SCHEMA, events, run_with_restart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,3 +129,57 @@ def test_beside_sparks_own(spark: SparkSession, tmp_path: Path, case: str) -> No
         made.append([rows for rows in answers if rows])
     assert made[0]
     assert made[0] == made[1]
+
+
+COMPARED = {
+    "reduce": stateful.reduce(TOTALS | {"best": stateful.top(3, "value", by="at")}),
+    "reduce, forgetting": stateful.reduce(TOTALS, ttl=HALF, at="at"),
+    "windows": stateful.windows("at", HOUR, TOTALS, slide=HALF),
+    "sessions": stateful.sessions("at", GAP, TOTALS),
+    "latest": stateful.latest("at", ttl=HALF, clock="event"),
+    "dedup": stateful.dedup(),
+    "rate_limit": stateful.rate_limit(3, HALF, at="at"),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_beside_the_harness(spark: SparkSession, name: str) -> None:
+    recipe = COMPARED[name]
+    batches = events(batches=6, rows=30)
+    answers = compare(
+        spark,
+        recipe,
+        batches,
+        by="key",
+        schema=SCHEMA,
+        output_mode=recipe.output_mode,
+        event_time="at",
+        delay=DELAY,
+        restart_after={1: None, 3: recipe},
+    )
+    assert any(answers)
+
+
+def test_without_the_operator_for_many_keys(spark: SparkSession) -> None:
+    recipe = stateful.windows("at", HOUR, TOTALS)
+    options: Any = {"by": "key", "schema": SCHEMA, "event_time": "at", "delay": DELAY}
+    given = events(batches=3, rows=20)
+    alone = compare(spark, recipe, given, many_keys=False, output_mode="append", **options)
+    assert alone == compare(spark, recipe, given, output_mode="append", **options)
+
+
+def test_rows_without_a_watermark(spark: SparkSession) -> None:
+    rows = spark.readStream.format("rate").load()
+    for recipe in (
+        stateful.windows("timestamp", HOUR, n=stateful.count()),
+        stateful.sessions("timestamp", HOUR, n=stateful.count()),
+        stateful.dedup(ttl=HOUR, at="timestamp"),
+    ):
+        with pytest.raises(stateful.DefinitionError, match=r"has no watermark: call df\.with"):
+            stateful.apply(rows, by="value", fn=recipe)
+
+
+def test_another_clock(spark: SparkSession) -> None:
+    rows = spark.readStream.format("rate").load()
+    with pytest.raises(stateful.DefinitionError, match="needs no clock"):
+        stateful.apply(rows, by="value", fn=stateful.dedup(), timeout="event")

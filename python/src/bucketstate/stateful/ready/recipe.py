@@ -53,7 +53,11 @@ class Recipe(ABC):
         """
 
     def project(self, rows: DataFrame) -> DataFrame:
-        """The rows with all columns that it needs. Raises DefinitionError without a watermark."""
+        """The rows with all columns that it needs.
+
+        Raises:
+            DefinitionError: they have no watermark, and it needs one.
+        """
         at = self.event_time
         schema = rows.schema
         if at is not None and at in schema.names and WATERMARK not in schema[at].metadata:
@@ -64,7 +68,11 @@ class Recipe(ABC):
         return rows
 
     def columns(self, schema: StructType) -> StructType:
-        """The columns of `project`. Raises DefinitionError."""
+        """The columns of `project`, for rows with these.
+
+        Raises:
+            DefinitionError: one that it is of is not there, or one that it adds is.
+        """
         return schema
 
     def table(self, rows: pa.Table) -> pa.Table:
