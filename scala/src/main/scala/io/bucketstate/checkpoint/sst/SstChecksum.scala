@@ -1,6 +1,7 @@
 package io.bucketstate.checkpoint.sst
 
 import io.bucketstate.checkpoint.io.LittleEndian
+import io.bucketstate.checkpoint.sst.hash.Xxh3
 
 /**
  * The checksums of an SST's blocks and footer, as table format 6 has them: changed by where the block lies and

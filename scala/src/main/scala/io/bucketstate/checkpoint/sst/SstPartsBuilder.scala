@@ -5,8 +5,8 @@ import java.util.Arrays
 import scala.collection.mutable.ArrayBuffer
 
 /**
- * Puts a file's index and filter together, in parts for the same spans of keys: who knows its part of the one knows that
- * of the other. They are in memory until all data was written. For one thread.
+ * Puts a file's index and filter together, in parts for the same spans of keys: a key's part of the one has the number of
+ * its part of the other. They are in memory until all data was written. For one thread.
  *
  * @param bloomBits of filter for each key, 0 for no filter
  */

@@ -6,6 +6,7 @@ import java.nio.file.Path
 import java.util.{Arrays, UUID}
 
 import io.bucketstate.checkpoint.run.RunFormat
+import io.bucketstate.checkpoint.sst.hash.Xxph3
 import io.bucketstate.error.InvalidException
 
 /**

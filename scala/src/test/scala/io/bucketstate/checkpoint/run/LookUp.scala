@@ -2,7 +2,7 @@ package io.bucketstate.checkpoint.run
 
 import io.bucketstate.checkpoint.records.Lookup
 import io.bucketstate.checkpoint.run.read.RunFileReader
-import io.bucketstate.checkpoint.sst.Xxph3
+import io.bucketstate.checkpoint.sst.hash.Xxph3
 
 /** Asks one file for a key, as `RunReaders` does. */
 private[run] object LookUp {

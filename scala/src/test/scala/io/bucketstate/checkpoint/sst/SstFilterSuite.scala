@@ -5,6 +5,7 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.ByteSlice
+import io.bucketstate.checkpoint.sst.hash.Xxph3
 
 /** The filter alone; that RocksDB's is the same is told by `SstWriterSuite` and `RunFileReaderSuite`. */
 class SstFilterSuite extends AnyFunSuite {

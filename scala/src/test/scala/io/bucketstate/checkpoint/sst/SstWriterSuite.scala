@@ -15,6 +15,7 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 import io.bucketstate.checkpoint.io.{BlockCodec, Damage, NioFileStore, ReadableFile}
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.checkpoint.run.write.RunFileWriter
+import io.bucketstate.checkpoint.sst.hash.Xxph3
 import io.bucketstate.error.{InvalidException, UnavailableException}
 import io.bucketstate.record.{Record, RecordOp}
 import io.bucketstate.testkit.{ForeignSst, RocksDbFiles, Runs, TempFolder}

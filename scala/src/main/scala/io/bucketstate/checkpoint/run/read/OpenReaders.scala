@@ -9,7 +9,7 @@ import io.bucketstate.checkpoint.run.RunFile
 
 /**
  * Readers of a store's files, which are opened when they are first wanted, and stay open until they are given up.
- * Thread-safe; who wants one that is open waits for nobody.
+ * Thread-safe; to get one that is open waits for nobody.
  */
 private[read] final class OpenReaders(open: RunFile => RunFileReader) extends AutoCloseable {
   private[this] val readers = new ConcurrentHashMap[String, RunFileReader] // by the file's name

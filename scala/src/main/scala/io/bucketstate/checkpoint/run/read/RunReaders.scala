@@ -16,7 +16,7 @@ import io.bucketstate.checkpoint.run.{
   RunFile,
   RunFormat
 }
-import io.bucketstate.checkpoint.sst.Xxph3
+import io.bucketstate.checkpoint.sst.hash.Xxph3
 import io.bucketstate.record.KeyRange
 
 /**

@@ -1,4 +1,4 @@
-package io.bucketstate.checkpoint.sst
+package io.bucketstate.checkpoint.sst.hash
 
 import java.nio.ByteOrder
 import java.util.HexFormat

@@ -1,4 +1,4 @@
-package io.bucketstate.checkpoint.sst
+package io.bucketstate.checkpoint.sst.hash
 
 /** XXH3 of 64 bits, seed 0 (xxHash 0.8). Pure. */
 private[checkpoint] object Xxh3 {

@@ -1,4 +1,4 @@
-package io.bucketstate.checkpoint.sst
+package io.bucketstate.checkpoint.sst.hash
 
 /**
  * The hash that RocksDB's filters are made of: a preview of XXH3, seed 0, which is not what XXH3 came to be
