@@ -7,7 +7,7 @@ of the fields, so that those columns never change.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
@@ -34,8 +34,7 @@ _TIMERS = '{"$timers":'
 _decoder = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """One key's row. `text` is None where there is no state; `timers` are sorted."""
 
     version: int = 0
@@ -92,7 +91,7 @@ class Kept:
 
     def without(self, due: Due) -> Kept:
         """What is left once `due` has fired. The timeout stays for the call to see and end."""
-        return replace(self, timers=tuple(t for t in self.timers if t != due))
+        return self._replace(timers=tuple(t for t in self.timers if t != due))
 
     def same(self, other: Kept) -> bool:
         """Whether both say the same; the version changes with the text only."""

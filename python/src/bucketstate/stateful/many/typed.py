@@ -6,11 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.stateful.many.answers import Answers
+from bucketstate.stateful.many.garbage import spare_modules
 from bucketstate.stateful.many.reading import Chunks, blocks
 from bucketstate.stateful.many.rows import OutputRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.many.reading import Block
     from bucketstate.stateful.run.calls import Calls
     from bucketstate.stateful.run.keys import KeyCodec
-    from bucketstate.stateful.run.output import Block as Rows
+    from bucketstate.stateful.run.output import Block as Output
     from bucketstate.stateful.run.variables import PartErrors
     from bucketstate.stateful.run.wire import Wire
 
@@ -45,6 +46,7 @@ class ManyKeys:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answers to all calls; see `protocol`."""
+        spare_modules()
         answers = Answers(self._output, self._rows, by_event=self._calls.timeout == "event")
         steps = self._by_chunks if self._calls.definition.chunked else self._by_blocks
         for _ in steps(batches, answers):
@@ -59,7 +61,12 @@ class ManyKeys:
             for n, (cells, kept) in enumerate(zip(block.cells(), block.kept(), strict=True)):
                 slot = _KeySlot(kept, now, watermark)
                 given = None if rows is None else partial(rows, n)
-                yield from self._call(self._key(cells), slot, given, answers)
+                for output in self._call(self._key(cells), slot, given):
+                    answers.put_out(output)
+                    if answers.full:
+                        yield
+                answers.settle(kept, slot.kept, now)
+                yield
 
     def _by_chunks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
         reader = Chunks(batches)
@@ -68,7 +75,12 @@ class ManyKeys:
             slot = _KeySlot(block.kept()[0], block.now, block.watermark)
             chunks = map(self._wire.arrays, pieces)
             given = None if block.timed_out else partial(self._calls.shaped, chunks)
-            yield from self._call(self._key(block.cells()[0]), slot, given, answers)
+            before = slot.kept
+            for output in self._call(self._key(block.cells()[0]), slot, given):
+                answers.put_out(output)
+                yield
+            answers.settle(before, slot.kept, slot.now)
+            yield
             for _ in pieces:
                 # What the function did not look at.
                 pass
@@ -78,22 +90,24 @@ class ManyKeys:
             return None
         return self._calls.rows_of_many(self._wire.arrays(block.rows), block.offsets.tolist())
 
-    def _call(
-        self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None, answers: Answers
-    ) -> Iterator[None]:
-        """All calls for one key; a step after each block of output, and one at the end.
+    def _call(self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None) -> Iterable[Output]:
+        """The output of all calls for one key, which are made while it is taken.
 
         A call for a timeout fires all timers that were reached, and a call for rows does so after
         them.
         """
+        if self._calls.timeout is None and rows is not None:
+            return self._calls.given(key, rows, slot)
+        return self._with_timers(key, slot, rows)
+
+    def _with_timers(
+        self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None
+    ) -> Iterator[Output]:
         calls = self._calls
-        before = slot.kept
         if rows is not None:
-            yield from _put(calls.given(key, rows, slot), answers)
+            yield from calls.given(key, rows, slot)
         while (due := calls.due(slot)) is not None:
-            yield from _put(calls.timer(key, due, slot), answers)
-        answers.settle(before, slot.kept, slot.now)
-        yield
+            yield from calls.timer(key, due, slot)
 
 
 class _KeySlot:
@@ -111,9 +125,3 @@ class _KeySlot:
 
     def parts(self, _errors: PartErrors) -> None:
         return None
-
-
-def _put(output: Iterator[Rows], answers: Answers) -> Iterator[None]:
-    for block in output:
-        answers.put_out(block)
-        yield

@@ -10,7 +10,7 @@ from bucketstate.stateful.run.inputs import Inputs
 from bucketstate.stateful.run.output import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import tzinfo
 
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Calls:
         self._inputs.check()
         self._initial = definition.initial_codec(zone)
 
-    def rows(self, key: Any, columns: Iterator[Columns], slot: Slot) -> Iterator[Block]:
+    def rows(self, key: Any, columns: Iterator[Columns], slot: Slot) -> Iterable[Block]:
         """The call for the rows of a key in a batch."""
         return self._blocks(
             key,
@@ -74,12 +74,12 @@ class Calls:
         """Chunks of one key's rows in the function's shape, for `given`."""
         return self._inputs.shaped(chunks)
 
-    def given(self, key: Any, rows: Callable[[], Any], slot: Slot) -> Iterator[Block]:
+    def given(self, key: Any, rows: Callable[[], Any], slot: Slot) -> Iterable[Block]:
         """The call for rows that are in the function's shape."""
         handler = self.definition.input_rows
         return self._blocks(key, slot, None, lambda state: handler(key, rows(), state))
 
-    def timer(self, key: Any, due: Due, slot: Slot) -> Iterator[Block]:
+    def timer(self, key: Any, due: Due, slot: Slot) -> Iterable[Block]:
         """The call for a timer, or the timeout, that was reached."""
         definition = self.definition
 
@@ -109,15 +109,29 @@ class Calls:
 
     def _blocks(
         self, key: Any, slot: Slot, fired: Due | None, call: Callable[[State[Any]], Any]
-    ) -> Iterator[Block]:
+    ) -> Iterable[Block]:
         state: State[Any] = State(self.state, slot, key, self.timeout, self.zone, fired)
         try:
             result = call(state)
-            if result is not None:
-                yield from self.output.blocks(key, result)
+            if result is None or self.output.is_row(result):
+                made = () if result is None else ([self.output.row(key, result)],)
+                state.finish()
+                return made
+        except Exception as e:
+            e.add_note(self._note(key))
+            raise
+        return self._following(key, state, result)
+
+    def _following(self, key: Any, state: State[Any], result: Any) -> Iterator[Block]:
+        """The blocks of what is many rows, or is made while they are taken."""
+        try:
+            yield from self.output.blocks(key, result)
             state.finish()
         except GeneratorExit:
             raise
         except Exception as e:
-            e.add_note(f"in {self.definition.name} for {key!r}")
+            e.add_note(self._note(key))
             raise
+
+    def _note(self, key: Any) -> str:
+        return f"in {self.definition.name} for {key!r}"

@@ -90,7 +90,7 @@ class State(Generic[T]):
         self._kept = slot.kept if fired is None else slot.kept.without(fired)
         self._present = self._kept.text is not None
         self._value = _UNREAD
-        self._beside: Any = _UNREAD
+        self._beside: Any = _UNREAD if codec.parts else None
         self._baseline: str | None = None
         self._given = False
         self._new_timeout = NO_TIMEOUT
@@ -269,15 +269,17 @@ class State(Generic[T]):
                 text = None
         elif not self._present:
             text = None
-        self._settle_parts(stored=text is not None)
+        if self._codec.parts:
+            self._settle_parts(stored=text is not None)
         kept = Kept(version or self._codec.evolution.version, self._new_timeout, self._timers, text)
         if not kept.same(self._kept) or self._fired is not None:
             self._slot.write(kept)
 
     def _parts(self) -> Mapping[str, Bound] | None:
         if self._beside is _UNREAD:
-            self._beside = self._slot.parts(self) if self._codec.parts else None
-        return cast("Mapping[str, Bound] | None", self._beside)
+            self._beside = self._slot.parts(self)
+        found: Mapping[str, Bound] | None = self._beside
+        return found
 
     def _grown(self) -> bool:
         """Whether parts that lie beside the document make a state of what was none."""

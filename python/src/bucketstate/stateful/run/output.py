@@ -38,8 +38,8 @@ class Output:
         if isinstance(result, pd.DataFrame):
             yield from self._checked(key, result)
             return
-        if isinstance(result, Mapping) or self._is_row(result):
-            yield [self._row(key, result)]
+        if isinstance(result, Mapping) or self.is_row(result):
+            yield [self.row(key, result)]
             return
         if isinstance(result, str | bytes) or not isinstance(result, Iterable):
             raise self._wrong(key, result)
@@ -51,7 +51,7 @@ class Output:
                     rows = []
                 yield from self._checked(key, item)
                 continue
-            rows.append(self._row(key, item))
+            rows.append(self.row(key, item))
             if len(rows) == _ROWS_PER_BLOCK:
                 yield rows
                 rows = []
@@ -80,10 +80,12 @@ class Output:
             block = list(zip(*cells, strict=True))
         return (dict(zip(names, row, strict=True)) for row in block)
 
-    def _is_row(self, result: Any) -> bool:
+    def is_row(self, result: Any) -> bool:
+        """Whether it is one row, of the class that is declared."""
         return self.codec is not None and isinstance(result, self.codec.cls)
 
-    def _row(self, key: Any, item: Any) -> tuple[Any, ...]:
+    def row(self, key: Any, item: Any) -> tuple[Any, ...]:
+        """The values of a row as Spark takes them; WrongTypeError where they do not fit."""
         if self.codec is None:
             raise self._wrong(key, item)
         try:

@@ -104,7 +104,7 @@ class Processor(StatefulProcessor):
             self._handle, self._state, self._variables, clocks, watermarked=self._watermarked
         )
 
-    def _rows(self, blocks: Iterator[Block]) -> Iterator[Any]:
+    def _rows(self, blocks: Iterable[Block]) -> Iterator[Any]:
         for block in blocks:
             yield from map(OutputRow, self._calls.output.rows(block))
 
