@@ -252,6 +252,7 @@ bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires wi
 bench-stateful: $(VENV_STAMP) $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000), and with many keys in a call
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/many_keys.py --json artifacts/bench/many-keys.json
+	$(PY) python/bench/many_keys_memory.py --json artifacts/bench/many-keys-memory.json
 	$(PY) python/bench/stateful_cost.py --groups $(BENCH_GROUPS) --json artifacts/bench/stateful.json
 
 # Each call from Python is a round trip through a socket: a tenth of the rows of the other queries take as long.

@@ -44,6 +44,7 @@ JVM = "groupBy().agg() in the JVM"
 TYPED = "dataclasses"
 FRAMES = "DataFrame in, dataclass out"
 COLUMNS = "columns, with numpy"
+READY = "stateful.reduce"
 ALONE = ", one key a call"
 
 _PARTITIONS = 2
@@ -70,6 +71,9 @@ def contestants() -> list[Contender]:
         return lambda df: stateful.apply(df, by="key", fn=fn, output_mode="update", **options)
 
     columns = stateful.define(contenders.Columns, output=contenders.OUTPUT)
+    totals = stateful.reduce(
+        count=stateful.count(), total=stateful.sum("amount"), largest=stateful.max("amount")
+    )
     return [
         Contender(BY_HAND, _by_hand, per_key=True),
         Contender(FRAMES + ALONE, of(contenders.with_dataclasses, many_keys=False), per_key=True),
@@ -78,6 +82,7 @@ def contestants() -> list[Contender]:
         Contender(FRAMES, of(contenders.with_dataclasses), per_key=True),
         Contender(TYPED, of(contenders.with_records)),
         Contender(COLUMNS, of(columns)),
+        Contender(READY, of(totals)),
         Contender(JVM, _in_the_jvm),
         Contender(FLOOR, _floor, per_batch=True),
     ]

@@ -47,7 +47,7 @@ def dedup(*, ttl: timedelta | None = None, at: str | None = None) -> Recipe:
 
 
 def rate_limit(rows: int, per: timedelta, *, at: str | None = None) -> Recipe:
-    """Of each key at most so many rows in a span of time; the others do not pass.
+    """At most so many rows of each key in a span of time; the others do not pass.
 
     It is a bucket of tokens: `rows` may pass at once, and they are made up for evenly over `per`.
     The output has the columns of the rows.
