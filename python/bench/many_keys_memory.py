@@ -1,4 +1,4 @@
-"""What memory Spark's workers and the JVM need for what is large: with many keys in a call, and one.
+"""What memory Spark's workers and the JVM need for what is large, with many keys in a call and one.
 
     python python/bench/many_keys_memory.py [--rows 3000000] [--states 1500] [--json FILE]
 
@@ -135,8 +135,8 @@ def _below(process: int) -> list[int]:
     while left:
         of = left.pop()
         try:
-            threads = os.listdir(f"/proc/{of}/task")
-            texts = [Path(f"/proc/{of}/task/{t}/children").read_text("ascii") for t in threads]
+            threads = [*Path(f"/proc/{of}/task").iterdir()]
+            texts = [(thread / "children").read_text("ascii") for thread in threads]
         except OSError:
             continue
         children = [int(child) for text in texts for child in text.split()]

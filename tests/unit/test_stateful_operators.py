@@ -284,6 +284,34 @@ def test_a_session_that_cannot_run_it_is_told_what_it_lacks(
     assert told in str(refusal.value)
 
 
+SLICES = "spark.sql.execution.arrow.maxRecordsPerOutputBatch"
+
+
+@pytest.mark.parametrize(
+    ("version", "settings_given", "many", "refused"),
+    [
+        ("4.2.1", {SLICES: "3"}, True, True),
+        ("4.1.4", {SLICES: "3", "spark.sql.extensions": EXTENSION_CLASS}, False, True),
+        ("4.1.4", {SLICES: "3", "spark.sql.extensions": EXTENSION_CLASS}, True, False),
+        ("4.2.1", {SLICES: "-1"}, False, False),
+        ("4.2.1", {}, False, False),
+        ("4.3.0", {SLICES: "3"}, False, False),
+        ("4.0.5", {SLICES: "3"}, False, False),
+    ],
+)
+def test_a_setting_with_which_spark_puts_rows_out_twice(
+    version: str, settings_given: dict[str, str], many: bool, refused: bool
+) -> None:
+    def check() -> None:
+        operators.check_output_batches(settings_given.get, many_keys=many, version=version)
+
+    if not refused:
+        check()
+        return
+    with pytest.raises(SessionError, match=rf"is 3, and .* {version} puts out rows twice. Unset"):
+        check()
+
+
 def test_a_spark_without_rows_is_told_what_runs_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(PandasGroupedOpsMixin, "transformWithState", raising=False)
     with pytest.raises(SessionError, match=r"needs Spark 4\.1 or newer.*applyInPandasWithState"):

@@ -83,7 +83,8 @@ def apply(
 
     Raises:
         DefinitionError: the function can never work, or the operator cannot run it.
-        SessionError: the session cannot run the operator.
+        SessionError: the session cannot run the operator, or has a setting with which Spark's own
+            puts out rows twice.
         InvalidSettingError: the session has a time zone in which Spark's Python workers cannot read
             the timestamps that there are.
         MissingLibraryError: Spark's own part of "transformWithState" in Python lacks a library.
@@ -110,6 +111,8 @@ def apply(
     if operator == "transformWithState":
         operators.check_spark()
         operators.check_session(setting)
+    else:
+        operators.check_output_batches(setting, many_keys=many_keys)
     zone = zone_of(setting(_ZONE), _ZONE)
     keys = df.select(*names).schema
     schema = df.schema

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Operator = Literal["applyInPandasWithState", "transformWithState"]
 
+_ROWS_PER_OUTPUT = "spark.sql.execution.arrow.maxRecordsPerOutputBatch"
+
 TIMEOUTS = (None, "processing", "event")
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -109,6 +111,33 @@ def check_spark() -> None:
         )
 
 
+def check_output_batches(
+    setting: Callable[[str, str], Any], *, many_keys: bool, version: str = pyspark.__version__
+) -> None:
+    """Refuses a setting with which Spark's own `applyInPandasWithState` puts rows out twice.
+
+    Those are Spark 4.1 and 4.2, whose last slice of a batch of output is the whole batch. The
+    operator for many keys does not slice.
+
+    Raises:
+        SessionError: it is set, and Spark's own operator will run.
+    """
+    if not version.startswith(("4.1.", "4.2.")) or (many_keys and _has_extension(setting)):
+        return
+    most = str(setting(_ROWS_PER_OUTPUT, "-1"))
+    if int(most) > 0:
+        raise SessionError(
+            f"{_ROWS_PER_OUTPUT} is {most}, and with it applyInPandasWithState of Spark {version} "
+            "puts out rows twice. Unset it, or call with many keys: many_keys=True in a session "
+            f"with {EXTENSIONS_KEY}={EXTENSION_CLASS}."
+        )
+
+
+def _has_extension(setting: Callable[[str, str], Any]) -> bool:
+    extensions = str(setting(EXTENSIONS_KEY, "") or "").split(",")
+    return EXTENSION_CLASS in [e.strip() for e in extensions]
+
+
 def check_session(setting: Callable[[str, str], Any]) -> None:
     """Refuses a session that cannot run `transformWithState`.
 
@@ -126,8 +155,7 @@ def check_session(setting: Callable[[str, str], Any]) -> None:
     )
     provider = str(setting(PROVIDER_KEY, ""))
     if provider == PROVIDER_CLASS:
-        extensions = str(setting(EXTENSIONS_KEY, "") or "").split(",")
-        if EXTENSION_CLASS not in [e.strip() for e in extensions]:
+        if not _has_extension(setting):
             raise SessionError(
                 f"operator='transformWithState' with {PROVIDER_CLASS} needs the session extension "
                 f"{EXTENSION_CLASS}, and this session was made without it: make it with "
