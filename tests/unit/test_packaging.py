@@ -92,4 +92,4 @@ def required(metadata: Message, extra: str | None = None) -> set[str]:
     """What the package requires, or one of its extras besides."""
     found = [r.partition(";") for r in metadata.get_all("Requires-Dist", [])]
     suffix = f"extra == '{extra}'" if extra else ""
-    return {re.split(r"[<>=]", r)[0].strip() for r, _, of in found if of.strip() == suffix}
+    return {re.split(r"[<>=!]", r)[0].strip() for r, _, of in found if of.strip() == suffix}
