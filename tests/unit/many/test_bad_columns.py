@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -204,3 +205,35 @@ def test_handlers_of_a_class_contradict_each_other() -> None:
         stateful.define(Odd)
     with pytest.raises(DefinitionError, match="handleInitialState is never called"):
         stateful.define(Initial)
+
+
+def test_the_first_watermark_is_warned_of_where_it_was_read() -> None:
+    soon = timedelta(minutes=5)
+
+    def reckoned(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        keys.timeout_at(keys.watermark + soon)
+
+    def of_rows(keys: Keys[Record], _rows: pd.DataFrame) -> None:
+        keys.timeout_at(datetime(1970, 1, 1) + soon)
+
+    with pytest.warns(stateful.FirstWatermarkWarning, match="in the first batch"):
+        harness(reckoned, timeout="event").run(ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        harness(of_rows, timeout="event").run(ROWS)
+
+
+@dataclass
+class Clock:
+    k: str
+    at: datetime | None
+
+
+def read_off(key: Any, rows: pd.DataFrame, _state: State[Record]) -> pd.DataFrame:
+    """Readings of a clock; one of them is left out when clocks change in Berlin."""
+    return pd.DataFrame({"k": key.k, "at": [datetime(2025, 3, 30, 2, 30)] * len(rows)})
+
+
+def test_a_reading_that_a_clock_change_leaves_out() -> None:
+    run = Harness(stateful.define(read_off, output=Clock), by="k", time_zone="Europe/Berlin")
+    assert [row["at"] for row in run.run(ROWS[:1])] == [datetime(2025, 3, 30, 1, tzinfo=UTC)]

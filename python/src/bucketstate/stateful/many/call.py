@@ -94,6 +94,7 @@ class ColumnsCall:
         self._present: Bools = texts.is_valid().to_numpy(zero_copy_only=False)
         self._updated: Bools = np.zeros(self.count, dtype=bool)
         self._values: pa.StructArray | None = None
+        self._watermark_read = False
 
     @property
     def now(self) -> datetime:
@@ -101,6 +102,7 @@ class ColumnsCall:
 
     @property
     def watermark(self) -> datetime:
+        self._watermark_read = True
         return local(self._watermark("keys.watermark was read"), self._zone)
 
     @cached_property
@@ -160,7 +162,7 @@ class ColumnsCall:
                 f"before the watermark {local(watermark, self._zone)!s}. Give a later time, or act "
                 "on the key now."
             )
-        if watermark == 0 and which.any():
+        if watermark == 0 and self._watermark_read and which.any():
             warn_of_first_watermark(int(at[which].min()), "timeout_at")
         self._new_timeouts[which] = at[which]
 

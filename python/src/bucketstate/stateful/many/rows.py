@@ -84,13 +84,16 @@ class OutputRows:
     def _instants(self, series: pd.Series[Any], kind: pa.DataType) -> pd.Series[Any]:
         """Times as Spark has them; one without a zone is of the session's.
 
-        Of two hours that have the same readings it is in the second.
+        Of two hours that have the same readings it is in the second, and what a clock change leaves
+        out is the moment of the change.
         """
         if kind.tz is None:
             return series
         if series.dt.tz is None:
             second = np.zeros(len(series), dtype=bool)
-            series = series.dt.tz_localize(self._zone, ambiguous=second)
+            series = series.dt.tz_localize(
+                self._zone, ambiguous=second, nonexistent="shift_forward"
+            )
         made: pd.Series[Any] = series.dt.tz_convert("UTC")
         return made
 
