@@ -194,12 +194,12 @@ soak: $(VENV_STAMP) $(JAR) ## run queries at full speed for MINUTES=60 on each e
 
 bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: batches, restarts, operations, PySpark; reports and pictures in artifacts/bench (BENCH_KEYS=100k,1m,4m)
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark --keys 1m --json artifacts/bench/long-run.json" \
-	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/restart.json" \
-	  "bench/runMain io.bucketstate.bench.OperationBenchmark --keys 1m --json artifacts/bench/operations.json" \
-	  "bench/runMain io.bucketstate.bench.SmallRowsBenchmark --json artifacts/bench/small-rows.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/providers.json" \
+	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 1m --filesystem hadoop --json artifacts/bench/providers-hadoop.json" \
+	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark --keys 1m --json artifacts/bench/long-run.json" \
+	  "bench/runMain io.bucketstate.bench.restart.RestartBenchmark --keys $(BENCH_KEYS) --json artifacts/bench/restart.json" \
+	  "bench/runMain io.bucketstate.bench.operations.OperationBenchmark --keys 1m --json artifacts/bench/operations.json" \
+	  "bench/runMain io.bucketstate.bench.operations.SmallRowsBenchmark --json artifacts/bench/small-rows.json"
 	$(PY) python/bench/end_to_end.py --partitions 200 --keys 200000 --rows 20000 --batches 15 --json artifacts/bench/partitions.json
 	$(PY) python/bench/end_to_end.py --json artifacts/bench/end-to-end.json
 	$(PY) python/bench/end_to_end.py --query join --keys 200000 --rows 20000 --json artifacts/bench/join.json
@@ -222,8 +222,8 @@ BENCH_MEMORY := --keys 5m --batches 60 \
 bench-memory: $(JAR) ## measure batches over a state of four times the memory, beside RocksDB with as much
 	@mkdir -p artifacts/bench
 	scripts/sbt 'set bench / run / javaOptions += "-Xmx1g"' \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
-	  "bench/runMain io.bucketstate.bench.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
+	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed,hdfs --draw uniform --json artifacts/bench/memory-uniform.json" \
+	  "bench/runMain io.bucketstate.bench.longrun.LongRunBenchmark $(BENCH_MEMORY) --providers rocksdb,bucketed --draw zipf --json artifacts/bench/memory-zipf.json"
 
 # As much memory for RocksDB's provider as the second engine may use in all, and the same heap.
 same_memory = --conf $(STATE_STORE).bucketed.memory.maxBytes=$(1)m \
@@ -233,11 +233,11 @@ BENCH_NATIVE := --heap 256m --batches 120 --warm-up 20 --providers rocksdb,bucke
 # The bytes that the two engines write are compared where the state fits into the heap of both.
 bench-native: $(JAR) ## measure batches, process memory and restarts of engine=rocksdb, beside RocksDB with as much memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m $(call same_memory,512) $(BENCH_NATIVE) --json artifacts/bench/native.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,2048) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
-	  "bench/runMain io.bucketstate.bench.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
-	  "bench/runMain io.bucketstate.bench.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 1m $(call same_memory,512) $(BENCH_NATIVE) --json artifacts/bench/native.json" \
+	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 4m $(call same_memory,2048) $(BENCH_NATIVE) --json artifacts/bench/native-large.json" \
+	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 4m $(call same_memory,1024) $(BENCH_NATIVE) --json artifacts/bench/native-short.json" \
+	  "bench/runMain io.bucketstate.bench.providers.ProviderBenchmark --keys 1m,4m --heap 3g --batches 60 --providers bucketed,bucketed-rocksdb --json artifacts/bench/engines.json" \
+	  "bench/runMain io.bucketstate.bench.restart.RestartBenchmark --keys 1m,4m $(call same_memory,1024) --filesystem hadoop --tails 20 --rounds 3 --providers rocksdb,bucketed-rocksdb,bucketed-rocksdb-local --json artifacts/bench/native-restart.json"
 
 bench-small-process: $(VENV_STAMP) $(JAR) ## stream 20 M keys from PySpark through engine=rocksdb in a process of 3 GiB, and check every answer
 	@mkdir -p artifacts/bench
@@ -247,7 +247,7 @@ bench-small-process: $(VENV_STAMP) $(JAR) ## stream 20 M keys from PySpark throu
 
 bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires with each, beside one that stays and one that is removed by scans
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.ExpiryBenchmark --json artifacts/bench/expiry.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.studies.ExpiryBenchmark --json artifacts/bench/expiry.json"
 
 bench-stateful: $(VENV_STAMP) $(JAR) ## measure bucketstate.stateful on both operators, beside them by hand (BENCH_GROUPS=20000), and with many keys in a call
 	@mkdir -p artifacts/bench
@@ -260,7 +260,7 @@ BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-de
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.TransformWithStateBenchmark --json artifacts/bench/tws.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.tws.TransformWithStateBenchmark --json artifacts/bench/tws.json"
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 

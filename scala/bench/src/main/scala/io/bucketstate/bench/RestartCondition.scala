@@ -1,6 +1,6 @@
 package io.bucketstate.bench
 
-/** What a restart's JVM has done before the clock starts, beside what [[RestartProbe]] always does. */
+/** What a restart's JVM has done before the clock starts, beside what [[restart.RestartProbe]] always does. */
 sealed abstract class RestartCondition(val name: String, val words: String)
 
 object RestartCondition {
