@@ -82,7 +82,7 @@ def test_what_spark_s_own_file_says_stays(tmp_path: Path) -> None:
 def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     answer = answer_of([sys.executable, str(APPS / "connected.py"), str(tmp_path)], timeout=170)
     assert answer["refused"].startswith("This is not a classic session"), "by enable"
-    for query in ("counts", "variables", "many"):
+    for query in ("counts", "variables", "many", "windows"):
         on_the_provider(answer[query])
     assert all("manyKeys" in reported for reported in answer["many"]["metrics"]) == MANY_KEYS
     assert ("ManyKeys" in answer["many"]["plan"]) == MANY_KEYS

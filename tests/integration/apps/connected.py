@@ -1,6 +1,6 @@
 """A client of Spark Connect, whose server has the provider.
 
-It runs an aggregation, state variables and a function with many keys in a call.
+It runs an aggregation, state variables, a function with many keys in a call and a ready-made one.
 
 Prints one line of JSON: of each query the counts, the metrics and the plan; and what `enable` said.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -75,8 +76,12 @@ try:
 except SessionError as e:
     refused = str(e)
 spark.range(100).repartition(2).write.parquet(str(folder() / "input"))
+DAY = timedelta(days=1)
 numbers = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1)
 digits = numbers.parquet(str(folder() / "input")).select((F.col("id") % 10).alias("digit"))
+timed = numbers.parquet(str(folder() / "input")).select(
+    (F.col("id") % 10).alias("digit"), F.timestamp_seconds(F.col("id") + 1_700_000_000).alias("at")
+)
 by_digit = digits.groupBy("digit")
 answer = {
     "refused": refused,
@@ -88,6 +93,15 @@ answer = {
     ),
     "many": run(
         spark, stateful.apply(digits, by="digit", fn=counted, output_mode="update"), "many"
+    ),
+    "windows": run(
+        spark,
+        timed.withWatermark("at", "1 hour").transform(
+            stateful.apply,
+            by="digit",
+            fn=stateful.windows("at", DAY, emit="changes", count=stateful.count()),
+        ),
+        "windows",
     ),
 }
 print("ANSWER " + json.dumps(answer))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.functions import col
 from pyspark.sql.types import StructType, TimestampType
 
 from bucketstate.stateful.codec.instants import MILLISECOND
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from bucketstate.stateful.run.handle import Timeout
 
@@ -127,6 +128,18 @@ def clock_of(fn: Any, timeout: Any) -> Any:
         needs = "no clock" if fn.timeout is None else f"timeout={fn.timeout!r}"
         raise DefinitionError(f"{fn.name} needs {needs}, not timeout={timeout!r}: leave it out.")
     return fn.timeout
+
+
+def with_ends(rows: DataFrame, at: str, name: str, spans: Column) -> DataFrame:
+    """The rows with a column of spans of time, of that name.
+
+    The watermark of `at` goes over to it: Spark has a row as late when its span has ended.
+    """
+    mark = {WATERMARK: rows.schema[at].metadata[WATERMARK]}
+    # Not with `withColumn`, which loses what is noted at a column on Spark Connect.
+    columns = {n: col(f"`{n.replace('`', '``')}`") for n in rows.columns}
+    columns[at] = columns[at].alias(at, metadata={})
+    return rows.select(*columns.values(), spans.alias(name, metadata=mark))
 
 
 def time_column(schema: StructType, column: str, what: str) -> None:

@@ -16,12 +16,11 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
 from bucketstate.stateful.ready.groups import Groups
 from bucketstate.stateful.ready.instants import MILLI, instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column, with_ends
 from bucketstate.stateful.ready.reduce import columns_of, join, output_of, state_of
 from bucketstate.stateful.ready.windows import window_type
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
-from bucketstate.stateful.run.wire import WATERMARK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,14 +97,8 @@ class Sessions(Recipe):
         self.columns(rows.schema)
         at = col(self._at)
         end = at + expr(f"interval {self._gap * MILLI} microseconds")
-        session = struct(at.alias("start"), end.alias("end"))
-        # The watermark goes over to the sessions: a row is late when its own has ended.
-        moved = {WATERMARK: rows.schema[self._at].metadata[WATERMARK]}
-        return (
-            rows.where(at.isNotNull())
-            .withColumn(SESSION, session.alias(SESSION, metadata=moved))
-            .withColumn(self._at, at.alias(self._at, metadata={}))
-        )
+        spans = struct(at.alias("start"), end.alias("end"))
+        return with_ends(rows.where(at.isNotNull()), self._at, SESSION, spans)
 
     def table(self, rows: pa.Table) -> pa.Table:
         rows = rows.filter(rows.column(self._at).is_valid())

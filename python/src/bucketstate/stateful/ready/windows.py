@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.functions import col, window
+from pyspark.sql.functions import window
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from bucketstate.stateful.codec.instants import MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
 from bucketstate.stateful.ready.instants import MILLI, instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column, with_ends
 from bucketstate.stateful.ready.reduce import Reducing, defined, output_of, state_of
 from bucketstate.stateful.run.definition import Definition
 from bucketstate.stateful.run.many_keys import Keys
@@ -118,9 +118,7 @@ class Windows(Recipe):
         rows = super().project(rows)
         self.columns(rows.schema)
         spans = [f"{ms} milliseconds" for ms in (self._length, self._slide, self._start)]
-        windowed = rows.withColumn(WINDOW, window(self._at, *spans))
-        # The watermark goes over to the windows: a row is late when its window has ended.
-        return windowed.withColumn(self._at, col(self._at).alias(self._at, metadata={}))
+        return with_ends(rows, self._at, WINDOW, window(self._at, *spans))
 
     def table(self, rows: pa.Table) -> pa.Table:
         rows = rows.filter(rows.column(self._at).is_valid())
