@@ -16,7 +16,13 @@ from bucketstate.stateful.ready.aggregates import ORDERED, column_of
 from bucketstate.stateful.ready.groups import Groups, at, ranks
 from bucketstate.stateful.ready.recipe import Recipe, millis_of
 from bucketstate.stateful.ready.reduce import columns_of, forget_after
-from bucketstate.stateful.ready.stored import arrow_of_type, from_stored, stored_type, to_stored
+from bucketstate.stateful.ready.stored import (
+    arrow_of_type,
+    from_stored,
+    stacked,
+    stored_type,
+    to_stored,
+)
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
 
@@ -89,8 +95,7 @@ class _Latest:
         groups = Groups(np.concatenate((np.arange(count), of)), count)
         state = keys.state
         both = {
-            name: pa.concat_arrays([state.column(name), to_stored(rows.column(name))])
-            for name in self._types
+            name: stacked(state.column(name), to_stored(rows.column(name))) for name in self._types
         }
         places = groups.last_greatest(ranks(both[self._by]))
         new = {name: at(column, places) for name, column in both.items()}

@@ -17,6 +17,7 @@ from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bou
 from bucketstate.stateful.ready.groups import Groups
 from bucketstate.stateful.ready.instants import instants, watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.ready.stored import stacked
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
 
@@ -151,8 +152,7 @@ def join(of: Bound, stored: Parts, rows: Parts, groups: Groups) -> Parts:
     """States that were stored, and those of rows, each group's joined."""
     # Of rows there may be more to know than is kept.
     more = [pa.nulls(len(stored[0]), r.type) for r in rows[len(stored) :]]
-    both = zip([*stored, *more], rows, strict=True)
-    return of.joined([pa.concat_arrays([s.cast(r.type), r]) for s, r in both], groups)
+    return of.joined([*map(stacked, [*stored, *more], rows)], groups)
 
 
 def state_of(made: Sequence[tuple[Bound, Parts]]) -> dict[str, pa.Array]:

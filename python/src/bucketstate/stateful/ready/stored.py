@@ -6,8 +6,6 @@ times in it, so times are numbers there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 from pyspark.sql.types import (
     DataType,
@@ -22,9 +20,6 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.stateful.run.chunks import arrow_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def stored_type(spark: DataType) -> DataType:
@@ -58,6 +53,6 @@ def from_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if values.type == kind else values.cast(kind)
 
 
-def joined(pieces: Iterable[pa.Array]) -> pa.Array:
-    """Arrays of one type, one behind the other."""
-    return pa.concat_arrays([*pieces])
+def stacked(stored: pa.Array, rows: pa.Array) -> pa.Array:
+    """What is stored, with what rows have behind it; times within them in the zone of the rows."""
+    return pa.concat_arrays([stored.cast(rows.type), rows])

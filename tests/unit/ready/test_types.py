@@ -1,0 +1,92 @@
+"""Ready-made functions over columns of every type."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from bucketstate import stateful
+from bucketstate.testing import Harness
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+SCHEMA = (
+    "k string, at timestamp, tags array<string>, s struct<a: int, t: timestamp>, "
+    "m map<string, int>, b binary, d date, i interval day to second, f float, wall timestamp_ntz, "
+    "small short, flag boolean, price decimal(9, 2)"
+)
+FULL: dict[str, Any] = {
+    "tags": ["a", None],
+    "s": {"a": 1, "t": START},
+    "m": {"x": 1},
+    "b": b"\x00\x01",
+    "d": date(2024, 2, 29),
+    "i": timedelta(seconds=5),
+    "f": 1.5,
+    "wall": datetime(2024, 3, 31, 2, 30),
+    "small": 3,
+    "flag": True,
+    "price": Decimal("1.50"),
+}
+EMPTY = dict.fromkeys(FULL)
+ORDERED = [name for name in FULL if name not in ("tags", "s", "m")]
+
+
+def row(minutes: int, values: dict[str, Any]) -> dict[str, Any]:
+    return {"k": "a", "at": START + timedelta(minutes=minutes), **values}
+
+
+def plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return [*map(plain, value)] if isinstance(value, list) else value
+
+
+def last_of(run: Harness, batches: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    for rows in batches:
+        output = run.run(rows)
+    (made,) = output
+    return {name: plain(value) for name, value in made.items()}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_the_newest_value(name: str) -> None:
+    recipe = stateful.reduce(
+        last=stateful.last(name, by="at"),
+        first=stateful.first(name, by="at"),
+        top=stateful.top(2, name, by="at"),
+        some=stateful.count(name),
+    )
+    run = Harness(recipe, by="k", schema=SCHEMA, time_zone="Europe/Berlin")
+    made = last_of(run, [[row(1, FULL)], [row(0, EMPTY)], [row(3, FULL), row(2, EMPTY)]])
+    value = FULL[name]
+    assert made == {"k": "a", "last": value, "first": None, "top": [value, None], "some": 2}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_has_an_order(name: str) -> None:
+    recipe = stateful.reduce(
+        least=stateful.min(name), most=stateful.max(name), top=stateful.top(1, name)
+    )
+    run = Harness(recipe, by="k", schema=SCHEMA, time_zone="Europe/Berlin")
+    made = last_of(run, [[row(0, EMPTY)], [row(1, FULL)], [row(2, EMPTY)]])
+    value = FULL[name]
+    assert made == {"k": "a", "least": value, "most": value, "top": [value]}
+
+
+def test_whole_rows() -> None:
+    for recipe in (stateful.latest("at"), stateful.dedup()):
+        run = Harness(recipe, by="k", schema=SCHEMA, time_zone="Europe/Berlin")
+        assert last_of(run, [[row(1, FULL)]]) == row(1, FULL)
+
+
+def test_within_sessions() -> None:
+    of = {name: stateful.last(name, by="at") for name in FULL}
+    recipe = stateful.sessions("at", timedelta(minutes=5), of)
+    run = Harness(recipe, by="k", schema=SCHEMA, time_zone="Europe/Berlin", event_time="at")
+    made = last_of(run, [[row(0, EMPTY)], [row(1, FULL)], [row(60, EMPTY)], []])
+    del made["session"]
+    assert made == {"k": "a", **FULL}
