@@ -86,6 +86,10 @@ def test_a_client_of_spark_connect(tmp_path: Path) -> None:
         on_the_provider(answer[query])
     assert all("manyKeys" in reported for reported in answer["many"]["metrics"]) == MANY_KEYS
     assert ("ManyKeys" in answer["many"]["plan"]) == MANY_KEYS
+    if NEEDS_EXTENSION:
+        on_the_provider(answer["many variables"])
+        assert all("manyKeys" in reported for reported in answer["many variables"]["metrics"])
+        assert "ManyKeysTransformWithState" in answer["many variables"]["plan"]
     # Spark 4.0 and 4.1 let every provider keep the state of their own operators.
     ours = "Bucketed" if NEEDS_EXTENSION else ""
     # Spark marks the operator, its own as well, for an input that an empty initial state lacks.

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, SessionError, enable, spark_settings, stateful
 from tests.integration.apps.counting import builder_options, counted, folder
+from tests.kit.sparks import NEEDS_EXTENSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,4 +105,9 @@ answer = {
         "windows",
     ),
 }
+if NEEDS_EXTENSION:
+    tws = stateful.apply(
+        digits, by="digit", fn=counted, output_mode="update", operator="transformWithState"
+    )
+    answer["many variables"] = run(spark, tws, "many_variables")
 print("ANSWER " + json.dumps(answer))

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.state import GroupStateTimeout
 
 from bucketstate.stateful.codec.kept import SCHEMA
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.many import variables
 from bucketstate.stateful.many.columnar import Columnar, ColumnsAlone, ManyColumns
 from bucketstate.stateful.many.protocol import MARKER
 from bucketstate.stateful.many.typed import ManyKeys
@@ -79,7 +80,9 @@ def apply(
         chunked: as for `define`.
         many_keys: whether the function may run over many keys in one call of Python, where the
             session has the extension `io.bucketstate.BucketstateExtensions` and Spark is 4.1 or
-            newer; on "applyInPandasWithState". The answers and the checkpoint are the same.
+            newer. On "transformWithState" Spark has to be 4.2 or newer, the provider bucketstate's,
+            and the state without lists and maps beside it. The answers and the checkpoint are the
+            same.
 
     Raises:
         DefinitionError: the function can never work, or the operator cannot run it.
@@ -147,13 +150,20 @@ def apply(
     initial, initial_schema = None, None
     if initial_state is not None:
         initial, initial_schema = _initial(initial_state, keys), initial_state.schema
+    watermarked = wire.event_time is not None
+    many_variables = None
+    if many_keys and variables.takes(calls.state):
+        many_variables = variables.ManyVariables(
+            calls, key, wire, output_schema, watermarked=watermarked
+        )
     processor = Processor(
         calls,
         key,
         schema,
         initial_schema,
-        watermarked=wire.event_time is not None,
+        watermarked=watermarked,
         chunk=chunk_size(int(setting(ROWS_PER_BATCH, "10000"))),
+        many=many_variables,
     )
     # Spark takes a time to live only where the query has a clock.
     clocked = timeout or ("processing" if any(p.ttl for p in calls.state.parts.values()) else None)

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT
-from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED, answer_schema
+from bucketstate.stateful.many.protocol import PUT, REMOVED, STATE, UNTOUCHED
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
-
     from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.many.rows import OutputRows
     from bucketstate.stateful.run.output import Block
@@ -24,13 +22,13 @@ class Answers:
     """Collects what goes into one answer after the other. Not thread-safe.
 
     Args:
-        output: of the query.
+        schema: of an answer.
         rows: makes columns of what a function puts out.
         by_event: whether the query's clock is the watermark.
     """
 
-    def __init__(self, output: StructType, rows: OutputRows, *, by_event: bool) -> None:
-        self._schema = answer_schema(output)
+    def __init__(self, schema: pa.Schema, rows: OutputRows, *, by_event: bool) -> None:
+        self._schema = schema
         self._output = rows
         self._by_event = by_event
         self._clear()
@@ -65,9 +63,14 @@ class Answers:
             pa.array(self._actions, pa.int8()),
             self._states(),
             pa.array(self._timeouts, pa.int64()),
+            *self._more(),
         )
         self._clear()
         return made
+
+    def _more(self) -> list[pa.Array]:
+        """What answers of one kind have beside the others, by key."""
+        return []
 
     def _add(self, action: int, row: Any, timeout: int) -> None:
         self._actions.append(action)
@@ -96,16 +99,10 @@ class Answers:
         self._timeouts: list[int] = []
 
 
-def answer(
-    schema: pa.Schema,
-    rows: pa.StructArray,
-    actions: pa.Array,
-    states: pa.StructArray,
-    timeouts: pa.Array,
-) -> pa.RecordBatch:
+def answer(schema: pa.Schema, rows: pa.StructArray, *keys: pa.Array) -> pa.RecordBatch:
     """Rows and what becomes of keys, beside each other."""
-    lines = max(len(rows), len(actions))
-    columns = [_filled(column, lines) for column in (rows, actions, states, timeouts)]
+    lines = max(len(rows), len(keys[0]))
+    columns = [_filled(column, lines) for column in (rows, *keys)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

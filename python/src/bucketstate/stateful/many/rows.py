@@ -28,12 +28,14 @@ class OutputRows:
         output: which checked each row.
         name: of the function, for messages.
         zone: the session's.
+        as_pandas: whether NaN and null are one, as they are to pandas.
     """
 
-    def __init__(self, output: Output, name: str, zone: tzinfo) -> None:
+    def __init__(self, output: Output, name: str, zone: tzinfo, *, as_pandas: bool = True) -> None:
         self._fields = () if output.codec is None else output.codec.fields
         self._name = name
         self._zone = zone
+        self._as_pandas = as_pandas
         self._cells = {f.name: Cells(f.codec.spark) for f in self._fields}
 
     def columns(self, blocks: list[Block], kind: pa.StructType) -> pa.StructArray:
@@ -63,8 +65,7 @@ class OutputRows:
 
     def _array(self, field: Field, values: Any, kind: pa.DataType) -> pa.Array:
         try:
-            # NaN and null are one to pandas, by way of which Spark's own operator has rows.
-            return self._cells[field.name].array(values, kind, as_pandas=True)
+            return self._cells[field.name].array(values, kind, as_pandas=self._as_pandas)
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as e:
             raise WrongTypeError(
                 f"The output of {self._name}: a value of the column {field.name} does not fit into "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketstate.stateful.many.answers import Answers
 from bucketstate.stateful.many.garbage import spare_modules
+from bucketstate.stateful.many.protocol import answer_schema
 from bucketstate.stateful.many.reading import Chunks, blocks
 from bucketstate.stateful.many.rows import OutputRows
 
@@ -47,39 +48,51 @@ class ManyKeys:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The answers to all calls; see `protocol`."""
         spare_modules()
-        answers = Answers(self._output, self._rows, by_event=self._calls.timeout == "event")
+        answers = self._answers()
         steps = self._by_chunks if self._calls.definition.chunked else self._by_blocks
         for _ in steps(batches, answers):
             if answers.full:
                 yield answers.batch()
         yield answers.batch()
 
+    def _answers(self) -> Answers:
+        by_event = self._calls.timeout == "event"
+        return Answers(answer_schema(self._output), self._rows, by_event=by_event)
+
+    def _settle(self, answers: Any, before: Kept, slot: Any) -> None:
+        """Says what becomes of the next key."""
+        answers.settle(before, slot.kept, slot.now)
+
+    def _slots(self, block: Block) -> Iterator[Any]:
+        """What is stored of each key."""
+        now, watermark = block.now, block.watermark
+        return (_KeySlot(kept, now, watermark) for kept in block.kept())
+
     def _by_blocks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
         for block in blocks(batches):
             rows = self._rows_of(block)
-            now, watermark = block.now, block.watermark
-            for n, (cells, kept) in enumerate(zip(block.cells(), block.kept(), strict=True)):
-                slot = _KeySlot(kept, now, watermark)
+            for n, (cells, slot) in enumerate(zip(block.cells(), self._slots(block), strict=True)):
                 given = None if rows is None else partial(rows, n)
+                before = slot.kept
                 for output in self._call(self._key(cells), slot, given):
                     answers.put_out(output)
                     if answers.full:
                         yield
-                answers.settle(kept, slot.kept, now)
+                self._settle(answers, before, slot)
                 yield
 
     def _by_chunks(self, batches: Iterator[pa.RecordBatch], answers: Answers) -> Iterator[None]:
         reader = Chunks(batches)
         while (found := reader.one_key()) is not None:
             block, pieces = found
-            slot = _KeySlot(block.kept()[0], block.now, block.watermark)
+            (slot,) = self._slots(block)
             chunks = map(self._wire.arrays, pieces)
             given = None if block.timed_out else partial(self._calls.shaped, chunks)
             before = slot.kept
             for output in self._call(self._key(block.cells()[0]), slot, given):
                 answers.put_out(output)
                 yield
-            answers.settle(before, slot.kept, slot.now)
+            self._settle(answers, before, slot)
             yield
             for _ in pieces:
                 # What the function did not look at.
@@ -90,7 +103,7 @@ class ManyKeys:
             return None
         return self._calls.rows_of_many(self._wire.arrays(block.rows), block.offsets.tolist())
 
-    def _call(self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None) -> Iterable[Output]:
+    def _call(self, key: Any, slot: Any, rows: Callable[[], Any] | None) -> Iterable[Output]:
         """The output of all calls for one key, which are made while it is taken.
 
         A call for a timeout fires all timers that were reached, and a call for rows does so after
@@ -101,7 +114,7 @@ class ManyKeys:
         return self._with_timers(key, slot, rows)
 
     def _with_timers(
-        self, key: Any, slot: _KeySlot, rows: Callable[[], Any] | None
+        self, key: Any, slot: Any, rows: Callable[[], Any] | None
     ) -> Iterator[Output]:
         calls = self._calls
         if rows is not None:

@@ -72,13 +72,17 @@ class Output:
         """A block as rows by name, with the values as Arrow takes them."""
         assert self.codec is not None
         names = self.codec.names
-        if isinstance(block, pd.DataFrame):
-            cells = []
-            for name in names:
-                codec = OptionalCodec(self._codecs[name])
-                cells.append([codec.check(codec.cell(v)) for v in block[name].tolist()])
-            block = list(zip(*cells, strict=True))
-        return (dict(zip(names, row, strict=True)) for row in block)
+        return (dict(zip(names, row, strict=True)) for row in self.tuples(block))
+
+    def tuples(self, block: Block) -> list[tuple[Any, ...]]:
+        """A block as rows, with the values as Arrow takes them."""
+        if not isinstance(block, pd.DataFrame):
+            return block
+        cells = []
+        for name, each in self._codecs.items():
+            codec = OptionalCodec(each)
+            cells.append([codec.check(codec.cell(v)) for v in block[name].tolist()])
+        return list(zip(*cells, strict=True))
 
     def is_row(self, result: Any) -> bool:
         """Whether it is one row, of the class that is declared."""

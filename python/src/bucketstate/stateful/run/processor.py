@@ -52,6 +52,7 @@ class Processor(StatefulProcessor):
         initial: of the rows of the initial state.
         watermarked: whether the query has a watermark.
         chunk: how many rows a chunk has at most.
+        many: the same function for many keys, which the operator may run in the place of this.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Processor(StatefulProcessor):
         *,
         watermarked: bool,
         chunk: int,
+        many: Any = None,
     ) -> None:
+        self.many = many
         self._calls = calls
         self._key = key
         self._names = list(schema.names)

@@ -234,10 +234,17 @@ class Variables:
 
     def bound(self, errors: PartErrors) -> Mapping[str, Bound]:
         """The parts of the key that Spark works on now."""
-        return {
-            name: _KINDS[codec.kind](self._variables[name], _Values(name, codec, errors))
-            for name, codec in self._codecs.items()
-        }
+        return bound(self._codecs, self._variables, errors)
+
+
+def bound(
+    codecs: Mapping[str, PartCodec], variables: Mapping[str, Any], errors: PartErrors
+) -> Mapping[str, Bound]:
+    """Parts on what has the interface of Spark's state variables."""
+    return {
+        name: _KINDS[codec.kind](variables[name], _Values(name, codec, errors))
+        for name, codec in codecs.items()
+    }
 
 
 def _variable(handle: StatefulProcessorHandle, name: str, part: PartCodec) -> Any:

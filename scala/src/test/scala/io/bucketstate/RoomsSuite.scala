@@ -77,7 +77,7 @@ class RoomsSuite extends AnyFunSuite {
       "store" -> store,
       "spark.rows" -> records,
       "spark.many" -> Set("error"),
-      "spark.plan" -> Set("error"),
+      "spark.plan" -> Set("error", "spark.many"),
       "spark" -> (store + "spark.rows"),
       "" -> Set("spark", "spark.many", "spark.plan", "store", "background", "config", SparksOwn),
       SparksOwn -> Set.empty[String]

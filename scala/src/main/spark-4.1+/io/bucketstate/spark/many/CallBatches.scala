@@ -4,46 +4,28 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
 
 /**
- * One call of a function for one key.
- *
- * @param kept the stored row, of the state and perhaps of a timeout; null where there is none
- * @param rows of input; none for a key that timed out
- */
-private[many] final case class Call(
-    key: UnsafeRow,
-    kept: UnsafeRow,
-    timedOut: Boolean,
-    rows: Iterator[InternalRow]
-)
-
-/** What of a batch every call of it is told. */
-private[many] final case class Clocks(now: Long, watermark: Long)
-
-/**
  * The lines of [[Protocol.input]] that calls become, cut into batches. A key's rows may lie in several.
  *
  * Nothing is copied: a line is to be written before the next one is asked for. Not thread-safe.
  *
- * @param stateFields of the state within a stored row
- * @param timeouts    whether a stored row has a timeout
- * @param maxRows     of a batch
- * @param maxBytes    of rows and states after which a batch ends
- * @param begun       told each key, in the order of the calls, before its first line
+ * @param more     how many fields calls have beside those of every kind
+ * @param maxRows  of a batch
+ * @param maxBytes of rows and states after which a batch ends
+ * @param begun    told each call, in their order, before its first line
  */
 private[many] final class CallBatches(
     calls: Iterator[Call],
     clocks: Clocks,
-    stateFields: Int,
-    timeouts: Boolean,
+    more: Int,
     maxRows: Int,
     maxBytes: Long,
-    begun: UnsafeRow => Unit
+    begun: Call => Unit
 ) extends Iterator[Iterator[InternalRow]] {
   private var rows: Iterator[InternalRow] = Iterator.empty
   private val line = new GenericInternalRow(2)
   // A worker takes the columns of one struct for those of a table.
   private val wrapped = new GenericInternalRow(Array[Any](line))
-  private val call = new GenericInternalRow(6)
+  private val call = new GenericInternalRow(Protocol.CallFields + more)
   call.update(4, clocks.now)
   call.update(5, clocks.watermark)
 
@@ -72,17 +54,20 @@ private[many] final class CallBatches(
     }
 
     private def begin(next: Call): Unit = {
-      begun(next.key)
+      begun(next)
       rows = next.rows
-      val kept = if (next.kept == null) null else sized(next.kept)
+      bytes += next.bytes
       call.update(0, next.key)
-      call.update(1, if (kept == null || kept.isNullAt(0)) null else kept.getStruct(0, stateFields))
-      call.update(2, if (kept == null || !timeouts) Protocol.NoTime else kept.getLong(1))
+      call.update(1, next.state)
+      call.update(2, next.timeout)
       call.update(3, next.timedOut)
+      next.more.iterator.zipWithIndex.foreach { case (value, n) =>
+        call.update(Protocol.CallFields + n, value)
+      }
       line.update(0, call)
     }
 
-    private def sized[R <: InternalRow](row: R): R = {
+    private def sized(row: InternalRow): InternalRow = {
       row match {
         case unsafe: UnsafeRow => bytes += unsafe.getSizeInBytes
         case _                 =>

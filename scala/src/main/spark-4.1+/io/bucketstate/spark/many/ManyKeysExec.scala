@@ -1,8 +1,5 @@
 package io.bucketstate.spark.many
 
-import scala.collection.mutable
-
-import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{
   Attribute,
@@ -25,7 +22,6 @@ import org.apache.spark.sql.execution.streaming.state.StateStore
 import org.apache.spark.sql.execution.{GroupedIterator, SparkPlan}
 import org.apache.spark.sql.streaming.{GroupStateTimeout, OutputMode}
 import org.apache.spark.sql.types.StructType
-import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
  * Spark's operator of `applyInPandasWithState`, whose function gets many keys in a call, with their states and rows as
@@ -84,9 +80,7 @@ private[bucketstate] final class ManyKeysExec(
   override def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics :+ StatefulOperatorCustomSumMetric(Metric, MetricText)
 
-  private val maxRows =
-    if (conf.arrowMaxRecordsPerBatch > 0) conf.arrowMaxRecordsPerBatch else Int.MaxValue
-  private val maxBytes = conf.arrowMaxBytesPerBatch
+  private val limits = Limits.of(conf)
 
   private def nullable(attributes: Seq[Attribute]): StructType =
     DataTypeUtils.fromAttributes(attributes.map(_.withNullability(true)))
@@ -102,11 +96,29 @@ private[bucketstate] final class ManyKeysExec(
 
   override def createInputProcessor(store: StateStore): InputProcessor = new InputProcessor(store) {
     private val numKeys = longMetric(Metric)
+    private val stored = UnsafeProjection.create(stateManager.stateSchema)
+    private val emitted = UnsafeProjection.create(outAttributes, outAttributes)
+    private val calling = new Calling(
+      runner,
+      Clocks(
+        batchTimestampMs.getOrElse(Protocol.NoTime),
+        if (watermarkPresent) eventTimeWatermarkForEviction.getOrElse(0L) else Protocol.NoTime
+      ),
+      0,
+      limits,
+      Protocol.answer(nullable(outAttributes), stateType),
+      () => numKeys += 1,
+      row => {
+        numOutputRows += 1
+        emitted(row)
+      }
+    )
 
     override def processNewData(rows: Iterator[InternalRow]): Iterator[InternalRow] =
-      answered(GroupedIterator(rows, groupingAttributes, child.output).map { case (found, rows) =>
-        val key = found.asInstanceOf[UnsafeRow]
-        Call(key, store.get(key), timedOut = false, rows)
+      calling.answered(GroupedIterator(rows, groupingAttributes, child.output).map {
+        case (found, rows) =>
+          val key = found.asInstanceOf[UnsafeRow]
+          call(key, store.get(key), timedOut = false, rows)
       })
 
     override def processTimedOutState(): Iterator[InternalRow] = timeoutConf match {
@@ -117,58 +129,22 @@ private[bucketstate] final class ManyKeysExec(
 
     /** The calls for timeouts before `threshold`. */
     private def fired(threshold: Long): Iterator[InternalRow] =
-      answered(store.iterator().flatMap { pair =>
+      calling.answered(store.iterator().flatMap { pair =>
         val at = pair.value.getLong(TimeoutOrdinal)
         if (at != Protocol.NoTime && at < threshold) {
-          Iterator.single(Call(pair.key, pair.value, timedOut = true, Iterator.empty))
+          Iterator.single(call(pair.key, pair.value, timedOut = true, Iterator.empty))
         } else Iterator.empty
       })
 
-    /** Starts no Python worker where there is no call. */
-    private def answered(calls: Iterator[Call]): Iterator[InternalRow] =
-      if (calls.hasNext) run(calls) else Iterator.empty
-
-    private def run(calls: Iterator[Call]): Iterator[InternalRow] = {
-      val waiting = new mutable.ArrayDeque[UnsafeRow]()
-      val watermark =
-        if (watermarkPresent) eventTimeWatermarkForEviction.getOrElse(0L) else Protocol.NoTime
-      val batches = new CallBatches(
-        calls,
-        Clocks(batchTimestampMs.getOrElse(Protocol.NoTime), watermark),
-        stateType.length,
-        isTimeoutEnabled,
-        maxRows,
-        maxBytes,
-        key => {
-          waiting.append(key.copy())
-          numKeys += 1
-        }
-      )
-      val context = TaskContext.get()
-      val answers = runner.started().compute(batches, context.partitionId(), context)
-      answers.flatMap(settled(_, waiting)) ++ settledAll(waiting)
-    }
-
-    private val stored = UnsafeProjection.create(stateManager.stateSchema)
-    private val emitted = UnsafeProjection.create(outAttributes, outAttributes)
-    private val expected = Protocol.answer(nullable(outAttributes), stateType)
-
-    /** Takes over the states of an answer, and gives its rows. */
-    private def settled(
-        batch: ColumnarBatch,
-        waiting: mutable.ArrayDeque[UnsafeRow]
-    ): Iterator[InternalRow] = {
-      val answer = new Answer(batch, expected)
-      (0 until answer.lines).foreach { line =>
-        if (answer.settles(line)) {
-          if (waiting.isEmpty) throw ManyKeysErrors.moreThanCalled()
-          settle(waiting.removeHead(), answer, line)
-        }
-      }
-      (0 until answer.lines).iterator.filter(answer.hasRow).map { line =>
-        numOutputRows += 1
-        emitted(answer.row(line))
-      }
+    private def call(
+        key: UnsafeRow,
+        kept: UnsafeRow,
+        timedOut: Boolean,
+        rows: Iterator[InternalRow]
+    ): Call = {
+      val own = key.copy()
+      val settling = settle(own, _, _)
+      Call.of(own, kept, stateType.length, isTimeoutEnabled, timedOut, rows, settling)
     }
 
     private def settle(key: UnsafeRow, answer: Answer, line: Int): Unit =
@@ -185,12 +161,6 @@ private[bucketstate] final class ManyKeysExec(
           numRemovedStateRows += 1
         case other => throw ManyKeysErrors.unknownAction(other)
       }
-
-    /** Nothing; asked when all answers were taken. */
-    private def settledAll(waiting: mutable.ArrayDeque[UnsafeRow]): Iterator[InternalRow] = {
-      if (waiting.nonEmpty) throw ManyKeysErrors.fewerThanCalled(waiting.length)
-      Iterator.empty
-    }
 
     override def processNewDataWithInitialState(
         rows: Iterator[InternalRow],
@@ -210,7 +180,7 @@ private[bucketstate] object ManyKeysExec {
 
   /** How many keys of a batch went this way; a query on Spark's own operator has no such metric. */
   val Metric = "manyKeys"
-  private val MetricText = "keys that a Python function got many of in a call"
+  val MetricText = "keys that a Python function got many of in a call"
 
   /** The place of the timeout in a stored row of the operator's second format. */
   private val TimeoutOrdinal = 1

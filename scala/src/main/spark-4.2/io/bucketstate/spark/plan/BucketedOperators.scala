@@ -10,6 +10,8 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.transformwith
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.StructType
 
+import io.bucketstate.spark.many.ManyKeysTransform
+
 /**
  * Spark's operators, made to accept this provider. Each has the constructor of its parent, because Spark copies
  * operators by the arguments of theirs, and these differ from one minor version to the next.
@@ -156,7 +158,8 @@ private[plan] final class BucketedTransformWithStateInPySparkExec(
       initialStateGroupingAttrs,
       initialStateSchema
     )
-    with BucketedOperator {
+    with BucketedOperator
+    with ManyKeysTransform {
 
   override protected def withNewChildrenInternal(
       newLeft: SparkPlan,

@@ -22,6 +22,13 @@ class CallBatchesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     UnsafeProjection.create(stored).apply(InternalRow(held, timeout)).copy()
   }
 
+  private def called(
+      key: UnsafeRow,
+      kept: UnsafeRow,
+      timeouts: Boolean,
+      rows: Iterator[InternalRow]
+  ): Call = Call.of(key, kept, 2, timeouts, timedOut = rows.isEmpty, rows, (_, _) => ())
+
   /** One line, as values: the key of its call if it has one, and its row. */
   private type Line = (Option[Long], Option[Long])
 
@@ -53,16 +60,15 @@ class CallBatchesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         }
         override def next(): InternalRow = row(left.next())
       }
-      Call(row(key), null, timedOut = rows.isEmpty, if (rows.isEmpty) Iterator.empty else group)
+      called(row(key), null, timeouts = true, if (rows.isEmpty) Iterator.empty else group)
     }
     new CallBatches(
       calls,
       Clocks(5L, -1L),
-      2,
-      timeouts = true,
+      0,
       maxRows,
       maxBytes,
-      key => begun(key.getLong(0))
+      call => begun(call.key.getLong(0))
     )
   }
 
@@ -100,17 +106,17 @@ class CallBatchesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("a call has what is stored of its key, and the clocks") {
-    def called(found: UnsafeRow, timeouts: Boolean): InternalRow = {
-      val call = Call(row(1L), found, timedOut = false, Iterator(row(2L)))
-      val made = new CallBatches(Iterator(call), Clocks(7L, 3L), 2, timeouts, 10, 1000L, _ => ())
+    def line(found: UnsafeRow, timeouts: Boolean): InternalRow = {
+      val calls = Iterator(called(row(1L), found, timeouts, Iterator(row(2L))))
+      val made = new CallBatches(calls, Clocks(7L, 3L), 0, 10, 1000L, _ => ())
       made.next().next().getStruct(0, 2).getStruct(0, 6)
     }
-    val whole = called(kept("{}", 9L), timeouts = true)
+    val whole = line(kept("{}", 9L), timeouts = true)
     assert(whole.getStruct(1, 2).getUTF8String(1).toString == "{}")
     assert(Seq(2, 4, 5).map(whole.getLong) == Seq(9L, 7L, 3L))
-    assert(called(kept(null, 9L), timeouts = true).isNullAt(1))
-    assert(called(kept("{}", 9L), timeouts = false).getLong(2) == Protocol.NoTime)
-    val fresh = called(null, timeouts = true)
+    assert(line(kept(null, 9L), timeouts = true).isNullAt(1))
+    assert(line(kept("{}", 9L), timeouts = false).getLong(2) == Protocol.NoTime)
+    val fresh = line(null, timeouts = true)
     assert(fresh.isNullAt(1) && fresh.getLong(2) == Protocol.NoTime)
   }
 }
