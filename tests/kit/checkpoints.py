@@ -391,6 +391,16 @@ class Built:
         del sound["checksum"]
         path.write_bytes(manifest(sound | members))
 
+    def stand_alone(self, version: int, *, with_older: bool = True) -> None:
+        """The version becomes a manifest alone; perhaps without what was before it."""
+        self.snapshot(version)
+        for partition in range(self.partitions):
+            for path in [*self.folder(partition).glob("*.*")]:
+                number, kind = int(path.name.split(".")[0].split("_")[0]), path.suffix
+                older = not with_older and number < version
+                if older or (number == version and kind == ".changelog"):
+                    path.unlink()
+
     def drop_changelogs(self, last: int) -> None:
         """As retention does: those up to a version, of all partitions."""
         for partition in range(self.partitions):

@@ -10,7 +10,17 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.kit.planted import Expected, Planted, checkpoint_id, fails, opens
+from bucketstate.checkpoint.format.names import Attempt
+from tests.kit.checkpoints import Row
+from tests.kit.planted import (
+    EMPTY,
+    Commit,
+    Expected,
+    Planted,
+    checkpoint_id,
+    fails,
+    opens,
+)
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "v1" / "plans"
 Case = Callable[["Planted"], Expected]
@@ -310,6 +320,126 @@ def ids_base_missing(store: Planted) -> Expected:
     store.write(v[1], checkpoint_id=checkpoint_id("b", 2))
     store.remove(v[2].changelog)
     return fails(v[3], "missing", v[2].changelog)
+
+
+OTHER_ROWS: dict[Row, Row] = {(7, "moved"): (70, b"\x07"), (0, "every version"): (-1, b"")}
+"""A state that no changelog before it leads to."""
+
+
+@case
+def alone_the_first_version(store: Planted) -> Expected:
+    """A version may be a manifest without a changelog: here the first one, and nothing else."""
+    one = store.alone(EMPTY, OTHER_ROWS)
+    return opens(one, base=one)
+
+
+@case
+def alone_the_first_version_damaged(store: Planted) -> Expected:
+    """What is built on it is never built on the empty store."""
+    one = store.alone(EMPTY, OTHER_ROWS)
+    two = store.write(one)
+    store.damage("1.manifest", 100)
+    return fails(two, "damaged", "1.manifest")
+
+
+@case
+def alone_and_changelogs(store: Planted) -> Expected:
+    """The query went on from it; of before there is nothing."""
+    four = store.alone(Commit(Attempt(3)), OTHER_ROWS)
+    five = store.write(four)
+    return opens(five, base=four, replay=[five])
+
+
+@case
+def alone_over_older_files(store: Planted) -> Expected:
+    """The same with the files of before, which have another state and lead nowhere any more."""
+    v = store.grow(2)
+    three = store.alone(v[2], OTHER_ROWS)
+    four = store.write(three)
+    return opens(four, base=three, replay=[four])
+
+
+@case
+def alone_over_older_files_of_which_one_is_opened(store: Planted) -> Expected:
+    """What was before it is still what it was."""
+    v = store.grow(2)
+    store.write(store.alone(v[2], OTHER_ROWS))
+    return opens(v[2], replay=v[1:])
+
+
+@case
+def alone_behind_a_manifest(store: Planted) -> Expected:
+    """A newer manifest is damaged: the one that stands alone is what the changelogs go on from."""
+    three = store.alone(store.grow(2)[2], OTHER_ROWS)
+    v = store.grow(2, [EMPTY, EMPTY, EMPTY, three])
+    store.snapshot(three, v[4])
+    store.damage("4.manifest", 100)
+    return opens(v[5], base=three, replay=v[4:], passed=[(v[4], "damaged")])
+
+
+@case
+def alone_over_older_files_damaged(store: Planted) -> Expected:
+    """The changelogs around it are not read without it: what is between them is not known."""
+    v = store.grow(2)
+    store.snapshot(v[1])
+    three = store.alone(v[2], OTHER_ROWS)
+    four = store.write(three)
+    store.damage("3.manifest", 100)
+    return fails(four, "damaged", "3.manifest")
+
+
+@case
+def alone_damaged_over_what_was_given_up(store: Planted) -> Expected:
+    """A changelog of its version is of an attempt that came to nothing, and leads elsewhere."""
+    v = store.grow(3)
+    three = store.alone(v[2], OTHER_ROWS)
+    four = store.write(three)
+    store.damage("3.manifest", 100)
+    return fails(four, "damaged", "3.manifest")
+
+
+@case
+def alone_over_what_was_given_up(store: Planted) -> Expected:
+    """What is built on it says so."""
+    three = store.alone(store.grow(3)[2], OTHER_ROWS)
+    four = store.write(three)
+    return opens(four, base=three, replay=[four])
+
+
+@case
+def alone_and_written_again(store: Planted) -> Expected:
+    """It was given up, and the query made the version itself: its changelog is what counts."""
+    v = store.grow(2)
+    given_up = store.alone(v[2], OTHER_ROWS)
+    three = store.write(v[2])
+    return opens(three, replay=[*v[1:], three], passed=[(given_up, "stale")])
+
+
+@case
+def ids_alone_and_changelogs(store: Planted) -> Expected:
+    """With checkpoint ids the first changelog after it has its id as the base id."""
+    v = store.grow(2, ids="a")
+    three = store.alone(v[2], OTHER_ROWS, checkpoint_id=checkpoint_id("b", 3))
+    four = store.write(three, checkpoint_id=checkpoint_id("b", 4))
+    return opens(four, base=three, replay=[four])
+
+
+@case
+def ids_alone(store: Planted) -> Expected:
+    """The version itself, beside another attempt at it."""
+    v = store.grow(3, ids="a")
+    three = store.alone(v[2], OTHER_ROWS, checkpoint_id=checkpoint_id("b", 3))
+    return opens(three, base=three)
+
+
+@case
+def ids_alone_damaged_beside_a_losing_attempt(store: Planted) -> Expected:
+    """The other attempt's changelog does not stand in, nor what was before both."""
+    v = store.grow(3, ids="a")
+    three = store.alone(v[2], OTHER_ROWS, checkpoint_id=checkpoint_id("b", 3))
+    four = store.write(three, checkpoint_id=checkpoint_id("b", 4))
+    store.damage(three.manifest, 100)
+    return fails(four, "damaged", three.manifest)
 
 
 def plant(name: str, folder: Path) -> None:

@@ -121,6 +121,14 @@ class Planted:
             members["checkpointId"] = newest.attempt.checkpoint_id
         (self.folder / newest.manifest).write_bytes(manifest(members))
 
+    def alone(self, base: Commit, rows: Mapping[Row, Row], *, checkpoint_id: str = "") -> Commit:
+        """One more version that is a manifest alone: what was before it is of no matter."""
+        self._written += 1
+        commit = uuid.uuid5(uuid.NAMESPACE_OID, f"commit {self._written}")
+        own = Commit(Attempt(base.attempt.version + 1, checkpoint_id or None), commit, rows)
+        self.snapshot(own)
+        return own
+
     def remove(self, *names: str) -> None:
         for name in names:
             (self.folder / name).unlink()

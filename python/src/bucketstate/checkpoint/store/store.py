@@ -21,6 +21,7 @@ from bucketstate.checkpoint.format.storage import Folder, Listed
 from bucketstate.checkpoint.store.lineage import before, replaced
 from bucketstate.checkpoint.store.plan import PassedOver, Plan
 from bucketstate.errors import (
+    CheckpointError,
     DamagedFileError,
     MissingFileError,
     NewerFormatError,
@@ -146,6 +147,7 @@ class Store:
             at = before(changelogs[-1])
         changelogs.reverse()
         plan = Plan(target, base, tuple(changelogs), tuple(passed), replaced(changelogs))
+        self._check_replaced(plan)
         plan.check()
         return plan
 
@@ -165,6 +167,17 @@ class Store:
         changelogs.reverse()
         replaced(changelogs)
         return changelogs
+
+    def _check_replaced(self, plan: Plan) -> None:
+        """What replaced a version is not taken for it where its manifest cannot be had.
+
+        That may have been all there was of the version: then the changelog is of an attempt that
+        was given up before, and leads to another state.
+        """
+        lost = {p.manifest.attempt.version: p for p in plan.skipped if p.reason != "stale"}
+        for again in plan.replaced:
+            if again.version in lost:
+                raise self._lost_by(lost[again.version], f"{again} But {lost[again.version]}")
 
     def _usable(
         self, at: Attempt, following: Changelog | None, passed: list[PassedOver]
@@ -213,19 +226,27 @@ class Store:
 
     def _needed(self, at: Attempt, target: Attempt, passed: Sequence[PassedOver] = ()) -> Changelog:
         name = ChangelogName(at)
-        if name not in self.files:
-            because = "".join(f" {unfit}" for unfit in passed)
-            whose = "" if at == target else f", which {target} is built on"
+        if name in self.files:
+            return self.changelog(name)
+        of = self.folder.path_of(str(name))
+        whose = "" if at == target else f", which {target} is built on"
+        if not passed and ManifestName(at) in self.files:
             problem = (
-                f"{self.folder.path_of(str(name))} is not there, and no manifest of {at}{whose}."
-                f"{because} {REMEDY}"
+                f"{of} is not there: its state is in {ManifestName(at)} alone, and what changed in "
+                "that version is not known."
             )
-            # Retention removes changelogs that a manifest stands for: then that is what is wrong.
-            broken = passed and passed[0].reason != "gone"
-            error = DamagedFileError(problem) if broken else MissingFileError(problem)
-            path = self.folder.path_of(str(passed[0].manifest if passed else name))
-            raise error.about(path, problem.removesuffix(f" {REMEDY}"))
-        return self.changelog(name)
+            raise MissingFileError(problem).about(of, problem)
+        problem = f"{of} is not there, and no manifest of {at}{whose}."
+        if not passed:
+            raise MissingFileError(f"{problem} {REMEDY}").about(of, problem)
+        because = " ".join(str(unfit) for unfit in passed)
+        raise self._lost_by(passed[0], f"{problem} {because}")
+
+    def _lost_by(self, first: PassedOver, problem: str) -> CheckpointError:
+        """Retention removes changelogs that a manifest stands for: then that is what is wrong."""
+        kind = MissingFileError if first.reason == "gone" else DamagedFileError
+        path = self.folder.path_of(str(first.manifest))
+        return kind(f"{problem} {REMEDY}").about(path, problem)
 
 
 def _is_of_store(name: str) -> bool:

@@ -4,12 +4,12 @@ import java.util.UUID
 import java.util.concurrent.{ExecutionException, FutureTask, TimeUnit, TimeoutException}
 
 import io.bucketstate.background.BackgroundPool
-import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
+import io.bucketstate.checkpoint.manifest.StoredVersion
 import io.bucketstate.error.{ConflictException, UnavailableException}
 
 /**
- * Finds out whether the changelog of a version is still the one that memory was built from: with
+ * Finds out whether the files of a version are still those that memory was built from: with
  * checkpoint format 1 two attempts of a task write the same name, and the last one wins. One small read,
  * made beside the batch, where the commit would not find out by itself; the task asks for the outcome before it commits.
  *
@@ -70,11 +70,10 @@ private[bucketstate] object LineageCheck {
     catch { case _: UnavailableException => false }
 
   private def compare(folder: FileStore, version: Long, expected: UUID): Unit = {
-    val file = Attempt(version)
-    val found = ChangelogReader.readHeader(folder, file).commitId
-    if (found != expected) {
+    val stored = StoredVersion.of(folder, Attempt(version))
+    stored.commitId.filter(_ != expected).foreach { found =>
       throw new ConflictException(
-        s"${folder.location}/${file.changelog} was replaced: version $version in memory is of commit " +
+        s"${folder.location}/${stored.file.name} was replaced: version $version in memory is of commit " +
           s"$expected, the file of $found",
         "Another attempt of the task won. This attempt fails; its retry loads the file."
       )

@@ -32,7 +32,8 @@ final class ChangeFeed(folder: FileStore, families: KnownFamilies) {
 
   /** One file, opened, as far as it is of one family. Closed by whoever made it. */
   private final class ChangelogOfFamily(file: Attempt, family: String) extends Changes.Source {
-    private[this] val reader = ChangelogReader.open(folder, file)
+    private[this] val reader =
+      new MissingChangelog(folder).explained(file, file)(ChangelogReader.open(folder, file))
     private[this] lazy val blocks = {
       val path = s"${folder.location}/${file.changelog}"
       val specs = reader.families.map(f => families.matching(path, f.descriptor))

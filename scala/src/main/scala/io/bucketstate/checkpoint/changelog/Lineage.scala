@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.changelog
 
 import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
-import io.bucketstate.error.{CorruptException, InvalidException, MissingException}
+import io.bucketstate.error.{CorruptException, InvalidException}
 
 /**
  * The changelogs that lead to a version, and to no other attempt at it.
@@ -53,11 +53,9 @@ object Lineage {
   private def before(folder: FileStore, file: Attempt, target: Attempt): Attempt =
     if (file.checkpointId.isEmpty) Attempt(file.version - 1)
     else {
-      val header =
-        try ChangelogReader.readHeader(folder, file)
-        catch {
-          case e: MissingException if file != target => throw missing(folder, file, target, e)
-        }
+      val header = new MissingChangelog(folder).explained(file, target) {
+        ChangelogReader.readHeader(folder, file)
+      }
       baseOf(folder, file, header)
     }
 
@@ -81,13 +79,4 @@ object Lineage {
 
   private[checkpoint] def corrupt(folder: FileStore, file: Attempt, problem: String) =
     new CorruptException(s"${folder.location}/${file.changelog}", problem, Damage.Remedy)
-
-  private def missing(folder: FileStore, file: Attempt, target: Attempt, e: MissingException) =
-    new MissingException(
-      s"${folder.location}/${file.changelog}",
-      s"version ${target.version} with the checkpoint id ${target.idText} is built on version " +
-        s"${file.version} with the checkpoint id ${file.idText}, whose changelog is gone",
-      Damage.Remedy,
-      e
-    )
 }

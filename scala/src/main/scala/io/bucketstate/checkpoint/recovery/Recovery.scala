@@ -4,7 +4,7 @@ import scala.annotation.tailrec
 
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage}
+import io.bucketstate.checkpoint.changelog.{ChangelogReader, Lineage, MissingChangelog}
 import io.bucketstate.checkpoint.io.{
   Attempt,
   ChangelogName,
@@ -107,13 +107,29 @@ final class Recovery(
         rules.maxChangelogsToReplay,
         there.changelogs
       )
-      try follow(plan, target, there, last = None, Vector.empty)
+      try requireRightlyReplaced(follow(plan, target, there, last = None, Vector.empty), distrusted)
       catch {
         // What is missing is so because something else was damaged, which is not looked at again.
         case e: MissingException if distrusted.nonEmpty =>
-          throw firstOf(distrusted.flatMap(trust.causeOf) :+ e, target)
+          throw firstOf(distrusted.flatMap(trust.causeOf) :+ e)
       }
     }
+
+  /**
+   * What replaced a version is not taken for it where its manifest cannot be had: that may have been all there was of the
+   * version, and then the changelog is of an attempt that was given up before, and leads to another state.
+   */
+  private def requireRightlyReplaced(
+      recovered: Recovered,
+      distrusted: Seq[ManifestName]
+  ): Recovered = {
+    val tried =
+      recovered.passed.filter(_.reason != PassReason.Stale).map(p => p.manifest -> p.cause)
+    val lost = tried ++ distrusted.flatMap(m => trust.causeOf(m).map(m -> _))
+    val causes = lost.collect { case (m, cause) if recovered.replaced.contains(m.version) => cause }
+    if (causes.nonEmpty) throw firstOf(causes)
+    recovered
+  }
 
   @tailrec
   private def follow(
@@ -123,9 +139,11 @@ final class Recovery(
       last: Option[Long],
       passed: Vector[PassedOver]
   ): Recovered = plan.next(last, passed) match {
-    case None       => throw firstOf(passed.map(_.cause), target)
+    case None if passed.isEmpty =>
+      new MissingChangelog(folder).explained(target, target)(throw nothingLeadsTo(target))
+    case None       => throw firstOf(passed.map(_.cause))
     case Some(base) =>
-      from(base, target, there) match {
+      from(base, target, there, passed) match {
         case Some(Right(recovered)) =>
           recovered.copy(
             repaired = plan.repairs(base, passed),
@@ -141,9 +159,16 @@ final class Recovery(
   private def from(
       base: Long,
       target: Attempt,
-      there: Listed
+      there: Listed,
+      passed: Seq[PassedOver]
   ): Option[Either[PassedOver, Recovered]] = {
-    val lineage = Lineage.of(folder, target)(_.version <= base)
+    val lineage =
+      try Lineage.of(folder, target)(_.version <= base)
+      catch {
+        // What would lead further back is gone: what was passed over is what the version is lost by.
+        case e: MissingException if passed.nonEmpty =>
+          throw firstOf(passed.map(_.cause) :+ e)
+      }
     val file = ManifestName(lineage.base)
     if (base == 0) Some(Right(ready(versions.open(target, None, lineage, there.lengths, _ => ()))))
     else Option.when(there.manifests.contains(file))(trying(target, file, lineage, there))
@@ -244,19 +269,19 @@ final class Recovery(
     recovered
   }
 
-  private def firstOf(failures: Seq[BucketstateException], target: Attempt): Throwable =
-    failures.headOption match {
-      case Some(first) =>
-        failures.distinct.filter(_ ne first).foreach(first.addSuppressed)
-        first
-      case None =>
-        new MissingException(
-          s"${folder.location}/${target.changelog}",
-          s"no manifest leads to version ${target.version}, and the changelogs do not reach back to " +
-            "the first version",
-          Damage.Remedy
-        )
-    }
+  private def firstOf(failures: Seq[BucketstateException]): Throwable = {
+    val first = failures.head
+    failures.distinct.filter(_ ne first).foreach(first.addSuppressed)
+    first
+  }
+
+  private def nothingLeadsTo(target: Attempt) =
+    new MissingException(
+      s"${folder.location}/${target.changelog}",
+      s"no manifest leads to version ${target.version}, and the changelogs do not reach back to the first " +
+        "version",
+      Damage.Remedy
+    )
 }
 
 private object Recovery {

@@ -10,7 +10,7 @@ import io.bucketstate.checkpoint.changelog.{
   ChangelogReader,
   ChangelogTail,
   Lineage,
-  MissingIds,
+  MissingChangelog,
   TailChangelog
 }
 import io.bucketstate.checkpoint.io.Attempt
@@ -130,7 +130,7 @@ private[checkpoint] final class VersionFiles(
       length: Option[Long],
       hold: Boolean
   ): TailChangelog = {
-    val opened = new MissingIds(folder).explained(file) {
+    val opened = new MissingChangelog(folder).explained(file, file) {
       if (hold) ChangelogReader.readWhole(folder, file, length)
       else ChangelogReader.open(folder, file, length)
     }
