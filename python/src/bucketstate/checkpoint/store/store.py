@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 from bucketstate.checkpoint.format.changelog import Changelog, Header, read_changelog, read_header
 from bucketstate.checkpoint.format.damage import REMEDY
@@ -21,7 +22,6 @@ from bucketstate.checkpoint.format.storage import Folder, Listed
 from bucketstate.checkpoint.store.lineage import before, replaced
 from bucketstate.checkpoint.store.plan import PassedOver, Plan
 from bucketstate.errors import (
-    CheckpointError,
     DamagedFileError,
     MissingFileError,
     NewerFormatError,
@@ -177,7 +177,7 @@ class Store:
         lost = {p.manifest.attempt.version: p for p in plan.skipped if p.reason != "stale"}
         for again in plan.replaced:
             if again.version in lost:
-                raise self._lost_by(lost[again.version], f"{again} But {lost[again.version]}")
+                self._fail(lost[again.version], f"{again} But {lost[again.version]}")
 
     def _usable(
         self, at: Attempt, following: Changelog | None, passed: list[PassedOver]
@@ -226,27 +226,32 @@ class Store:
 
     def _needed(self, at: Attempt, target: Attempt, passed: Sequence[PassedOver] = ()) -> Changelog:
         name = ChangelogName(at)
-        if name in self.files:
-            return self.changelog(name)
-        of = self.folder.path_of(str(name))
-        whose = "" if at == target else f", which {target} is built on"
+        if name not in self.files:
+            self._miss(at, target, passed)
+        return self.changelog(name)
+
+    def _miss(self, at: Attempt, target: Attempt, passed: Sequence[PassedOver]) -> NoReturn:
+        """Says why the changelog of a version that is needed is not there."""
+        of = self.folder.path_of(str(ChangelogName(at)))
         if not passed and ManifestName(at) in self.files:
             problem = (
                 f"{of} is not there: its state is in {ManifestName(at)} alone, and what changed in "
                 "that version is not known."
             )
             raise MissingFileError(problem).about(of, problem)
+        whose = "" if at == target else f", which {target} is built on"
         problem = f"{of} is not there, and no manifest of {at}{whose}."
         if not passed:
             raise MissingFileError(f"{problem} {REMEDY}").about(of, problem)
         because = " ".join(str(unfit) for unfit in passed)
-        raise self._lost_by(passed[0], f"{problem} {because}")
+        self._fail(passed[0], f"{problem} {because}")
 
-    def _lost_by(self, first: PassedOver, problem: str) -> CheckpointError:
+    def _fail(self, first: PassedOver, problem: str) -> NoReturn:
         """Retention removes changelogs that a manifest stands for: then that is what is wrong."""
-        kind = MissingFileError if first.reason == "gone" else DamagedFileError
         path = self.folder.path_of(str(first.manifest))
-        return kind(f"{problem} {REMEDY}").about(path, problem)
+        if first.reason == "gone":
+            raise MissingFileError(f"{problem} {REMEDY}").about(path, problem)
+        raise DamagedFileError(f"{problem} {REMEDY}").about(path, problem)
 
 
 def _is_of_store(name: str) -> bool:

@@ -60,15 +60,14 @@ class BadInputSuite extends AnyFunSuite {
     }
   }
 
-  test("what this version does not serve is refused with Spark's own errors") {
+  test("an empty version has no checkpoint id, as with Spark's own provider") {
     withHarness { harness =>
-      val provider = harness.provider()
-      val store = provider.getStore(0)
-      store.abort()
-      val empty = intercept[Exception] {
-        ours(provider).getStore(1, None, forceSnapshotOnCommit = false, loadEmpty = true)
+      val provider = harness.provider(Format2)
+      val error = intercept[IllegalArgumentException] {
+        ours(provider).getStore(1, Some("an-id"), forceSnapshotOnCommit = false, loadEmpty = true)
       }
-      assert(condition(empty) == "STATE_STORE_UNSUPPORTED_OPERATION")
+      assert(error.getMessage.contains("stateStoreCkptId should be empty when loadEmpty is true"))
+      provider.getStore(0).abort()
       provider.close()
     }
   }

@@ -6,16 +6,24 @@ import scala.util.{Random, Try}
 import org.apache.spark.sql.execution.streaming.state._
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.config.MetricKey
 import io.bucketstate.record.{Expiry, TimedValue}
 import io.bucketstate.testkit.ProviderHarness._
-import io.bucketstate.testkit.{BusyThreads, ExpiryModel, ProviderHarness, Seeds, ShortMemory}
+import io.bucketstate.testkit.{
+  BusyThreads,
+  ExpiryModel,
+  ProviderHarness,
+  Seeds,
+  ShortMemory,
+  StandsAlone
+}
 
 /**
  * Random histories against a plain map: whatever sequence of writes, commits, aborts, retries of older
  * versions, reads beside the writer and restarts a query can produce, every version holds exactly what
  * its model holds. With checkpoint ids, also what other executors' attempts at the same versions leave
- * in the folder, whether they win or lose.
+ * in the folder, whether they win or lose. Now and then a version becomes a manifest alone.
  */
 class ProviderHistorySuite extends AnyFunSuite {
 
@@ -159,6 +167,7 @@ class ProviderHistorySuite extends AnyFunSuite {
     private val isExact = !conf.contains(Blind)
     private val versions = mutable.ArrayBuffer[Model](ExpiryModel(expiry))
     private val ids = mutable.ArrayBuffer[Option[String]](None)
+    private var oldest = 0 // of the versions that can still be opened
     private var provider = harness.provider(conf: _*)
     private var store: StateStore = _
     private var open: Model = ExpiryModel(expiry)
@@ -172,7 +181,7 @@ class ProviderHistorySuite extends AnyFunSuite {
       try {
         for (_ <- 1 to steps) step()
         end()
-        (0 to newest).foreach { v =>
+        (oldest to newest).foreach { v =>
           val reader = provider.getReadStore(v.toLong, ids(v))
           assert(contents(reader) == versions(v).plain, s"version $v at the end")
           ours(reader).release()
@@ -194,7 +203,12 @@ class ProviderHistorySuite extends AnyFunSuite {
       case n if n < 96  => noted("check reader")(checkReader())
       case n if n < 98  => noted("scan")(scan())
       case 98 if rivals => noted("rival")(rivalAttempt())
-      case _            => noted("restart")(restart())
+      case _            =>
+        random.nextInt(6) match {
+          case 0 => noted("stand alone")(standAlone())
+          case 1 => noted("write anew")(writeAnew())
+          case _ => noted("restart")(restart())
+        }
     }
 
     private def noted(name: String)(step: => Unit): Unit = {
@@ -208,8 +222,9 @@ class ProviderHistorySuite extends AnyFunSuite {
       ((n % 7).toLong, s"k$n" + "x" * (n % 20))
     }
 
-    private def begin(version: Int = newest): Unit = if (store == null) {
-      store = provider.getStore(version.toLong, ids(version))
+    private def begin(version: Int = newest, snapshot: Boolean = false): Unit = if (store == null) {
+      store = ours(provider)
+        .getStore(version.toLong, ids(version), forceSnapshotOnCommit = snapshot, loadEmpty = false)
       open = versions(version).begun()
     }
 
@@ -253,7 +268,10 @@ class ProviderHistorySuite extends AnyFunSuite {
       begin()
       val k = someKey()
       val found = store.get(key(k._1, k._2))
-      assert(Option(found).map(valueOf) == open.get(k))
+      assert(
+        Option(found).map(valueOf) == open.get(k),
+        s"$k, the last steps were ${last.mkString(", ")}"
+      )
       assert(ours(store).keyExists(key(k._1, k._2), Default) == open.get(k).isDefined)
     }
 
@@ -308,7 +326,7 @@ class ProviderHistorySuite extends AnyFunSuite {
 
     /** Another executor makes a version too; the driver then takes its attempt, or does not. */
     private def rivalAttempt(): Unit = {
-      val base = Math.max(0, newest - random.nextInt(3))
+      val base = Math.max(oldest, newest - random.nextInt(3))
       val rival = harness.provider(conf: _*)
       val k = someKey()
       val v = (someNumber(), "rival")
@@ -334,13 +352,13 @@ class ProviderHistorySuite extends AnyFunSuite {
     /** A retry: Spark opens a version again that was already built upon. */
     private def retryOlder(): Unit = {
       abort()
-      val back = Math.min(newest, 1 + random.nextInt(4))
+      val back = Math.min(newest - oldest, 1 + random.nextInt(4))
       begin(newest - back)
       assert(contents(store) == open.plain)
     }
 
     private def openReader(): Unit = {
-      val version = Math.max(0, newest - random.nextInt(3))
+      val version = Math.max(oldest, newest - random.nextInt(3))
       readers += provider.getReadStore(version.toLong, ids(version)) -> versions(version)
     }
 
@@ -351,6 +369,44 @@ class ProviderHistorySuite extends AnyFunSuite {
       if (random.nextBoolean()) {
         readers -= opened
         ours(reader).release()
+      }
+    }
+
+    /** A version is left as a manifest alone, as tools do that move state; perhaps without what was before it. */
+    private def standAlone(): Unit = {
+      end()
+      begin(snapshot = true)
+      write()
+      commit()
+      end()
+      provider.close()
+      val withOlder = random.nextBoolean()
+      if (!withOlder) oldest = newest
+      StandsAlone.leave(harness.storeFolder, Attempt(newest.toLong, ids(newest)), withOlder)
+      provider = harness.provider(conf: _*)
+    }
+
+    /** A version is written as a state by itself; what has expired of it by then is not written. */
+    private def writeAnew(): Unit = {
+      abort()
+      val base = newest
+      store = ours(provider)
+        .getStore(base.toLong, None, forceSnapshotOnCommit = false, loadEmpty = true)
+      open = ExpiryModel(expiry).begun()
+      assert(contents(store).isEmpty)
+      versions(base).plain.foreach { case (k, v) =>
+        store.put(key(k._1, k._2), value(v._1, v._2))
+        open = written(open, k, v)
+      }
+      assert(contents(store) == open.plain)
+      if (random.nextInt(4) == 0) abort()
+      else {
+        assert(store.commit() == base + 1L)
+        if (isExact) assert(store.metrics.numKeys == open.size)
+        val info = store.getStateStoreCheckpointInfo()
+        assert(info.baseStateStoreCkptId.isEmpty)
+        record(base, open, info.copy(baseStateStoreCkptId = ids(base)))
+        store = null
       }
     }
 

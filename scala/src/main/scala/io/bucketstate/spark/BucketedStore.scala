@@ -58,6 +58,8 @@ private[bucketstate] final class BucketedStore(
   /**
    * @param checkpointId which attempt at `version` to build on. Not looked at when ids are turned off,
    *                     as in Spark's RocksDB provider.
+   * @param loadEmpty    whether the version is to be empty, whatever the checkpoint has of it: what is committed is then a
+   *                     state by itself, without a changelog
    * @param reader       what the same task has read the version with, if it has: its rows and ours must
    *                     be of one commit
    */
@@ -71,13 +73,12 @@ private[bucketstate] final class BucketedStore(
     requireVersion(version)
     wanted.failed.foreach(throw _)
     if (loadEmpty) {
-      throw StateStoreErrors.unsupportedOperationException(
-        "getStore(loadEmpty)",
-        SparkErrors.Provider
-      )
+      require(checkpointId.isEmpty, "stateStoreCkptId should be empty when loadEmpty is true")
+      store.openEmpty(version)(writeStore(version, _))
+    } else {
+      val base = Attempt(version, checkpointId)
+      store.openForWrite(base, reader.map(_.session), forceSnapshot)(writeStore(version, _))
     }
-    val base = Attempt(version, checkpointId)
-    store.openForWrite(base, reader.map(_.session), forceSnapshot)(writeStore(version, _))
   }
 
   /**

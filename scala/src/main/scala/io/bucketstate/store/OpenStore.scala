@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import io.bucketstate.background.ClocksAndIds
 import io.bucketstate.checkpoint.changelog.{ChangeFeed, Changes}
-import io.bucketstate.checkpoint.io.{Attempt, FileStore, ForeignFiles}
+import io.bucketstate.checkpoint.io.{Attempt, FileStore, ForeignFiles, ManifestName}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.config.StoreConfig
 import io.bucketstate.history.CheckpointIds
@@ -80,6 +80,32 @@ private[bucketstate] final class OpenStore private (
         finally lock.release(stamp)
         throw failure
     }
+  }
+
+  /**
+   * Opens the empty state at a version for the one writer, whatever the checkpoint has of it: what is committed is the next
+   * version, as a state by itself. Waits for a writer that is still there, for the lock's time limit.
+   *
+   * @param take is given the session; when it throws, the writer has ended
+   */
+  def openEmpty[A](version: Long)(take: WriteSession => A): A = {
+    val stamp = lock.acquire()
+    try take(empty(version, stamp))
+    catch {
+      case failure: Throwable =>
+        lock.release(stamp)
+        throw failure
+    }
+  }
+
+  private def empty(version: Long, stamp: Long): WriteSession = {
+    memory.writing()
+    val ids = CheckpointIds.forStore(config.spark.checkpointIds, None, newId)
+    val mayReplace =
+      ids.own.isEmpty && loading(files.exists(ManifestName(Attempt(version + 1)).name))
+    val table = parts.emptyTable(version)
+    keeper.reading(table)
+    new AloneSession(table, ids, mayReplace, stamp, parts, newId)
   }
 
   /**

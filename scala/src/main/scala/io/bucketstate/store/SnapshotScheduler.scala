@@ -9,6 +9,7 @@ import io.bucketstate.background.{Background, Pace, Ticker, Uninterrupted, WorkG
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.checkpoint.recovery.Recovered
 import io.bucketstate.checkpoint.snapshot.{
+  AloneState,
   Compaction,
   SnapshotPlan,
   SnapshotReport,
@@ -146,8 +147,8 @@ private[bucketstate] final class SnapshotScheduler(
         val target = snapshot.capture()
         what = s"The snapshot of version ${target.file.version}"
         try
-          // All batches may have been taken back since it was due.
-          if (target.file.version > 0) {
+          // All batches may have been taken back since it was due, or what is newest has become a manifest by itself.
+          if (isUncovered(target.file.version)) {
             val report = snapshotter.take(target, gate = gate, compactsBeside = compactsBeside)
             succeeded(report, ticker.millisSince(start))
             report.compaction.foreach(submit)
@@ -206,15 +207,25 @@ private[bucketstate] final class SnapshotScheduler(
   def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end()
 
   /** Takes a snapshot of a version because the caller must have it; throws if that fails. */
-  def force(target: SnapshotTarget): Unit = {
-    // It waits for the one under way.
+  def force(target: SnapshotTarget): Unit = hurrying {
+    val start = ticker.nanos
+    succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+  }
+
+  /** Makes a version that is a manifest by itself; throws if that fails. */
+  def alone(state: AloneState, mayReplace: Boolean): Manifest =
+    hurrying(snapshotter.alone(state, mayReplace))
+
+  /** What waits for the snapshot under way. */
+  private def hurrying[A](work: => A): A = {
     synchronized(forcing += 1)
     try {
       hurry()
-      val start = ticker.nanos
-      succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+      work
     } finally synchronized(forcing -= 1)
   }
+
+  private def isUncovered(version: Long): Boolean = synchronized(uncovered.behind(version) > 0)
 
   /** Figures since the last call, and of now. */
   def drainFigures(newest: Long): Map[MetricKey, Long] = synchronized {

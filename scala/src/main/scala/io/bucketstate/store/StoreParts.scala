@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Path
 import java.util.UUID
 
-import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Writers}
+import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Ticker, Writers}
 import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
@@ -19,6 +19,7 @@ import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.follower.{DatabaseSource, LocalDatabases, StoreDatabase}
 import io.bucketstate.rocksdb.state.LocalStates
+import io.bucketstate.table.{StateTable, StateTables}
 
 /**
  * What a store is made of. Each part is made of those before it; three ties lead back, as functions, and
@@ -37,7 +38,9 @@ private[bucketstate] final class StoreParts(
     val host: StoreHost,
     isNeeded: () => Boolean
 ) {
-  import origins.{clock, newId, ticker}
+  import origins.{clock, newId}
+
+  val ticker: Ticker = origins.ticker
 
   val assigner: BucketAssigner = new BucketAssigner(config.numBuckets)
 
@@ -147,6 +150,18 @@ private[bucketstate] final class StoreParts(
 
   val figures: FigureSources =
     new FigureSources(database, snapshots, warmUp, maintenance, memory, files.requests)
+
+  /** A table of its own that holds nothing at a version, which is open for writing the next one. */
+  def emptyTable(version: Long): StateTable = {
+    val table = StateTables.heap(
+      assigner,
+      version,
+      families.initial,
+      countsExactly = families.countsExactly
+    )
+    table.begin(keepFrom = version, clock.instant.getEpochSecond)
+    table
+  }
 
   /** Tells the host of what was loaded. */
   def telling(recovered: Recovered): Recovered = {

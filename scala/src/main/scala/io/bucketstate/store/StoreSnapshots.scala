@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.checkpoint.recovery.Recovered
-import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, SnapshotTarget, Snapshotter}
+import io.bucketstate.checkpoint.snapshot.{AloneState, SnapshotPlan, SnapshotTarget, Snapshotter}
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.rocksdb.follower.StoreDatabase
@@ -110,6 +110,9 @@ private[bucketstate] final class StoreSnapshots(
     try scheduler.force(target)
     finally target.release()
   }
+
+  /** Makes a version that is a manifest by itself. */
+  def alone(state: AloneState, mayReplace: Boolean): Manifest = scheduler.alone(state, mayReplace)
 
   private def targetOf(version: Attempt, commitId: Option[UUID]): SnapshotTarget = {
     val (memory, release) =

@@ -11,6 +11,12 @@ final class Manifests(folder: FileStore) {
     folder.write(manifest.file.name)(_.write(bytes))
   }
 
+  /** Publishes one that is to be new: see `FileStore.writeNew`. */
+  def writeNew(manifest: Manifest): Boolean = {
+    val bytes = ManifestFormat.encode(manifest)
+    folder.writeNew(manifest.file.name)(_.write(bytes))
+  }
+
   /**
    * Throws `MissingException`, `CorruptException`, or `UnavailableException`.
    *

@@ -82,6 +82,7 @@ final class Snapshotter(
 
   private[this] val manifests = new Manifests(folder)
   private[this] val bases = new SnapshotBases(folder, manifests)
+  private[this] val aloneWriter = new AloneWriter(checkpoint, storeId, schemas)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
   // The last one that was made: the compactions are of it, and of those it was built on.
@@ -94,7 +95,7 @@ final class Snapshotter(
   @volatile private[this] var rewriteNext = false
 
   /** Data files that what is under way builds on or has made, each before it is there. */
-  def inFlight: Set[String] = used ++ compactions.inFlight
+  def inFlight: Set[String] = used ++ compactions.inFlight ++ aloneWriter.inFlight
 
   /**
    * What a restart started from: the next snapshot need not look for it.
@@ -131,19 +132,14 @@ final class Snapshotter(
       compactsBeside: Boolean = false
   ): SnapshotReport = oneAtATime.synchronized {
     try {
-      val (base, lineage) = bases.of(target.file, newest)
-      // What has expired at a version that was taken back may be live at this one, and a compaction left it out.
-      if (base != published) compactions.discard()
-      used = base.fold(Set.empty[String])(_.fileNames)
-      val opened = ArrayBuffer.empty[ChangelogReader]
+      val (base, lineage, opened) = material(target.file)
       try {
-        lineage.changelogs.foreach(file => opened += recent.open(file))
-        requireMeant(target, opened.toSeq)
-        val planned = planFor(target, base, opened.toSeq, full, compactsBeside)
+        requireMeant(target, opened)
+        val planned = planFor(target, base, opened, full, compactsBeside)
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (planned.recipe.from != RecordsFrom.Memory) target.release()
         val (merged, recipe) = compactions.inside(base, planned, gate)
-        val made = records(target, recipe, planned.keys, lineage, opened.toSeq, gate)
+        val made = records(target, recipe, planned.keys, lineage, opened, gate)
         val report = publish(target, opened.head, base, recipe, planned.cuts, made)
         published = Some(report.manifest)
         newest = published
@@ -153,7 +149,7 @@ final class Snapshotter(
           rewritten = report.rewritten + merged,
           compaction = compactions.beside(report.manifest, planned)
         )
-      } finally Closing.all(opened.toSeq)
+      } finally Closing.all(opened)
     } catch {
       case e @ (_: CorruptException | _: MissingException) =>
         // Whatever was wrong with it: the next snapshot does not build on the same files blindly.
@@ -161,6 +157,43 @@ final class Snapshotter(
         rewriteNext = true
         throw e
     } finally used = Set.empty
+  }
+
+  /**
+   * Makes a version that is a manifest without a changelog: see [[AloneWriter]]. Not while a snapshot is under way, which
+   * may be of an older attempt at the same version.
+   */
+  def alone(state: AloneState, mayReplace: Boolean): Manifest = oneAtATime.synchronized {
+    val manifest = aloneWriter.write(state, mayReplace)
+    newest = Some(manifest)
+    manifest
+  }
+
+  /** The manifest to build on, and the changelogs from there to a version, opened and newest first. */
+  private def material(target: Attempt): (Option[Manifest], Lineage, Seq[ChangelogReader]) =
+    try material(target, newest)
+    catch {
+      // What was known may be of before a version that stands alone, and does not lead over it.
+      case _: MissingException if newest.isDefined => material(target, hint = None)
+    }
+
+  private def material(
+      target: Attempt,
+      hint: Option[Manifest]
+  ): (Option[Manifest], Lineage, Seq[ChangelogReader]) = {
+    val (base, lineage) = bases.of(target, hint)
+    // What has expired at a version that was taken back may be live at this one, and a compaction left it out.
+    if (base != published) compactions.discard()
+    used = base.fold(Set.empty[String])(_.fileNames)
+    val opened = ArrayBuffer.empty[ChangelogReader]
+    try {
+      lineage.changelogs.foreach(file => opened += recent.open(file))
+      (base, lineage, opened.toSeq)
+    } catch {
+      case failure: Throwable =>
+        Closing.all(opened.toSeq)
+        throw failure
+    }
   }
 
   private def requireMeant(target: SnapshotTarget, newestFirst: Seq[ChangelogReader]): Unit = {
@@ -397,6 +430,3 @@ final class Snapshotter(
         "together with a copy of the folder."
     )
 }
-
-/** Spark's JSON of a family's schemas, for whoever reads the checkpoint without the query. */
-final case class FamilySchemas(key: String, value: String)

@@ -41,9 +41,9 @@ private[bucketstate] final class Uncovered(plan: SnapshotPlan) {
     SnapshotSituation(covered, version, bytes, running)
   }
 
-  /** There is a manifest of this version. */
+  /** There is a manifest of this version; of one before the newest, if it was long in the making. */
   def published(version: Long): Unit = {
-    covered = version
+    covered = math.max(covered, version)
     while (!versions.isEmpty && versions.peekFirst()._1 <= version)
       bytes -= versions.removeFirst()._2
   }

@@ -1,13 +1,23 @@
 package io.bucketstate.checkpoint.snapshot
 
+import java.util.UUID
+import java.util.concurrent.CountDownLatch
+
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration._
+import scala.concurrent.{Await, Future}
 import scala.util.{Random, Using}
 
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.background.WorkGate
+import io.bucketstate.checkpoint.changelog.ChangelogFamily
 import io.bucketstate.checkpoint.io.{Attempt, ManifestName}
 import io.bucketstate.checkpoint.manifest.Manifests
+import io.bucketstate.checkpoint.records.BucketSource
 import io.bucketstate.error.{ConflictException, MissingException}
-import io.bucketstate.testkit.{MemoryFileStore, SnapshotRoom, TempFolder, WatchedFileStore}
+import io.bucketstate.record.RecordSink
+import io.bucketstate.testkit.{Changes, MemoryFileStore, SnapshotRoom, TempFolder, WatchedFileStore}
 
 /** Snapshots from changelogs, runs and memory, and what protects their files while they are made. */
 class SnapshotterSuite extends AnyFunSuite {
@@ -44,6 +54,42 @@ class SnapshotterSuite extends AnyFunSuite {
         }
       }
     }
+
+  test(
+    "a version that stands alone is not replaced by a snapshot of an attempt at it that was given up"
+  ) {
+    TempFolder.use { folder =>
+      val store = new MemoryFileStore
+      Using.resource(new SnapshotRoom(store, folder)) { room =>
+        val version = room.commit("a" -> Some("given up"))
+        val (begun, goOn) = (new CountDownLatch(1), new CountDownLatch(1))
+        val gate = new WorkGate {
+          def begin(records: Long): Unit = begun.countDown()
+          def pass(): Unit = goOn.await()
+        }
+        val older = Future(room.snapshotter.take(room.target(version), gate = gate))
+        begun.await()
+        val state = AloneState(
+          Attempt(version),
+          new UUID(1, 1),
+          Seq(ChangelogFamily(Changes.descriptor(0), Some(0L))),
+          nextFamily = 1,
+          records = new BucketSource {
+            def families: Iterable[Int] = Nil
+            def read(family: Int, bucket: Int, sink: RecordSink): Unit = ()
+          }
+        )
+        val alone = Future(room.snapshotter.alone(state, mayReplace = true))
+        Thread.`yield`()
+        goOn.countDown()
+        Await.result(older, 60.seconds)
+        val made = Await.result(alone, 60.seconds)
+        assert(new Manifests(store).read(ManifestName(Attempt(version))) == made)
+        assert(!store.exists(Attempt(version).changelog))
+        assert(room.contentOf(made).isEmpty)
+      }
+    }
+  }
 
   test("the files of a snapshot in the making are in flight until its manifest is there") {
     TempFolder.use { folder =>
