@@ -20,7 +20,8 @@ class Settings:
 
     num_buckets: int | None = None
     """How many groups the keys of a store are divided into. The number is fixed for the life of a
-    checkpoint: another value on restart is an error. By default 64."""
+    checkpoint: a session that does not set it takes the checkpoint's, and one that sets another is
+    an error. By default 64."""
 
     lock_acquire_timeout: int | timedelta | None = None
     """How long a task waits for another task to let go of the store before it fails, in

@@ -10,13 +10,12 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, NioFileStore, WorkFolder}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.error.{BucketstateException, CorruptException, MissingException}
-import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit.{Changes, ProviderHarness, Runs, TempFolder}
 
 /**
@@ -64,8 +63,6 @@ class GoldenPlansSuite extends AnyFunSuite {
 }
 
 private object GoldenPlansSuite {
-  private final val Buckets = 4
-
   private val folder = Paths.get("tests/golden/v1/plans")
 
   val cases: Seq[Case] =
@@ -107,7 +104,8 @@ private object GoldenPlansSuite {
         Using.resource(runsOf(store, work)) { runs =>
           val families = new KnownFamilies(Changes.descriptor(0), others = false)
           val rules = RepairRules(enabled = true, failuresBefore = 1, Int.MaxValue)
-          val checkpoint = new Checkpoint(store, new BucketAssigner(Buckets), families, runs)
+          val checkpoint =
+            new Checkpoint(store, new BucketCount(None, default = 64), families, runs)
           val recovery = new Recovery(checkpoint, rules)
           check(recovery.load(version, checkpointId))
         }
@@ -140,7 +138,6 @@ private object GoldenPlansSuite {
   type Row = (Long, String, Long, String)
 
   private val Settings = Seq(
-    "bucketed.numBuckets" -> Buckets.toString,
     "autoSnapshotRepair.enabled" -> "true",
     "autoSnapshotRepair.numFailuresBeforeActivating" -> "1",
     "autoSnapshotRepair.maxChangeFileReplay" -> "1000"

@@ -117,8 +117,8 @@ object ConfigKey {
     "numBuckets",
     ConfigType.IntRange(1, 32768),
     "64",
-    "How many groups the keys of a store are divided into. The number is fixed for the life of a checkpoint: another " +
-      "value on restart is an error."
+    "How many groups the keys of a store are divided into. The number is fixed for the life of a checkpoint: a session that " +
+      "does not set it takes the checkpoint's, and one that sets another is an error."
   )
 
   val LockAcquireTimeout: ConfigKey = ConfigKey(

@@ -8,7 +8,7 @@ import io.bucketstate.error.InvalidException
  * All settings of one store, parsed and checked once. Immutable.
  *
  * @param engine               what holds the state
- * @param numBuckets           buckets per store
+ * @param numBuckets           buckets per store, None where nobody has set it: then the checkpoint's, or the default
  * @param lockAcquireTimeoutMs how long a task waits for a store that another task holds
  * @param snapshotsInCommit    whether snapshots are made inside commit instead of beside the batches
  * @param snapshotMaxVersions  versions after which a snapshot is made
@@ -33,7 +33,7 @@ import io.bucketstate.error.InvalidException
  */
 final case class StoreConfig(
     engine: Engine,
-    numBuckets: Int,
+    numBuckets: Option[Int],
     lockAcquireTimeoutMs: Long,
     snapshotsInCommit: Boolean,
     snapshotMaxVersions: Int,
@@ -131,7 +131,9 @@ object StoreConfig {
     val maxVersions = whole(settings, ConfigKey.SnapshotMaxVersions).toInt
     StoreConfig(
       engine = Engine.all.find(_.name == engine).get,
-      numBuckets = whole(settings, ConfigKey.NumBuckets).toInt,
+      numBuckets = settings
+        .get(ConfigKey.NumBuckets.key)
+        .map(_ => whole(settings, ConfigKey.NumBuckets).toInt),
       lockAcquireTimeoutMs = whole(settings, ConfigKey.LockAcquireTimeout),
       snapshotsInCommit = word(settings, ConfigKey.SnapshotMode) == "sync",
       snapshotMaxVersions =

@@ -13,6 +13,7 @@ import io.bucketstate.checkpoint.changelog.{
   RecentChangelogs
 }
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
+import io.bucketstate.checkpoint.manifest.BucketCount
 import io.bucketstate.config.MetricKey
 import io.bucketstate.error.ConflictException
 import io.bucketstate.history.CheckpointIds
@@ -63,7 +64,7 @@ private[bucketstate] final case class Committed(
 private[bucketstate] final class Committer(
     folder: FileStore,
     recent: RecentChangelogs,
-    assigner: BucketAssigner,
+    buckets: BucketCount,
     codec: BlockCodec,
     ticker: Ticker
 ) extends AutoCloseable {
@@ -102,7 +103,7 @@ private[bucketstate] final class Committer(
     val header = new ChangelogHeader(
       changes.version,
       commitId,
-      assigner.numBuckets,
+      buckets.assigner.numBuckets,
       BucketAssigner.HashName,
       codec,
       ids.own,

@@ -6,14 +6,14 @@ import java.util.UUID
 
 import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Ticker, Writers}
 import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, WorkFolder}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.{MaintenancePlan, RetentionRules}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
-import io.bucketstate.config.{Engine, StoreConfig}
+import io.bucketstate.config.{ConfigKey, Engine, StoreConfig}
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.BucketAssigner
@@ -42,7 +42,10 @@ private[bucketstate] final class StoreParts(
 
   val ticker: Ticker = origins.ticker
 
-  val assigner: BucketAssigner = new BucketAssigner(config.numBuckets)
+  val buckets: BucketCount =
+    new BucketCount(config.numBuckets, ConfigKey.NumBuckets.default.toInt)
+
+  def assigner: BucketAssigner = buckets.assigner
 
   val lock: WriterLock =
     new WriterLock(host, config.lockAcquireTimeoutMs, ticker, Writers.OfProcess, () => end())
@@ -57,9 +60,9 @@ private[bucketstate] final class StoreParts(
       clock,
       StoreMemory.readLimits(config, host)
     )
-  private[this] val checkpoint = new Checkpoint(files, assigner, families, runs)
+  private[this] val checkpoint = new Checkpoint(files, buckets, families, runs)
 
-  val warmUp: WarmUp = new WarmUp(host.name, config.numBuckets, host.cannotLoad, () => memory)
+  val warmUp: WarmUp = new WarmUp(host.name, host.cannotLoad, () => memory)
 
   val recovery: Recovery = new Recovery(
     checkpoint,
@@ -95,7 +98,7 @@ private[bucketstate] final class StoreParts(
         new LocalDatabases(
           () => workFolder,
           host.foldersLike,
-          config.localDir.map(_ => new LocalStates(workFolder.path, config.numBuckets, newId)),
+          config.localDir.map(_ => new LocalStates(workFolder.path, assigner.numBuckets, newId)),
           config.rocksDb,
           StoreMemory.nativeLimits(config, host),
           newId
@@ -135,7 +138,7 @@ private[bucketstate] final class StoreParts(
     new StoreMemory(keeper, runs, () => snapshots.flush(), config, host, ticker)
 
   val committer: Committer =
-    new Committer(files, checkpoint.recent, assigner, codec, ticker)
+    new Committer(files, checkpoint.recent, buckets, codec, ticker)
 
   val maintenance: StoreMaintenance = new StoreMaintenance(
     files,

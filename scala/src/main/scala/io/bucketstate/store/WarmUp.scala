@@ -19,7 +19,6 @@ import io.bucketstate.table.{StateTable, TableHost}
  */
 private[bucketstate] final class WarmUp(
     store: String,
-    numBuckets: Int,
     told: Throwable => Throwable,
     memory: () => StoreMemory
 ) extends TableHost {
@@ -45,7 +44,7 @@ private[bucketstate] final class WarmUp(
 
   /** Loads all of a table before anybody uses it, in parallel. */
   def now(table: StateTable): Unit =
-    InParallel.forEach(numBuckets)(bucket => table.families.foreach(_.load(bucket)))
+    InParallel.forEach(bucketsOf(table))(bucket => table.families.foreach(_.load(bucket)))
 
   /** Goes on where some of the table is in files alone, also because it could not be loaded beside the last batch. */
   def again(table: StateTable): Unit =
@@ -69,7 +68,7 @@ private[bucketstate] final class WarmUp(
       BackgroundPool.submit { () =>
         try {
           table.requireVerified()
-          (0 until numBuckets).iterator
+          (0 until bucketsOf(table)).iterator
             .takeWhile(_ => !stopped && !table.isAbandoned)
             .foreach { bucket =>
               table.families
@@ -80,6 +79,9 @@ private[bucketstate] final class WarmUp(
         finally if (fills) isFilling.set(false)
       }
     }
+
+  private def bucketsOf(table: StateTable): Int =
+    table.families.iterator.map(_.numBuckets).maxOption.getOrElse(0)
 
   private def failed(table: StateTable, failure: Throwable): Unit = {
     failures.incrementAndGet()

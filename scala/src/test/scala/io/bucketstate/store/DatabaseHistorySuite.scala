@@ -14,7 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.background.{NeediestFirst, Patience, Ticker}
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, WorkFolder}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, RepairRules}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.{Retention, RetentionRules, WinningIds}
@@ -164,7 +164,7 @@ object DatabaseHistorySuite {
       Long.MaxValue
     )
     private val families = new KnownFamilies(Changes.descriptor(0), others = false)
-    private val checkpoint = new Checkpoint(files, assigner, families, runs)
+    private val checkpoint = new Checkpoint(files, BucketCount.of(assigner), families, runs)
     private val history = new StoreHistory(files, isFollowed = true)
     private val followed = if (isTold) new StoreHistory(files, isFollowed = true) else history
     private val recovery = new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))
@@ -419,7 +419,7 @@ object DatabaseHistorySuite {
     }
 
     private def newCommitter(): Committer =
-      new Committer(files, checkpoint.recent, assigner, BlockCodec.Lz4, Ticker.System)
+      new Committer(files, checkpoint.recent, checkpoint.buckets, BlockCodec.Lz4, Ticker.System)
 
     /** The partition's tasks run on another executor for some batches. */
     private def elsewhere(): Unit = {

@@ -8,7 +8,7 @@ import scala.util.Using
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore, WorkFolder}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, Manifest}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.run.read.RunAccess
 import io.bucketstate.checkpoint.snapshot.{SnapshotTarget, Snapshotter}
@@ -53,7 +53,7 @@ final class SnapshotRoom(
   /** As after a restart, maybe with another setting. */
   def newSnapshotter(maxMergeBytes: Long = maxMergeBytes): Snapshotter =
     new Snapshotter(
-      new Checkpoint(store, assigner, families, runs),
+      new Checkpoint(store, BucketCount.of(assigner), families, runs),
       "test",
       _ => None,
       maxRuns,

@@ -11,16 +11,19 @@ import io.bucketstate.record.BucketAssigner
  * and closes nothing of it. Thread-safe.
  *
  * @param folder    the folder
- * @param assigner places keys in buckets
+ * @param buckets  how many there are
  * @param families which column families the files may hold
  * @param runs     its files of sorted records
  */
 final class Checkpoint(
     val folder: FileStore,
-    val assigner: BucketAssigner,
+    val buckets: BucketCount,
     val families: KnownFamilies,
     val runs: RunAccess
 ) {
+
+  /** Places keys in buckets: see [[BucketCount.assigner]]. */
+  def assigner: BucketAssigner = buckets.assigner
 
   /** What was committed last. */
   val recent: RecentChangelogs = new RecentChangelogs(folder)

@@ -29,7 +29,7 @@ private[checkpoint] final class VersionFiles(
     host: TableHost
 ) {
   import VersionFiles._
-  import checkpoint.{assigner, families, folder, runs}
+  import checkpoint.{assigner, buckets, families, folder, runs}
 
   private[this] val log = LoggerFactory.getLogger(classOf[VersionFiles])
 
@@ -119,7 +119,7 @@ private[checkpoint] final class VersionFiles(
 
   private def checkManifest(manifest: Manifest): Unit = {
     val path = s"${folder.location}/${manifest.file.name}"
-    StoredChecks.buckets(path, manifest.numBuckets, manifest.hashFunction, assigner)
+    buckets.require(path, manifest.numBuckets, manifest.hashFunction)
     manifest.families.foreach(f => families.matching(path, f.descriptor))
   }
 
@@ -138,7 +138,7 @@ private[checkpoint] final class VersionFiles(
     // first commit.
     if (hold) opened.verifyBlocks() else opened.close()
     checkBase(file, base, opened.header)
-    StoredChecks.buckets(path(file), opened.header.numBuckets, opened.header.hashFunction, assigner)
+    buckets.require(path(file), opened.header.numBuckets, opened.header.hashFunction)
     val specs = opened.families.map(f => families.matching(path(file), f.descriptor))
     new TailChangelog(folder, file, opened, isHeld = hold, new RecordPlaces(assigner, specs))
   }

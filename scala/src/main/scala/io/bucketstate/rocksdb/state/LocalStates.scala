@@ -34,9 +34,9 @@ import io.bucketstate.record.BucketAssigner
  * Flink calls this local recovery (task-local state); there, as here, it is a second copy that nothing depends on.
  *
  * @param folder     of the store; others may use it, too
- * @param numBuckets of the store
+ * @param numBuckets of the store, known when it was opened
  */
-final class LocalStates(folder: Path, numBuckets: Int, newId: () => UUID) {
+final class LocalStates(folder: Path, numBuckets: => Int, newId: () => UUID) {
   import LocalStates._
 
   private[this] val log = LoggerFactory.getLogger(classOf[LocalStates])

@@ -11,7 +11,7 @@ import com.sun.management.ThreadMXBean
 
 import io.bucketstate.checkpoint.changelog.ChangelogReader
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore, WorkFolder => WorkFiles}
-import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, RepairRules}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, Manifest, RepairRules}
 import io.bucketstate.checkpoint.records.{BucketSource, KnownFamilies}
 import io.bucketstate.checkpoint.recovery.Recovery
 import io.bucketstate.checkpoint.run.read.RunAccess
@@ -123,7 +123,8 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
   private def recovery(runs: RunAccess) =
     new Recovery(checkpointOf(runs), RepairRules(false, 0, 0))
 
-  private def checkpointOf(runs: RunAccess) = new Checkpoint(store, assigner, families, runs)
+  private def checkpointOf(runs: RunAccess) =
+    new Checkpoint(store, BucketCount.of(assigner), families, runs)
 
   private def withRuns[A](body: RunAccess => A): A = {
     def work =
