@@ -159,7 +159,7 @@ class Variables:
         path = self.root / "state/0/_stateSchema/default" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(schema_file(kept))
-        self.schemas.append(f"file:/elsewhere/{name}")
+        self.schemas.append(f"file:{path}")
 
     def write_metadata(self, variables: Mapping[str, tuple[str, bool]]) -> None:
         properties = {

@@ -177,6 +177,10 @@ class Overview:
     operators: tuple[OperatorOverview, ...]
     """The stateful operators, by their id."""
 
+    copied: str | None = None
+    """Why a copy does not stand by itself, and what to do: its operators' metadata name schema
+    files in the folder that it was copied from. None where they name none elsewhere."""
+
     unfinished: str | None = None
     """Why the query does not start, and which files to remove: an offline repartition that Spark
     began and cannot do. What else is said is without it. None where there is none."""
@@ -211,6 +215,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
             )
         )
     planned, begun = catalog.query.planned, catalog.query.repartition
+    copied = catalog.query.copied
     return Overview(
         catalog.location,
         catalog.last_batch,
@@ -218,6 +223,7 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         wanted,
         versions,
         tuple(operators),
+        copied.summary if copied else None,
         begun.summary if begun else None,
     )
 

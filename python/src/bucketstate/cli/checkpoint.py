@@ -254,6 +254,8 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
     terminal.print(f"last committed batch {last}, versions in Spark's log: {versions}")
     if found.planned_batch is not None and found.planned_batch != found.last_batch:
         terminal.print(f"batch {found.planned_batch} was planned and not committed")
+    if found.copied:
+        terminal.print(found.copied, style="yellow", markup=False, soft_wrap=True)
     if found.unfinished:
         terminal.print(found.unfinished, style="red", markup=False, soft_wrap=True)
     columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]

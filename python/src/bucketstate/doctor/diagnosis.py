@@ -56,6 +56,9 @@ def of_checkpoint(overview: Overview) -> Diagnosis:
         for rule in checkpoint_rules.RULES
         for one in rule(operator)
     ]
+    if overview.copied is not None:
+        before = "Do what it says before the original goes; `bucketstate verify` says it, too."
+        advice.insert(0, Advice(overview.location, overview.copied, (), before))
     if overview.unfinished is not None:
         files = "Remove the files that it names; `bucketstate verify` names them, too."
         advice.insert(0, Advice(overview.location, overview.unfinished, (), files))

@@ -78,6 +78,17 @@ def opened(
     return found, inside, name
 
 
+def split_uri(uri: str) -> tuple[str, str, str]:
+    """The scheme of a URI as Hadoop writes it (`file` if it has none), its host, and the path."""
+    scheme = _SCHEME.match(uri)
+    if scheme is None:
+        return "file", "", uri
+    name = _HADOOP_S3.sub("s3:", uri).partition(":")[0]
+    rest = uri[scheme.end(1) + 1 :]
+    host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", "/", rest[1:])
+    return _ALIASES.get(name, name), host, f"{slash}{path}"
+
+
 def _as_arrow(filesystem: Any) -> fs.FileSystem:
     if isinstance(filesystem, fs.FileSystem):
         return filesystem

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyarrow import ArrowInvalid, fs
 
-from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened
+from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened, split_uri
 from bucketstate.errors import MissingFileError, StorageError
 
 Failures = Callable[[], AbstractContextManager[None]]
@@ -87,6 +87,29 @@ class Folder:
     def path_of(self, name: str) -> str:
         """A file's name as people find it."""
         return f"{self.location}/{name}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on this machine's disks."""
+        return isinstance(self._fs, fs.LocalFileSystem)
+
+    @property
+    def uri(self) -> str:
+        """As Hadoop writes it."""
+        return f"file:{self._path}" if self.is_local else self.location
+
+    def is_at(self, uri: str) -> bool:
+        """Whether a folder's URI, as Hadoop records it, is this one, as far as names tell.
+
+        One that is reached in several ways may have several, so one in doubt is taken for the same.
+        """
+        scheme, host, path = split_uri(uri)
+        if self.is_local:
+            return scheme == "file" and os.path.realpath(path) == os.path.realpath(self._path)
+        own, path = self._path.strip("/"), path.strip("/")
+        if scheme in ("s3", "gs"):
+            return own == f"{host}/{path}"
+        return own.endswith(path)
 
     def exists(self, name: str = "") -> bool:
         with self._failures(name):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from bucketstate.checkpoint.format.damage import damaged, decoding, format_of, json_object
+from bucketstate.checkpoint.format.filesystems import split_uri
 from bucketstate.checkpoint.format.names import parse
 from bucketstate.checkpoint.format.parallel import Once
 from bucketstate.checkpoint.format.storage import Folder
@@ -53,6 +55,42 @@ class Repartition:
             f"planned batch {self.batch}, and which it does for its own RocksDB provider alone. "
             f"The query does not start until this is removed: {', '.join(self.files)}. Remove it "
             "in this order, and nothing else: the query then goes on where it was."
+        )
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Schema files that operators are recorded to have in another folder: this one is a copy.
+
+    Spark records their whole paths, and starts a query with those files, wherever it runs.
+    Immutable.
+    """
+
+    original: str
+    """The checkpoint that they are recorded to be in, as Hadoop writes its path."""
+
+    metadata: tuple[str, ...]
+    """Paths of the folders of metadata that say so, one for each operator."""
+
+    location: str
+    """Where the copy is, in the same way."""
+
+    gone: bool
+    """Whether the newest of them is known not to be there."""
+
+    @property
+    def summary(self) -> str:
+        """What happened and what to do, as a sentence or more."""
+        start = (
+            "is not there any more, and the query does not start here"
+            if self.gone
+            else "a query that is started here reads, as long as it is there"
+        )
+        return (
+            f"This is a copy of {self.original}, or was moved: the operators' metadata name their "
+            f"schema files there by whole paths, which {start}. To start it by itself replace "
+            f"{self.original} by {self.location} in the files in {', '.join(self.metadata)}, and "
+            "remove their .crc files, if there are any."
         )
 
 
@@ -324,6 +362,27 @@ class Query:
             own = state / store.name
             places.append((own if own.exists(name) else state / "default", name))
         return places
+
+    @cached_property
+    def copied(self) -> Copied | None:
+        """Where operators are recorded to have their schema files, if that is another folder."""
+        found: dict[str, str] = {}
+        gone = False
+        for number in self.operator_ids:
+            inside = f"/state/{number}/_stateSchema/"
+            for store in self.operator(number).stores:
+                for path in store.schema_files[-1:]:
+                    original, there, _ = path.rpartition(inside)
+                    if not there or self.folder.is_at(original):
+                        continue
+                    folder = self.folder / "state" / str(number) / "_metadata" / "v2"
+                    found.setdefault(folder.location, original)
+                    scheme, _, local = split_uri(path)
+                    gone |= self.folder.is_local and scheme == "file" and not Path(local).exists()
+        if not found:
+            return None
+        original = next(iter(found.values()))
+        return Copied(original, tuple(found), self.folder.uri, gone)
 
     def _check_provider(self) -> None:
         recorded = self.settings(self.planned[-1]).get(PROVIDER_KEY) if self.planned else None

@@ -62,6 +62,9 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
             for partition in range(info.partitions):
                 stores.append(catalog.store(operator.id, partition, info.name))
     check_logs(catalog, found)
+    copied = catalog.query.copied
+    if copied is not None:
+        found.add("error" if copied.gone else "warning", copied.metadata[0], copied.summary)
     total = found.files + sum(in_order(lambda store: len(store.files), stores))
     count = _Count(found.files, total, progress)
     for of_store in in_order(lambda s: _Verifier(catalog, s, count).run(), stores, _STORES):
