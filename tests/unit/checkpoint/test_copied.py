@@ -103,7 +103,7 @@ class FarFolder(Folder):
     """As of a file system that is not asked anything."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(None, path)  # type: ignore[arg-type]
+        super().__init__(None, path)
 
 
 @pytest.mark.parametrize(
