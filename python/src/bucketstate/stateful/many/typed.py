@@ -113,9 +113,7 @@ class ManyKeys:
             return self._calls.given(key, rows, slot)
         return self._with_timers(key, slot, rows)
 
-    def _with_timers(
-        self, key: Any, slot: Any, rows: Callable[[], Any] | None
-    ) -> Iterator[Output]:
+    def _with_timers(self, key: Any, slot: Any, rows: Callable[[], Any] | None) -> Iterator[Output]:
         calls = self._calls
         if rows is not None:
             yield from calls.given(key, rows, slot)
