@@ -95,7 +95,7 @@ class Folder:
 
     @property
     def uri(self) -> str:
-        """As Hadoop writes it."""
+        """Its path, as Hadoop writes it."""
         return f"file:{self._path}" if self.is_local else self.location
 
     def is_at(self, uri: str) -> bool:

@@ -12,7 +12,7 @@ import io.bucketstate.table.StateTable
 
 /**
  * Writes a version whose state builds on nothing, whatever the checkpoint has of the versions before: a manifest alone. Its
- * table is its own, and in memory until the commit; who opens the version afterwards loads it.
+ * table is its own, and in memory until the commit; whoever opens the version afterwards loads it.
  *
  * @param table      empty, with the version open that is written
  * @param mayReplace whether there is such a version already, of an attempt that came to nothing

@@ -27,7 +27,7 @@ final class BucketCount(setting: Option[Int], default: Int) {
   private[this] val decided =
     new AtomicReference[BucketAssigner](setting.map(new BucketAssigner(_)).orNull)
 
-  /** Places keys. For who has read a file of the store, or knows that there is none. */
+  /** Places keys. For whoever has read a file of the store, or knows that there is none. */
   def assigner: BucketAssigner = decide(default)
 
   /**
@@ -43,7 +43,7 @@ final class BucketCount(setting: Option[Int], default: Int) {
     if (numBuckets != current) throw otherNumber(path, numBuckets, current)
   }
 
-  /** As the newest file says that can be read: for who opens none of the versions that there are. Lists the folder. */
+  /** Asks the newest file that can be read, for whoever opens none of the versions that there are. Lists the folder. */
   def look(folder: FileStore): Unit = {
     val newestFirst = folder
       .list()
