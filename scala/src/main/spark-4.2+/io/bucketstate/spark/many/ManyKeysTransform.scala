@@ -130,7 +130,7 @@ private[bucketstate] trait ManyKeysTransform extends TransformWithStateInPySpark
     called ++ fired ++ ended
   }
 
-  /** As Spark's operator told it to the schema files. */
+  /** The key's type, in the words that the schema files have. */
   private def keySchema: StructType =
     StructType(groupingAttributes.map(key => StructField(key.name, key.dataType, key.nullable)))
 
