@@ -17,7 +17,9 @@ class InstanceMetricsSuite extends AnyFunSuite with SnapshotBatches {
       eventually {
         val store = provider.getStore(4)
         store.commit()
-        assert(store.metrics.instanceMetrics.values.toSeq == Seq(3L))
+        // It is due at version 3, and is of the newest one when its turn comes.
+        val Seq(version) = store.metrics.instanceMetrics.values.toSeq
+        assert(version >= 3 && version <= 5)
       }
       provider.close()
     }
