@@ -1,4 +1,4 @@
-"""Typed stateful functions for Structured Streaming.
+"""Typed stateful functions for Structured Streaming, and ready-made ones.
 
 They run on Spark's `applyInPandasWithState` and on its `transformWithState`.
 """
