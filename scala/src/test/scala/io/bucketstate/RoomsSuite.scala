@@ -28,7 +28,8 @@ class RoomsSuite extends AnyFunSuite {
     val records = io + "checkpoint.records"
     val changelog = records + "checkpoint.changelog"
     val run = io + "checkpoint.run"
-    val sst = run + "checkpoint.sst"
+    val hash = Set("checkpoint.sst.hash")
+    val sst = run ++ hash + "checkpoint.sst"
     val open = sst + "checkpoint.run.open"
     val write = sst ++ records + "checkpoint.run.write"
     val read = open ++ write + "checkpoint.run.read"
@@ -62,7 +63,8 @@ class RoomsSuite extends AnyFunSuite {
       "checkpoint.records" -> io,
       "checkpoint.changelog" -> records,
       "checkpoint.run" -> io,
-      "checkpoint.sst" -> run,
+      "checkpoint.sst.hash" -> Set.empty[String],
+      "checkpoint.sst" -> (run ++ hash),
       "checkpoint.run.open" -> sst,
       "checkpoint.run.write" -> (sst ++ records),
       "checkpoint.run.read" -> (open ++ write),
