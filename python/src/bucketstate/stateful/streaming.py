@@ -102,14 +102,13 @@ def apply(
     declared: dict[str, Any] = {"state": state, "output": output, "chunked": chunked}
     has_initial = initial_state is not None
     if recipe is None:
-        fn = define(fn, **declared)
-        operators.check(fn, operator, timeout, initial_state=has_initial)
-        declared = {}
+        definition = define(fn, **declared)
+        operators.check(definition, operator, timeout, initial_state=has_initial)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     if recipe is not None:
         df, names = recipe.project(df), [*names, *recipe.adds]
-    definition = bound(fn, df.schema, names, **declared)
-    operators.check(definition, operator, timeout, initial_state=has_initial)
+        definition = bound(recipe, df.schema, names, **declared)
+        operators.check(definition, operator, timeout, initial_state=has_initial)
     setting: Any = df.sparkSession.conf.get
     if operator == "transformWithState":
         operators.check_spark()

@@ -101,9 +101,6 @@ def compare(
     zone_name = str(spark.conf.get(_ZONE))
     zone = zone_of(zone_name, _ZONE)
     timeout = clock_of(fn, timeout)
-    declared = {"state": state, "output": output, "chunked": chunked}
-    if not isinstance(fn, Recipe):
-        fn, declared = stateful.define(fn, **declared), {}
     harness = Harness(
         fn,
         by=by,
@@ -115,8 +112,12 @@ def compare(
         time_zone=zone_name,
         rows_per_chunk=chunk_size(int(str(spark.conf.get(ROWS_PER_BATCH)))),
         many_keys=many_keys,
-        **declared,
+        state=state,
+        output=output,
+        chunked=chunked,
     )
+    if not isinstance(fn, Recipe):
+        fn = harness._definition
     harness._query.extension = str(spark.conf.get(EXTENSION, "false")).lower() == "true"
     # Both read them.
     given = [list(rows) if isinstance(rows, Iterator) else rows for rows in batches]

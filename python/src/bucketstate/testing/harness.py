@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bucketstate.stateful.codec.document import Clock
-from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import (
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)
-_MICROS = 1000
 
 
 class Harness:
@@ -202,7 +201,7 @@ class Harness:
         if table is not None:
             if self._event_time is not None:
                 event_times = self._batches.micros(table, self._event_time)
-                table = self._in_time(table, self._event_time)
+                table = self._in_time(table, event_times)
             run = self._started(stored)
             if initial is not None:
                 assert self._initial_batches is not None
@@ -218,7 +217,7 @@ class Harness:
         self._initial = initial
         self._last_watermark = self._watermark or 0
         if seen := [t for t in event_times if t is not None]:
-            reached = max(seen) // _MICROS - self._delay // MILLISECOND
+            reached = max(seen) // MICROS_PER_MILLI - self._delay // MILLISECOND
             self._watermark = max(self._watermark or 0, reached)
         return output
 
@@ -372,13 +371,14 @@ class Harness:
         self._order.shuffle(made)
         return made
 
-    def _in_time(self, table: Any, event_time: str) -> Any:
+    def _in_time(self, table: Any, event_times: list[int | None]) -> Any:
         """The rows that are not behind the watermark of the previous batch."""
         if self._timeout != "event":
             return table
-        behind = self._last_watermark * _MICROS
-        by = event_time if self._recipe is None else self._recipe.late_by(event_time)
-        in_time = [t is None or t > behind for t in self._batches.micros(table, by)]
+        if self._recipe is not None and self._event_time is not None:
+            event_times = self._batches.micros(table, self._recipe.late_by(self._event_time))
+        behind = self._last_watermark * MICROS_PER_MILLI
+        in_time = [t is None or t > behind for t in event_times]
         return table.filter(pa.array(in_time, pa.bool_()))
 
     def _millis(self, at: datetime) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
+MICROS_PER_MILLI = 1000
 _MICROSECOND = timedelta(microseconds=1)
 _WALL_EPOCH = datetime(1970, 1, 1)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bucketstate.stateful.codec.instants import MILLISECOND, local, millis
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import (
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, np.dtype[np.int64]]
     Bools = np.ndarray[Any, np.dtype[np.bool_]]
-
-_MICROS_PER_MILLI = 1000
 
 
 class ColumnsCall:
@@ -120,7 +118,7 @@ class ColumnsCall:
 
     @cached_property
     def timeout(self) -> Any:
-        micros = pa.array(self._timeouts * _MICROS_PER_MILLI, mask=self._timeouts == NO_TIMEOUT)
+        micros = pa.array(self._timeouts * MICROS_PER_MILLI, mask=self._timeouts == NO_TIMEOUT)
         return self._tables.column(micros.cast(pa.timestamp("us", zone_name(self._zone))))
 
     def of(self, rows: Any) -> Any:
@@ -261,7 +259,7 @@ class ColumnsCall:
             )
         micros = array.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
         absent = micros.is_null().to_numpy(zero_copy_only=False)
-        found = micros.fill_null(0).to_numpy() // _MICROS_PER_MILLI
+        found = micros.fill_null(0).to_numpy() // MICROS_PER_MILLI
         made: Numbers = np.where(absent, NO_TIMEOUT, found)
         return made
 
@@ -275,7 +273,7 @@ class ColumnsCall:
             raise self._no_column(duration, "timeout_after", "a timedelta")
         micros = array.cast(pa.duration("us"), safe=False).cast(pa.int64())
         absent = micros.is_null().to_numpy(zero_copy_only=False)
-        return micros.fill_null(0).to_numpy() // _MICROS_PER_MILLI, absent
+        return micros.fill_null(0).to_numpy() // MICROS_PER_MILLI, absent
 
     def _by_key(self, given: Any, method: str, expected: str) -> pa.Array:
         try:

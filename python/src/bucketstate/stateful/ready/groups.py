@@ -7,11 +7,14 @@ groups are reduced at once.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from bucketstate.stateful.run.many_keys import Keys
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -83,6 +86,18 @@ class Groups:
         kept = np.arange(len(order)) - begins[of] < most
         ends = np.cumsum(np.bincount(of[kept], minlength=self.count))
         return order[kept], np.concatenate(([0], ends))
+
+
+def by_key(keys: Keys[Any], rows: pa.RecordBatch) -> Groups:
+    """What is kept of each key, and behind all of that the rows: so every key has a value."""
+    count = len(keys)
+    return Groups(np.concatenate((np.arange(count), of_rows(keys, rows))), count)
+
+
+def of_rows(keys: Keys[Any], rows: pa.RecordBatch) -> Numbers:
+    """The number of its key, for each row."""
+    made: Numbers = keys.of(rows).to_numpy()
+    return made
 
 
 def valid_of(values: pa.Array) -> Bools:

@@ -11,9 +11,6 @@ from bucketstate.stateful.codec.instants import micros
 if TYPE_CHECKING:
     from bucketstate.stateful.run.many_keys import Keys
 
-MILLI = 1000
-"""The microseconds of a millisecond."""
-
 
 def instants(at: pa.Array) -> pa.Array:
     """Microseconds as points in time."""

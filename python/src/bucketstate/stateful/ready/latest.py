@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
-from bucketstate.stateful.codec.instants import MILLISECOND
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import ORDERED, column_of
-from bucketstate.stateful.ready.groups import Groups, at, ranks
-from bucketstate.stateful.ready.recipe import Recipe, millis_of
-from bucketstate.stateful.ready.reduce import columns_of, forget_after
+from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
+from bucketstate.stateful.ready.groups import at, by_key, ranks
+from bucketstate.stateful.ready.recipe import Recipe
+from bucketstate.stateful.ready.reduce import columns_of
 from bucketstate.stateful.ready.stored import (
     arrow_of_type,
     from_stored,
@@ -54,12 +54,10 @@ class Latest(Recipe):
 
     def __init__(self, by: str, ttl: timedelta | None, clock: str) -> None:
         self._by = by
-        self._ttl = None if ttl is None else millis_of(ttl, "latest: ttl")
         if clock not in ("processing", "event"):
             raise DefinitionError(f"latest: clock={clock!r}: it must be 'processing' or 'event'.")
-        if ttl is not None:
-            self.timeout = "processing" if clock == "processing" else "event"
-            self.event_time = by if clock == "event" else None
+        by_event = ttl is not None and clock == "event"
+        self._ttl = self._goes_by(by if by_event else None, ttl, "ttl")
 
     def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
         kinds = (TimestampType,) if self.timeout == "event" else ORDERED
@@ -90,9 +88,7 @@ class _Latest:
         self._timeout = timeout
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
-        count = len(keys)
-        of = np.repeat(np.arange(count), np.diff(keys.offsets))
-        groups = Groups(np.concatenate((np.arange(count), of)), count)
+        groups = by_key(keys, rows)
         state = keys.state
         both = {
             name: stacked(state.column(name), to_stored(rows.column(name))) for name in self._types
@@ -100,7 +96,7 @@ class _Latest:
         places = groups.last_greatest(ranks(both[self._by]))
         new = {name: at(column, places) for name, column in both.items()}
         # The first places are those of what is kept.
-        changed = pa.array(places >= count)
+        changed = pa.array(places >= len(keys))
         keys.update(new, where=changed)
         self._forget(keys, new[self._by])
         shown = {n: from_stored(c, self._types[n]).filter(changed) for n, c in new.items()}
@@ -110,13 +106,10 @@ class _Latest:
         if self._ttl is None:
             return
         if self._timeout == "event":
-            forget_after(keys, newest, self._ttl)
+            forget_at(keys, pc.add(newest, self._ttl * MICROS_PER_MILLI))
         else:
             keys.timeout_after(self._ttl * MILLISECOND, where=pc.is_valid(newest))
 
 
-class _Fading(_Latest):
+class _Fading(Forgetting, _Latest):
     """It forgets keys without rows."""
-
-    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
-        keys.clear()

@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import LongType, StructField, StructType
 
-from bucketstate.stateful.codec.instants import micros
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, micros
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.instants import MILLI, instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
+from bucketstate.stateful.ready.groups import of_rows, plain, valid_of
+from bucketstate.stateful.ready.recipe import Recipe, time_column
+from bucketstate.stateful.ready.stored import to_stored
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
 
@@ -69,27 +71,22 @@ def rate_limit(rows: int, per: timedelta, *, at: str | None = None) -> Recipe:
 class Passing(Recipe):
     def __init__(self, name: str, rows: int, per: timedelta | None, at: str | None) -> None:
         self.name = name
-        what = f"{name}: {'ttl' if name == 'dedup' else 'per'}"
-        self._per = None if per is None else millis_of(per, what) * MILLI
-        if self._per is None and at is not None:
-            raise DefinitionError(f"{name}: at={at!r} is what ttl= goes by: give that, too.")
+        span = self._goes_by(at, per, "ttl" if name == "dedup" else "per")
+        self._per = None if span is None else span * MICROS_PER_MILLI
         if self._per is not None and rows > self._per:
             raise DefinitionError(
                 f"{name}: {rows} rows in {per} are more than one in a microsecond: give fewer."
             )
         self._rows = rows
-        self.event_time = self._at = at
-        if per is not None:
-            self.timeout = "processing" if at is None else "event"
 
     def definition(self, schema: StructType, _by: Sequence[str]) -> Definition:
-        if self._at is not None:
-            time_column(schema, self._at, self.name)
+        if self.event_time is not None:
+            time_column(schema, self.event_time, self.name)
         output = StructType([StructField(f.name, f.dataType) for f in schema.fields])
         state = StructType([StructField(_DUE, LongType())])
         kind = _Once if self._per is None else _Passing
         return define(
-            kind(self.name, self._rows, self._per or _FOR_EVER, self._at),
+            kind(self.name, self._rows, self._per or _FOR_EVER, self.event_time),
             state=state,
             output=output,
         )
@@ -115,19 +112,17 @@ class _Once:
         self, keys: Keys[Any], rows: pa.RecordBatch
     ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Which rows pass, and when each key's next one is due; `_AT_ONCE` where none passed."""
-        count = len(keys)
-        of = np.repeat(np.arange(count), np.diff(keys.offsets))
+        of = of_rows(keys, rows)
         due = keys.state.column(_DUE).fill_null(_AT_ONCE).to_numpy().copy()
         passes = np.zeros(rows.num_rows, dtype=bool)
         if self._at is None:
             now = micros(keys.now)
             order, times = np.arange(len(of)), np.full(len(of), now)
         else:
-            column = rows.column(self._at).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-            present = column.is_valid().to_numpy(zero_copy_only=False)
-            times = column.fill_null(0).to_numpy()
+            column = to_stored(rows.column(self._at))
+            times = plain(column)
             order = np.lexsort((times, of))
-            order = order[present[order]]
+            order = order[valid_of(column)[order]]
         each, ahead = self._each, self._ahead
         key = -1
         next_due = _AT_ONCE
@@ -150,19 +145,14 @@ class _Once:
         """Without a time to live nothing is."""
 
 
-class _Passing(_Once):
+class _Passing(Forgetting, _Once):
     """The function, with a clock: what is due in the past is as good as nothing."""
 
     def _forget(self, keys: Keys[Any], due: np.ndarray[Any, Any]) -> None:
         some = due != _AT_ONCE
         if self._at is None:
-            left = np.maximum(np.where(some, due, 0) - micros(keys.now), MILLI)
+            left = np.maximum(np.where(some, due, 0) - micros(keys.now), MICROS_PER_MILLI)
             spans = pa.array(left, mask=~some)
             keys.timeout_after(spans.cast(pa.duration("us")))
             return
-        over = some & (due < watermark_of(keys))
-        keys.clear(where=over)
-        keys.timeout_at(instants(pa.array(due, mask=~some)), where=~over)
-
-    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
-        keys.clear()
+        forget_at(keys, pa.array(due, mask=~some))

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.functions import col
 from pyspark.sql.types import StructType, TimestampType
 
 from bucketstate.stateful.codec.instants import MILLISECOND
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from bucketstate.stateful.run.handle import Timeout
 
@@ -84,6 +83,21 @@ class Recipe(ABC):
         """The column whose times, or whose structs' ends, say whether a row comes too late."""
         return event_time
 
+    def _goes_by(self, at: str | None, span: timedelta | None, what: str) -> int | None:
+        """Takes the clock that a span of time goes by: the event time, or else processing time.
+
+        The span in milliseconds, None without one; DefinitionError for an event time alone.
+        """
+        if span is None:
+            if at is not None:
+                raise DefinitionError(
+                    f"{self.name}: at={at!r} is what ttl= goes by: give that, too."
+                )
+            return None
+        self.event_time = at
+        self.timeout = "processing" if at is None else "event"
+        return millis_of(span, f"{self.name}: {what}")
+
     def __repr__(self) -> str:
         return f"stateful.{self.name}(...)"
 
@@ -128,18 +142,6 @@ def clock_of(fn: Any, timeout: Any) -> Any:
         needs = "no clock" if fn.timeout is None else f"timeout={fn.timeout!r}"
         raise DefinitionError(f"{fn.name} needs {needs}, not timeout={timeout!r}: leave it out.")
     return fn.timeout
-
-
-def with_ends(rows: DataFrame, at: str, name: str, spans: Column) -> DataFrame:
-    """The rows with a column of spans of time, of that name.
-
-    The watermark of `at` goes over to it: Spark has a row as late when its span has ended.
-    """
-    mark = {WATERMARK: rows.schema[at].metadata[WATERMARK]}
-    # Not with `withColumn`, which loses what is noted at a column on Spark Connect.
-    columns = {n: col(f"`{n.replace('`', '``')}`") for n in rows.columns}
-    columns[at] = columns[at].alias(at, metadata={})
-    return rows.select(*columns.values(), spans.alias(name, metadata=mark))
 
 
 def time_column(schema: StructType, column: str, what: str) -> None:

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructField, StructType
 
-from bucketstate.stateful.codec.instants import MILLISECOND
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all
-from bucketstate.stateful.ready.groups import Groups
-from bucketstate.stateful.ready.instants import instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column
+from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
+from bucketstate.stateful.ready.groups import Groups, by_key
+from bucketstate.stateful.ready.recipe import Recipe, time_column
 from bucketstate.stateful.ready.stored import stacked
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
@@ -63,22 +62,17 @@ class Reduce(Recipe):
         self, aggregates: Mapping[str, Aggregate], ttl: timedelta | None, at: str | None
     ) -> None:
         self._aggregates = dict(aggregates)
-        self._ttl = None if ttl is None else millis_of(ttl, "reduce: ttl")
-        self.event_time = self._at = at
-        if at is not None and ttl is None:
-            raise DefinitionError(f"reduce: at={at!r} is what ttl= goes by: give that, too.")
-        if ttl is not None:
-            self.timeout = "processing" if at is None else "event"
+        self._ttl = self._goes_by(at, ttl, "ttl")
 
     def definition(self, schema: StructType, by: Sequence[str]) -> Definition:
         bounds = bound_all(self._aggregates, schema, self.name)
         output = output_of(bounds, schema, by, self.name)
         if self._ttl is None:
             return defined(Reducing(self.name, bounds), bounds, output)
-        if self._at is None:
+        if self.event_time is None:
             return defined(_Silent(self.name, bounds, self._ttl), bounds, output)
-        time_column(schema, self._at, self.name)
-        heard = Extreme(self._at, greatest=True).bound(_HEARD, schema)
+        time_column(schema, self.event_time, self.name)
+        heard = Extreme(self.event_time, greatest=True).bound(_HEARD, schema)
         return defined(_Heard(self.name, bounds, heard, self._ttl), [*bounds, heard], output)
 
 
@@ -96,10 +90,7 @@ class Reducing:
 
     def joined(self, keys: Keys[Any], rows: pa.RecordBatch) -> list[tuple[Bound, Parts]]:
         """What is kept of each key from now on."""
-        count = len(keys)
-        of = np.repeat(np.arange(count), np.diff(keys.offsets))
-        # What is kept comes first, and is null for a new key: so each one has a value.
-        groups = Groups(np.concatenate((np.arange(count), of)), count)
+        groups = by_key(keys, rows)
         state = keys.state
         return [(b, join(b, b.of_state(state), b.lifted(rows), groups)) for b in self.bounds]
 
@@ -108,7 +99,7 @@ class Reducing:
         return {**columns_of(keys.frame), **{b.name: b.shown(parts) for b, parts in made}}
 
 
-class _Silent(Reducing):
+class _Silent(Forgetting, Reducing):
     """It forgets keys without rows, by processing time."""
 
     def __init__(self, name: str, bounds: Sequence[Bound], ttl: int) -> None:
@@ -119,11 +110,8 @@ class _Silent(Reducing):
         keys.timeout_after(self._ttl * MILLISECOND)
         return super().handleInputRows(keys, rows)
 
-    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
-        keys.clear()
 
-
-class _Heard(Reducing):
+class _Heard(Forgetting, Reducing):
     """It forgets keys without rows, by the times of rows."""
 
     def __init__(self, name: str, bounds: Sequence[Bound], heard: Bound, ttl: int) -> None:
@@ -133,19 +121,8 @@ class _Heard(Reducing):
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
         *made, (heard, (last,)) = self.joined(keys, rows)
         keys.update(state_of([*made, (heard, [last])]))
-        forget_after(keys, last, self._ttl)
+        forget_at(keys, pc.add(last, self._ttl * MICROS_PER_MILLI))
         return self.output(keys, made)
-
-    def handleExpiredTimer(self, keys: Keys[Any]) -> None:
-        keys.clear()
-
-
-def forget_after(keys: Keys[Any], last: pa.Array, ttl: int) -> None:
-    """Keys are forgotten so many milliseconds after a time, in microseconds, or at once."""
-    due = pc.add(last, ttl * 1000)
-    over = pc.fill_null(pc.less(due, watermark_of(keys)), False)
-    keys.clear(where=over)
-    keys.timeout_at(instants(due), where=pc.invert(over))
 
 
 def join(of: Bound, stored: Parts, rows: Parts, groups: Groups) -> Parts:

@@ -12,27 +12,28 @@ import pyarrow.compute as pc
 from pyspark.sql.functions import col, expr, struct
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
-from bucketstate.stateful.ready.groups import Groups
-from bucketstate.stateful.ready.instants import MILLI, instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column, with_ends
+from bucketstate.stateful.ready.groups import Groups, of_rows
+from bucketstate.stateful.ready.instants import watermark_of
+from bucketstate.stateful.ready.recipe import Recipe, millis_of
 from bucketstate.stateful.ready.reduce import columns_of, join, output_of, state_of
-from bucketstate.stateful.ready.windows import window_type
+from bucketstate.stateful.ready.spans import SPAN, Spanned, call_at, spans_of
+from bucketstate.stateful.ready.stored import to_stored
 from bucketstate.stateful.run.definition import Definition, define
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
 
 SESSION = "session"
 """The column that `sessions` puts out, with fields `start` and `end`."""
 
 _KEPT = "sessions"
 _START, _END = "start_at", "end_at"
-_INSTANT = pa.timestamp("us", "UTC")
 
 
 def sessions(
@@ -60,12 +61,12 @@ def sessions(
     return Sessions(at, gap, {**(aggregates or {}), **named})
 
 
-class Sessions(Recipe):
+class Sessions(Spanned):
     name = "sessions"
-    timeout = "event"
+    span = SESSION
 
     def __init__(self, at: str, gap: timedelta, aggregates: Mapping[str, Aggregate]) -> None:
-        self.event_time = self._at = at
+        super().__init__(at)
         self._gap = millis_of(gap, "sessions: gap")
         self._aggregates = dict(aggregates)
 
@@ -73,7 +74,7 @@ class Sessions(Recipe):
         bounds = bound_all(self._aggregates, schema, self.name)
         of_keys = output_of([], schema, by, self.name).fields
         results = output_of(bounds, schema, by, self.name).fields[len(of_keys) :]
-        output = StructType([*of_keys, StructField(SESSION, window_type()), *results])
+        output = StructType([*of_keys, StructField(SESSION, SPAN), *results])
         if SESSION in [f.name for f in results]:
             raise DefinitionError(
                 f"sessions: an aggregate cannot be called {SESSION}, which is put out by itself. "
@@ -84,32 +85,15 @@ class Sessions(Recipe):
         state = StructType([StructField(_KEPT, ArrayType(StructType(fields)))])
         return define(_Sessions(self.name, bounds, state), state=state, output=output)
 
-    def columns(self, schema: StructType) -> StructType:
-        time_column(schema, self._at, self.name)
-        if SESSION in schema.names:
-            raise DefinitionError(
-                f"sessions: the rows have a column {SESSION}, which it adds. Rename that one."
-            )
-        return StructType([*schema.fields, StructField(SESSION, window_type())])
-
-    def project(self, rows: DataFrame) -> DataFrame:
-        rows = super().project(rows)
-        self.columns(rows.schema)
+    def spans(self) -> Column:
         at = col(self._at)
-        end = at + expr(f"interval {self._gap * MILLI} microseconds")
-        spans = struct(at.alias("start"), end.alias("end"))
-        return with_ends(rows.where(at.isNotNull()), self._at, SESSION, spans)
+        end = at + expr(f"interval {self._gap * MICROS_PER_MILLI} microseconds")
+        return struct(at.alias("start"), end.alias("end"))
 
     def table(self, rows: pa.Table) -> pa.Table:
         rows = rows.filter(rows.column(self._at).is_valid())
-        at = rows.column(self._at).cast(_INSTANT).combine_chunks()
-        micros = at.cast(pa.int64())
-        end = pc.add(micros, self._gap * MILLI).cast(_INSTANT)
-        session = pa.StructArray.from_arrays([at, end], names=["start", "end"])
-        return rows.append_column(SESSION, session)
-
-    def late_by(self, _event_time: str) -> str:
-        return SESSION
+        at = to_stored(rows.column(self._at)).combine_chunks()
+        return rows.append_column(SESSION, spans_of(at, pc.add(at, self._gap * MICROS_PER_MILLI)))
 
 
 class _Sessions:
@@ -121,13 +105,12 @@ class _Sessions:
         self._state = state
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
-        count = len(keys)
         kept, kept_of = _flat(keys.state.column(_KEPT))
-        of = np.concatenate((kept_of, np.repeat(np.arange(count), np.diff(keys.offsets))))
+        of = np.concatenate((kept_of, of_rows(keys, rows)))
         stored = [kept.field(n) for n in range(kept.type.num_fields)]
         spans = rows.column(SESSION)
         starts, ends = (
-            np.concatenate((_numbers(s), _numbers(spans.field(edge).cast(_INSTANT))))
+            np.concatenate((s.to_numpy(), to_stored(spans.field(edge)).to_numpy()))
             for s, edge in zip(stored[:2], ("start", "end"), strict=True)
         )
         numbers, of_session = _sessions(of, starts, ends)
@@ -169,14 +152,12 @@ class _Sessions:
             going = np.flatnonzero(counts)
             groups = Groups(np.searchsorted(going, of[~ended]), len(going))
             due[going] = groups.least(left[_END].to_numpy())
-        # A timeout is reached once the watermark is beyond it, and a session ends with its end.
-        keys.timeout_at(instants(pa.array(due - MILLI)), where=some)
+        call_at(keys, pa.array(due), where=some)
         gone = pa.RecordBatch.from_pydict({n: c.filter(over) for n, c in found.items()})
         keyed = keys.frame.take(pa.array(of[ended]))
-        spans = [instants(gone.column(name)) for name in (_START, _END)]
         return {
             **columns_of(keyed),
-            SESSION: pa.StructArray.from_arrays(spans, names=["start", "end"]),
+            SESSION: spans_of(gone.column(_START), gone.column(_END)),
             **{b.name: b.shown(b.of_state(gone)) for b in self._bounds},
         }
 
@@ -185,11 +166,6 @@ def _flat(lists: pa.Array) -> tuple[pa.StructArray, np.ndarray[Any, Any]]:
     """The sessions of all keys, and which key each is of."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return lists.flatten(), np.repeat(np.arange(len(lists)), lengths)
-
-
-def _numbers(values: pa.Array) -> np.ndarray[Any, Any]:
-    made: np.ndarray[Any, Any] = values.cast(pa.int64()).to_numpy()
-    return made
 
 
 def _sessions(

@@ -10,28 +10,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.functions import window
-from pyspark.sql.types import StructField, StructType, TimestampType
 
-from bucketstate.stateful.codec.instants import MILLISECOND
+from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
-from bucketstate.stateful.ready.instants import MILLI, instants, watermark_of
-from bucketstate.stateful.ready.recipe import Recipe, millis_of, time_column, with_ends
+from bucketstate.stateful.ready.instants import watermark_of
+from bucketstate.stateful.ready.recipe import Recipe, millis_of
 from bucketstate.stateful.ready.reduce import Reducing, defined, output_of, state_of
+from bucketstate.stateful.ready.spans import Spanned, call_at, spans_of
+from bucketstate.stateful.ready.stored import to_stored
 from bucketstate.stateful.run.definition import Definition
 from bucketstate.stateful.run.many_keys import Keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
 
 Emit = Literal["final", "changes"]
 
 WINDOW = "window"
 """The grouping column that `windows` adds, and its fields `start` and `end`."""
-
-_INSTANT = pa.timestamp("us", "UTC")
 
 
 def windows(
@@ -68,9 +68,9 @@ def windows(
     return Windows(at, length, {**(aggregates or {}), **named}, slide, start, emit)
 
 
-class Windows(Recipe):
+class Windows(Spanned):
     name = "windows"
-    timeout = "event"
+    span = WINDOW
     adds = (WINDOW,)
 
     def __init__(
@@ -82,7 +82,7 @@ class Windows(Recipe):
         start: timedelta,
         emit: Emit,
     ) -> None:
-        self.event_time = self._at = at
+        super().__init__(at)
         self._length = millis_of(length, "windows: length")
         self._slide = self._length if slide is None else millis_of(slide, "windows: slide")
         if self._slide > self._length:
@@ -106,24 +106,16 @@ class Windows(Recipe):
         output = output_of(bounds, schema, by, self.name)
         return defined(_Windowed(self.name, bounds, final=self._emit == "final"), bounds, output)
 
-    def columns(self, schema: StructType) -> StructType:
-        time_column(schema, self._at, self.name)
-        if WINDOW in schema.names:
-            raise DefinitionError(
-                f"windows: the rows have a column {WINDOW}, which it adds. Rename that one."
-            )
-        return StructType([*schema.fields, StructField(WINDOW, window_type())])
-
-    def project(self, rows: DataFrame) -> DataFrame:
-        rows = super().project(rows)
-        self.columns(rows.schema)
-        spans = [f"{ms} milliseconds" for ms in (self._length, self._slide, self._start)]
-        return with_ends(rows, self._at, WINDOW, window(self._at, *spans))
+    def spans(self) -> Column:
+        lengths = (self._length, self._slide, self._start)
+        return window(self._at, *(f"{ms} milliseconds" for ms in lengths))
 
     def table(self, rows: pa.Table) -> pa.Table:
         rows = rows.filter(rows.column(self._at).is_valid())
-        length, slide, start = (ms * MILLI for ms in (self._length, self._slide, self._start))
-        at = rows.column(self._at).cast(_INSTANT).cast(pa.int64()).to_numpy()
+        length, slide, start = (
+            ms * MICROS_PER_MILLI for ms in (self._length, self._slide, self._start)
+        )
+        at = to_stored(rows.column(self._at)).to_numpy()
         last = (at - start) // slide * slide + start
         backs = np.arange(-(-length // slide)) * slide
         # Each row's windows one behind the other, and the rows in their order.
@@ -131,16 +123,8 @@ class Windows(Recipe):
         rows_of = np.repeat(np.arange(len(at)), len(backs))
         within = at[rows_of] < begins + length
         begins = begins[within]
-        edges = [pa.array(edge).cast(_INSTANT) for edge in (begins, begins + length)]
-        spans = pa.StructArray.from_arrays(edges, names=["start", "end"])
+        spans = spans_of(pa.array(begins), pa.array(begins + length))
         return rows.take(pa.array(rows_of[within])).append_column(WINDOW, spans)
-
-    def late_by(self, _event_time: str) -> str:
-        return WINDOW
-
-
-def window_type() -> StructType:
-    return StructType([StructField("start", TimestampType()), StructField("end", TimestampType())])
 
 
 class _Windowed(Reducing):
@@ -152,13 +136,12 @@ class _Windowed(Reducing):
 
     def handleInputRows(self, keys: Keys[Any], rows: pa.RecordBatch) -> Any:
         made = self.joined(keys, rows)
-        ends = keys.frame.column(WINDOW).field("end").cast(_INSTANT).cast(pa.int64())
+        ends = to_stored(keys.frame.column(WINDOW).field("end"))
         over = pc.less_equal(ends, watermark_of(keys))
         going = pc.invert(over)
         keys.update(state_of(made), where=going)
         keys.clear(where=over)
-        # A timeout is reached once the watermark is beyond it, and a window ends with its end.
-        keys.timeout_at(instants(pc.subtract(ends, MILLI)), where=going)
+        call_at(keys, ends, where=going)
         output = self.output(keys, made)
         return {n: c.filter(over) for n, c in output.items()} if self._final else output
 
