@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from stateful_cost import processor_time
 
 import contenders
 from bucketstate import stateful
@@ -115,9 +116,8 @@ def run(case: str, *, many_keys: bool, rows: int, states: int) -> dict[str, floa
 
 
 def _look(peak: dict[str, float], ended: threading.Event) -> None:
-    me = os.getpid()
     while not ended.wait(_LOOK_EVERY):
-        for process in _below(me):
+        for process in processor_time():
             try:
                 command = Path(f"/proc/{process}/cmdline").read_bytes()
                 status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
@@ -127,22 +127,6 @@ def _look(peak: dict[str, float], ended: threading.Event) -> None:
             found = [line for line in status.splitlines() if line.startswith("VmHWM")]
             if found and (kind == "worker" or b"java" in command):
                 peak[kind] = max(peak[kind], int(found[0].split()[1]) * 1024 / _MB)
-
-
-def _below(process: int) -> list[int]:
-    """All processes that it has started, and those that they have."""
-    made, left = [], [process]
-    while left:
-        of = left.pop()
-        try:
-            threads = [*Path(f"/proc/{of}/task").iterdir()]
-            texts = [(thread / "children").read_text("ascii") for thread in threads]
-        except OSError:
-            continue
-        children = [int(child) for text in texts for child in text.split()]
-        made += children
-        left += children
-    return made
 
 
 def main() -> None:
