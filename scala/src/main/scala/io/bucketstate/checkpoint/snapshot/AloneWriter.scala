@@ -82,7 +82,9 @@ private[snapshot] final class AloneWriter(
     // Of an attempt that was given up: beside it the manifest would be taken for one that was replaced.
     if (manifest.checkpointId.isEmpty) folder.delete(manifest.attempt.changelog)
     if (mayReplace || manifest.checkpointId.isDefined) manifests.write(manifest)
-    else if (!manifests.writeNew(manifest) && !isOf(manifest)) throw overtaken(manifest)
+    else if (!manifests.writeNew(manifest) && !isThere(manifest.file, manifest.commitId)) {
+      throw overtaken(manifest)
+    }
     manifest
   }
 
@@ -112,16 +114,13 @@ private[snapshot] final class AloneWriter(
       nextFamily = Some(state.nextFamily)
     )
 
-  private def isOf(manifest: Manifest): Boolean =
-    try manifests.read(manifest.file).commitId == manifest.commitId
+  private def isThere(file: ManifestName, commitId: Option[UUID]): Boolean =
+    try manifests.read(file).commitId == commitId
     catch { case _: MissingException | _: CorruptException => false }
 
   private def mayBeThere(state: AloneState): Boolean =
-    try manifests.read(ManifestName(state.attempt)).commitId.contains(state.commitId)
-    catch {
-      case _: MissingException | _: CorruptException => false
-      case _: BucketstateException                   => true
-    }
+    try isThere(ManifestName(state.attempt), Some(state.commitId))
+    catch { case _: BucketstateException => true }
 
   private def overtaken(manifest: Manifest) = new ConflictException(
     s"${folder.location}/${manifest.file.name} was written by another attempt at version ${manifest.version} since " +

@@ -61,8 +61,10 @@ private[many] final class CallBatches(
       call.update(1, next.state)
       call.update(2, next.timeout)
       call.update(3, next.timedOut)
-      next.more.iterator.zipWithIndex.foreach { case (value, n) =>
-        call.update(Protocol.CallFields + n, value)
+      var n = 0
+      while (n < more) {
+        call.update(Protocol.CallFields + n, next.more(n))
+        n += 1
       }
       line.update(0, call)
     }
