@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not MANY_KEYS, reason="Spark 4.0 calls with one key.")
 
 METRIC = "manyKeys"
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+PROVIDER = "streaming.stateStore.providerClass"
 PACKAGE = "org.apache.spark.sql.execution.streaming.state"
 
 
@@ -108,10 +108,11 @@ def keys_of(streamed: Streamed) -> list[int | None]:
 
 
 @contextmanager
-def set_to(spark: SparkSession, **settings: str) -> Iterator[None]:
-    names = {name.replace("__", "."): value for name, value in settings.items()}
-    before = {name: spark.conf.get(name, None) for name in names}
-    for name, value in names.items():
+def set_to(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of Spark SQL, by what follows `spark.sql.`, for a while."""
+    named = {f"spark.sql.{name}": value for name, value in settings.items()}
+    before = {name: spark.conf.get(name, None) for name in named}
+    for name, value in named.items():
         spark.conf.set(name, value)
     try:
         yield
@@ -145,8 +146,7 @@ def test_the_metric_says_which_way_runs_with_every_provider(
     spark: SparkSession, tmp_path: Path, provider: str | None
 ) -> None:
     batches = events(batches=2)
-    settings = {} if provider is None else {PROVIDER.replace(".", "__"): provider}
-    with set_to(spark, **settings):
+    with set_to(spark, {} if provider is None else {PROVIDER: provider}):
         streamed = ran(spark, tmp_path / "new", batches)
         alone = ran(spark, tmp_path / "old", batches, lambda r: applied(r, many_keys=False))
     assert keys_of(streamed) == [len({e["key"] for e in batch}) for batch in batches]
@@ -193,8 +193,7 @@ def test_settings_of_the_way_to_python_change_nothing(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
     batches = events(batches=3)
-    named = {f"spark.sql.{name}": value for name, value in settings.items()}
-    with set_to(spark, **{name.replace(".", "__"): value for name, value in named.items()}):
+    with set_to(spark, settings):
         streamed = ran(spark, tmp_path, batches)
     assert None not in keys_of(streamed)
     assert stored(spark, tmp_path) == documents(batches)
@@ -206,7 +205,7 @@ def test_a_key_of_many_batches_comes_in_chunks_or_whole(
 ) -> None:
     large = [{"at": e["at"], "key": "k0", "value": 1} for e in events(batches=1, rows=500)[0]]
     batches = [large + events(batches=1)[0]]
-    with set_to(spark, spark__sql__execution__arrow__maxRecordsPerBatch="64"):
+    with set_to(spark, {"execution.arrow.maxRecordsPerBatch": "64"}):
         whole = ran(spark, tmp_path / "whole", batches)
         chunks = ran(spark, tmp_path / "chunks", batches, lambda r: applied(r, by_chunk))
     expected = totals(batches)
@@ -289,7 +288,7 @@ def test_every_type_comes_and_goes_over_columns(
         "st": {"a": 1, "t": second}, "m": {"x": 1, "y": None}, "iv": timedelta(days=1, seconds=2),
     }  # fmt: skip
     empty = dict.fromkeys(whole) | {"k": "b"}
-    with set_to(spark, spark__sql__session__timeZone="Europe/Berlin"):
+    with set_to(spark, {"session.timeZone": "Europe/Berlin"}):
         answers = compare(
             spark,
             stateful.define(fn, output=TYPES),

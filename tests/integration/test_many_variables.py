@@ -211,9 +211,8 @@ def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
     query = QUERIES[timeout]
     ways = {"turns": [True, False, True, True, False, True], "one": [False] * 6}
     found = {}
-    with set_to(
-        spark, spark__sql__streaming__noDataMicroBatches__enabled=str(timeout == "event").lower()
-    ):
+    idle = str(timeout == "event").lower()
+    with set_to(spark, {"streaming.noDataMicroBatches.enabled": idle}):
         for name, many in ways.items():
             answers = []
             for batch, many_keys in zip(BATCHES, many, strict=True):
@@ -248,8 +247,7 @@ def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
 def test_settings_change_nothing(
     spark: SparkSession, tmp_path: Path, settings: dict[str, str]
 ) -> None:
-    named = {f"spark.sql.{name}": value for name, value in settings.items()}
-    with set_to(spark, **{name.replace(".", "__"): value for name, value in named.items()}):
+    with set_to(spark, settings):
         many = ran(spark, tmp_path / "many", BATCHES, by_event_time)
     one = ran(spark, tmp_path / "one", BATCHES, lambda r: by_event_time(r, many_keys=False))
     assert None not in keys_of(many)
@@ -259,7 +257,7 @@ def test_settings_change_nothing(
 def test_a_key_of_many_batches_comes_in_chunks(spark: SparkSession, tmp_path: Path) -> None:
     large = [{"at": e["at"], "key": "k0", "value": 1} for e in events(batches=1, rows=500)[0]]
     batches = [large + BATCHES[0]]
-    with set_to(spark, spark__sql__execution__arrow__maxRecordsPerBatch="64"):
+    with set_to(spark, {"execution.arrow.maxRecordsPerBatch": "64"}):
         chunks = ran(spark, tmp_path, batches, lambda r: applied(r, by_chunk))
     assert len([row for row in chunks.rows() if row[0] == "k0"]) > 5
     assert None not in keys_of(chunks)

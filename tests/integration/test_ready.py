@@ -23,6 +23,8 @@ HALF = timedelta(minutes=30)
 GAP = timedelta(minutes=7)
 
 Query = Callable[["DataFrame"], "DataFrame"]
+Case = tuple[str, Query, Query]
+"""An output mode, a query of ours, and Spark's own that puts out the same."""
 
 
 def in_time(rows: DataFrame) -> DataFrame:
@@ -62,6 +64,11 @@ def of_spark(by: str = "") -> Query:
     return query
 
 
+def spanned(mode: str, recipe: stateful.Recipe, of: str, name: str = "window") -> Case:
+    """Both queries, of what `of` says in Spark's words."""
+    return mode, by_spans(name, ready(recipe)), by_spans(name, of_spark(of))
+
+
 def by_spans(name: str, query: Query) -> Query:
     """The start and the end of windows as columns, in one order."""
     names = ["key", f"{name}.start", f"{name}.end", *COLUMNS]
@@ -77,35 +84,29 @@ def within(rows: DataFrame) -> DataFrame:
     return in_time(rows).dropDuplicatesWithinWatermark(["key", "at", "value"])
 
 
-CASES: dict[str, tuple[str, Query, Query]] = {
+CASES: dict[str, Case] = {
     "reduce": ("update", ready(stateful.reduce(TOTALS)), of_spark()),
     "distinct": (
         "update",
         ready(stateful.reduce(values=stateful.approx_distinct("value"))),
         estimated,
     ),
-    "tumbling": (
+    "tumbling": spanned("append", stateful.windows("at", HALF, TOTALS), "window(at, '30 minutes')"),
+    "sliding": spanned(
         "append",
-        by_spans("window", ready(stateful.windows("at", HALF, TOTALS))),
-        by_spans("window", of_spark("window(at, '30 minutes')")),
+        stateful.windows("at", HOUR, TOTALS, slide=HALF),
+        "window(at, '1 hour', '30 minutes')",
     ),
-    "sliding": (
-        "append",
-        by_spans("window", ready(stateful.windows("at", HOUR, TOTALS, slide=HALF))),
-        by_spans("window", of_spark("window(at, '1 hour', '30 minutes')")),
-    ),
-    "sliding unevenly, with changes": (
+    "sliding unevenly, with changes": spanned(
         "update",
-        by_spans(
-            "window",
-            ready(stateful.windows("at", HALF, TOTALS, slide=4 * GAP, start=GAP, emit="changes")),
-        ),
-        by_spans("window", of_spark("window(at, '30 minutes', '28 minutes', '7 minutes')")),
+        stateful.windows("at", HALF, TOTALS, slide=4 * GAP, start=GAP, emit="changes"),
+        "window(at, '30 minutes', '28 minutes', '7 minutes')",
     ),
-    "sessions": (
+    "sessions": spanned(
         "append",
-        by_spans("session", ready(stateful.sessions("at", GAP, TOTALS))),
-        by_spans("session", of_spark("session_window(at, '7 minutes') as session")),
+        stateful.sessions("at", GAP, TOTALS),
+        "session_window(at, '7 minutes') as session",
+        "session",
     ),
     "duplicates": (
         "append",
