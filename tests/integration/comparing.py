@@ -10,7 +10,7 @@ from typing import Any
 from pyspark import TaskContext
 
 from bucketstate.stateful import ListState, State, list_state
-from tests.kit.typed_values import Colour, Typed, UserId
+from tests.kit.values.typed import Colour, Typed, UserId
 
 
 @dataclass

@@ -17,8 +17,8 @@ from bucketstate.session import configure
 from bucketstate.stateful import State
 from bucketstate.testing import compare
 from bucketstate.testing.session import SETTINGS
-from tests.kit.instants import CHANGES, GAP, MINUTE
 from tests.kit.stateful import Total
+from tests.kit.values.instants import CHANGES, GAP, MINUTE
 
 SCHEMA = (
     "at timestamp, wall timestamp_ntz, window struct<start:timestamp,end:timestamp>, t timestamp"

@@ -26,7 +26,7 @@ from tests.integration.comparing import (
     totalling,
     unlike,
 )
-from tests.kit.typed_values import Colour
+from tests.kit.values.typed import Colour
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

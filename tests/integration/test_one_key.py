@@ -25,7 +25,7 @@ from tests.integration.test_checkpoint import (
     written,
 )
 from tests.integration.test_checkpoint import session as session
-from tests.kit.own_types import spark_hash, stored_key
+from tests.kit.values.own_types import spark_hash, stored_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from tests.integration.state_processors import FULL, Evolved, Keeping, KeepingRo
 from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
 from tests.integration.test_operators import settings
-from tests.kit.own_types import own
 from tests.kit.sparks import HAS_ROWS
+from tests.kit.values.own_types import own
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

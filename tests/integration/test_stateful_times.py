@@ -21,7 +21,7 @@ from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness, compare
 from bucketstate.testing.rows import INSTANT
 from tests.integration.streams import Streamed, start, write_batches
-from tests.kit.exact import (
+from tests.kit.values.exact import (
     ROWS,
     SCHEMA,
     Answer,
@@ -36,7 +36,7 @@ from tests.kit.exact import (
     of_frames,
     of_records,
 )
-from tests.kit.instants import CHANGES, GAP, MINUTE, SHAPES, Event, Told, batches
+from tests.kit.values.instants import CHANGES, GAP, MINUTE, SHAPES, Event, Told, batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

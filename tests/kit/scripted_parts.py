@@ -14,7 +14,7 @@ from bucketstate.stateful import ListState, MapState, State, Timer, ValueState
 from bucketstate.stateful import list_state as list_with
 from bucketstate.stateful import map_state as map_with
 from bucketstate.stateful import value_state as value_with
-from tests.kit.typed_values import Colour, Level, Typed, UserId
+from tests.kit.values.typed import Colour, Level, Typed, UserId
 
 SHORT = timedelta(milliseconds=1)
 """Over by the next batch."""

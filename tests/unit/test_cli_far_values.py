@@ -22,7 +22,7 @@ from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.cli import main
 from bucketstate.cli.parser import parser
 from tests.kit.checkpoints import Built
-from tests.kit.far_values import DAYS, TIMES, built
+from tests.kit.values.far import DAYS, TIMES, built
 from tests.kit.variables import State, Variables
 
 pytestmark = pytest.mark.slow

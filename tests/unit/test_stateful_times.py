@@ -16,7 +16,7 @@ from bucketstate.stateful import FirstWatermarkWarning, State, StateUsageError, 
 from bucketstate.stateful.run.inputs import Inputs
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
-from tests.kit.instants import CHANGES, GAP, MINUTE, SHAPES, Event, Told, batches
+from tests.kit.values.instants import CHANGES, GAP, MINUTE, SHAPES, Event, Told, batches
 
 OPERATORS: list[Operator] = ["applyInPandasWithState", "transformWithState"]
 operators = pytest.mark.parametrize("operator", OPERATORS)

@@ -23,7 +23,7 @@ from bucketstate.stateful import DefinitionError, ListState, MapState, State, Wr
 from bucketstate.stateful.run.operators import Operator
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
-from tests.kit.typed_values import Colour, Typed, UserId, typed
+from tests.kit.values.typed import Colour, Typed, UserId, typed
 
 ROW = [{"key": "a"}]
 OPERATORS: list[Operator] = ["applyInPandasWithState", "transformWithState"]

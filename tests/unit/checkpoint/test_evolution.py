@@ -10,8 +10,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.errors import CheckpointError
-from tests.kit.own_types import arrow_type, evolving_decoder, resolved
 from tests.kit.rows import compact_row, varint
+from tests.kit.values.own_types import arrow_type, evolving_decoder, resolved
 
 OLD = T.StructType().add("n", T.IntegerType()).add("gone", T.StringType())
 NEW = T.StructType().add("came", T.StringType()).add("n", T.LongType())

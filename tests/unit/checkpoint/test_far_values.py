@@ -19,10 +19,10 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.spark.python_values import as_frame, day_of, micros_of, python_values
 from bucketstate.cli.rows import as_json
 from bucketstate.errors import InvalidArgumentError
-from tests.kit import spark_values
 from tests.kit.checkpoints import Built
-from tests.kit.far_values import DAYS, TEXTS, TIMES, built
-from tests.kit.own_types import arrow_type
+from tests.kit.values import of_spark
+from tests.kit.values.far import DAYS, TEXTS, TIMES, built
+from tests.kit.values.own_types import arrow_type
 
 UTF8_ESCAPED = ["\\xff", "A\0\\xc3", "\\xed\\xa0\\x80", "\u00fc\u4e2d", "\x1b[31m\n", "\\xff", ""]
 
@@ -79,10 +79,10 @@ def test_a_time_is_found_again(number: int, zoned: bool) -> None:
 @settings(max_examples=30)
 @given(st.data())
 def test_what_python_has_is_as_pyarrow_has_it(data: st.DataObject) -> None:
-    schema = data.draw(spark_values.schemas())
-    rows = data.draw(spark_values.rows(schema))
+    schema = data.draw(of_spark.schemas())
+    rows = data.draw(of_spark.rows(schema))
     kind = arrow_type(schema)
-    array = pa.array([spark_values.expected(schema, row) for row in rows], kind)
+    array = pa.array([of_spark.expected(schema, row) for row in rows], kind)
     try:
         plain = array.to_pylist()
     except (OverflowError, ValueError):

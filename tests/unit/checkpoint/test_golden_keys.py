@@ -11,8 +11,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.runs import run_key
 from bucketstate.checkpoint.spark.key_bytes import key_columns
-from tests.kit.own_types import bytes_of_key
 from tests.kit.sparks import HAS_TIME
+from tests.kit.values.own_types import bytes_of_key
 
 FILE = Path(__file__).resolve().parents[2] / "golden" / "v1" / "keys.json"
 CONTENT = json.loads(FILE.read_text(encoding="utf-8"))

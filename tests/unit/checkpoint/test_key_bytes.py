@@ -11,10 +11,10 @@ from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
-from tests.kit import spark_values
 from tests.kit.checkpoints import bucket_of
-from tests.kit.own_types import bytes_of_key, key_decoder, partition_of, spark_hash
 from tests.kit.rows import compact_row, raw_row, unsafe_row
+from tests.kit.values import of_spark
+from tests.kit.values.own_types import bytes_of_key, key_decoder, partition_of, spark_hash
 
 LONG, TEXT, DOUBLE = T.LongType(), T.StringType(), T.DoubleType()
 THREE = T.StructType().add("a", LONG).add("b", TEXT).add("c", LONG)
@@ -82,15 +82,15 @@ PLAIN = st.sampled_from(
         T.DayTimeIntervalType(),
     ]
 )
-KEYED = PLAIN | PLAIN.map(T.ArrayType) | spark_values.schemas(PLAIN, 3)
+KEYED = PLAIN | PLAIN.map(T.ArrayType) | of_spark.schemas(PLAIN, 3)
 
 
 @settings(max_examples=40, derandomize=True)
 @given(st.data())
 def test_rows_are_those_of_spark_s_writers(data: st.DataObject) -> None:
     """Against rows that are made one by one in the tests' own way."""
-    schema = data.draw(spark_values.schemas(KEYED, max_size=4))
-    values = data.draw(st.tuples(*[spark_values.values(f.dataType) for f in schema]))
+    schema = data.draw(of_spark.schemas(KEYED, max_size=4))
+    values = data.draw(st.tuples(*[of_spark.values(f.dataType) for f in schema]))
     found = bytes_of_key("compact-row/1", schema, values, 7)
     assert found.start == compact_row(schema, values)
     assert found.bucket == bucket_of(found.start, 7)

@@ -15,9 +15,9 @@ from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.decoding import RecordDecoder
 from bucketstate.checkpoint.store.state import read_state
 from bucketstate.errors import DamagedFileError, MissingFileError, NewerFormatError
-from tests.kit.own_types import family_schema
 from tests.kit.plans import CASES, GOLDEN, plant
 from tests.kit.planted import KEY, VALUE
+from tests.kit.values.own_types import family_schema
 
 ERRORS: dict[str, tuple[type[Exception], str]] = {
     "missing": (MissingFileError, ""),

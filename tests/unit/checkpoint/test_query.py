@@ -14,7 +14,7 @@ from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.schema_files import FamilySchema, read_schemas
 from bucketstate.errors import DamagedFileError, NewerFormatError
 from tests.kit.checkpoints import KEY, VALUE
-from tests.kit.own_types import family_schema, own
+from tests.kit.values.own_types import family_schema, own
 from tests.unit.checkpoint.test_state import grown, rows
 
 if TYPE_CHECKING:

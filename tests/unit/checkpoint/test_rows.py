@@ -17,9 +17,9 @@ from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.checkpoint.spark.keys import buckets_of, list_decoder
 from bucketstate.errors import CheckpointError
 from tests.kit.checkpoints import bucket_of
-from tests.kit.own_types import arrow_type, key_decoder, row_decoder
 from tests.kit.rows import compact_row, raw_row, unsafe_row, varint
-from tests.kit.spark_values import expected, rows, schemas
+from tests.kit.values.of_spark import expected, rows, schemas
+from tests.kit.values.own_types import arrow_type, key_decoder, row_decoder
 from tests.unit.checkpoint.test_changed_bytes import change
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from hypothesis import given
 from pyspark.sql import types as T  # noqa: N812
 
 from bucketstate.checkpoint.spark.types import StringType, UnreadType, struct_of, type_of
-from tests.kit import spark_values
-from tests.kit.own_types import own, own_struct
 from tests.kit.sparks import HAS_TIME
+from tests.kit.values import of_spark
+from tests.kit.values.own_types import own, own_struct
 
 OTHERS = [
     T.CharType(3),
@@ -28,7 +28,7 @@ if HAS_TIME:
     OTHERS.append(T.TimeType(3))
 
 
-@given(spark_values.types())
+@given(of_spark.types())
 def test_types_are_those_of_pyspark(kind: T.DataType) -> None:
     assert own(kind).simpleString() == kind.simpleString()
     assert type(own(kind)).__name__ == type(kind).__name__

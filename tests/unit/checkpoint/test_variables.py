@@ -16,7 +16,7 @@ from bucketstate.errors import (
     NoSuchStateError,
 )
 from tests.kit.checkpoints import Built
-from tests.kit.own_types import own
+from tests.kit.values.own_types import own
 from tests.kit.variables import COUNT, KEY, NUMBER, Kept, State, Variables, plain_key, stored
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Values of all types, as Spark, Python and files have them."""
