@@ -43,7 +43,7 @@ private[bucketstate] final class BucketedStore(
     ),
     config,
     origins,
-    new SparkHost(id, conf, hadoopConf, registry, validator, origins.clock)
+    new SparkHost(id, conf, hadoopConf, registry, validator, config.objectStores, origins.clock)
   )
 
   try SessionEnd.tell(this)

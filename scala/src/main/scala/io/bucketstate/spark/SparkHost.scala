@@ -4,6 +4,7 @@ import java.nio.file.Path
 import java.time.Clock
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.execution.streaming.state.{
   HeapOfState,
@@ -14,6 +15,9 @@ import org.apache.spark.sql.execution.streaming.state.{
   StateStoreId
 }
 
+import io.bucketstate.background.Ticker
+import io.bucketstate.checkpoint.io.{Attempt, FileStores}
+import io.bucketstate.checkpoint.retention.{Savepoints, StoreOfQuery}
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 import io.bucketstate.store.{StillHeld, StoreCall, StoreHost, StoreMemory}
 
@@ -27,8 +31,10 @@ private[spark] final class SparkHost(
     hadoopConf: Configuration,
     registry: FamilyRegistry,
     validator: RowValidator,
+    objectStores: Set[String],
     clock: Clock
 ) extends StoreHost {
+  import SparkHost._
   private[this] val maintenance = new MaintenanceSettings(conf)
   HeapOfState.tell(() => StoreMemory.Tracker.total)
 
@@ -49,6 +55,16 @@ private[spark] final class SparkHost(
 
   override def committed(version: Long): Unit =
     if (maintenance.reportsCommits) SparkCoordinator.reportCommit(id, version, hadoopConf)
+
+  override def held(since: Long): Seq[Attempt] = savepointsOf(id).toSeq.flatMap { folder =>
+    val store = StoreOfQuery(id.operatorId, id.partitionId, id.storeName)
+    savepoints
+      .of(folder.toString)
+      .asOf(since)(FileStores.forFolder(folder, hadoopConf, objectStores))
+      .map(_.of(store))
+      .toSeq
+      .distinct
+  }
 
   override def snapshotMade(version: Long): Unit =
     if (maintenance.reportsSnapshots) {
@@ -91,4 +107,15 @@ private[spark] final class SparkHost(
     }
     SparkConditions.invalidTransition("CLOSED", wanted, call.verb, id)
   }
+}
+
+private object SparkHost {
+
+  /** What this process has listed: its stores have the system's ticker. */
+  private val savepoints = new Savepoints.OfCheckpoints(() => Ticker.System.nanos)
+
+  /** Beside the folder with all of a query's state; None where that is a root, which no checkpoint is. */
+  private def savepointsOf(id: StateStoreId): Option[HadoopPath] =
+    Option(new HadoopPath(id.checkpointRootLocation).getParent)
+      .map(new HadoopPath(_, Savepoints.Folder))
 }

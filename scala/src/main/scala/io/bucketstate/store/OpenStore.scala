@@ -47,7 +47,8 @@ private[bucketstate] final class OpenStore private (
   private[this] lazy val optionsChecked: Unit =
     if (!config.rocksDb.isPresetAlone) OptionsCheck.require(config.rocksDb)
 
-  @volatile private[this] var newestBuiltOn = Attempt(0L)
+  // And a moment at which Spark had asked for it.
+  @volatile private[this] var newestBuiltOn = (Attempt(0L), ticker.nanos)
 
   /** Milliseconds a reader waited for what its task's writer then finds in memory, or -1. */
   private[this] val loadedByReader = new AtomicLong(-1L)
@@ -165,7 +166,11 @@ private[bucketstate] final class OpenStore private (
     lock.failIfClosed(StoreCall.Maintenance)
     // While a part of the table lies in files only, they are needed, whatever the plan says; unless Spark
     // unloads the store right after this.
-    try if (config.spark.unloadOnCommit || !keeper.isLoading) maintenance.run(newestBuiltOn)
+    try
+      if (config.spark.unloadOnCommit || !keeper.isLoading) {
+        val (version, since) = newestBuiltOn
+        maintenance.run(version, since)
+      }
     catch {
       // Spark has let go of the store before this, and does not come to close it.
       case failure: Throwable if config.spark.unloadOnCommit =>
@@ -207,7 +212,7 @@ private[bucketstate] final class OpenStore private (
       case _                  => Option.when(readerMs >= 0)(readerMs)
     }
     database.foreach(db => loading(db.opened()))
-    newestBuiltOn = base
+    newestBuiltOn = (base, start)
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
     val version =

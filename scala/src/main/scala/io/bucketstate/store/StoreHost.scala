@@ -2,6 +2,7 @@ package io.bucketstate.store
 
 import java.nio.file.Path
 
+import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.snapshot.FamilySchemas
 
 /**
@@ -33,6 +34,13 @@ private[bucketstate] trait StoreHost extends LockHost {
 
   /** A writer's version is durable, and so is the snapshot it had to make. What this throws fails the commit. */
   def committed(version: Long): Unit
+
+  /**
+   * Versions of this store that are to be kept for good. Throws when that cannot be told: then nothing may be deleted.
+   *
+   * @param since what was to be kept at this moment of the ticker or later
+   */
+  def held(since: Long): Seq[Attempt]
 
   /** A snapshot was published. What this throws is logged. */
   def snapshotMade(version: Long): Unit

@@ -8,7 +8,13 @@ import scala.util.control.NonFatal
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.checkpoint.io.{Attempt, FileStore}
-import io.bucketstate.checkpoint.retention.{MaintenancePlan, Retention, RetentionRules, WinningIds}
+import io.bucketstate.checkpoint.retention.{
+  MaintenancePlan,
+  Pinned,
+  Retention,
+  RetentionRules,
+  WinningIds
+}
 
 /**
  * What Spark's maintenance threads do for a store, when the [[MaintenancePlan]] says so. Throws no exception, whatever it
@@ -16,41 +22,50 @@ import io.bucketstate.checkpoint.retention.{MaintenancePlan, Retention, Retentio
  * logged with its cause and tried again. Thread-safe.
  *
  * @param inFlight data files that a snapshot under way builds on
+ * @param held     see [[StoreHost.held]]
  */
 private[bucketstate] final class StoreMaintenance(
     folder: FileStore,
     rules: RetentionRules,
     plan: MaintenancePlan,
     inFlight: () => Set[String],
+    held: Long => Seq[Attempt],
     clock: Clock
 ) {
   private[this] val log = LoggerFactory.getLogger(classOf[StoreMaintenance])
   private[this] val retention = new Retention(folder, clock, rules)
   private[this] val failureCount = new AtomicLong
   private[this] var winners = WinningIds.WithoutIds
+  private[this] var lines = Map.empty[Attempt, WinningIds] // that lead to what is held
   private[this] var last = Option.empty[(Instant, Long)]
 
   def failures: Long = failureCount.get
 
-  /** @param latest the newest version that Spark has built on */
-  def run(latest: Attempt): Unit = synchronized {
+  /**
+   * @param latest the newest version that Spark has built on
+   * @param since  a moment at which Spark had asked for that, or nobody had asked for any
+   */
+  def run(latest: Attempt, since: Long): Unit = synchronized {
     val now = clock.instant()
     if (plan.isDue(latest.version, now, last)) {
       last = Some(now -> latest.version)
-      try clean(latest)
+      try clean(latest, since)
       catch {
         case NonFatal(e) =>
           failureCount.incrementAndGet()
-          log.warn(s"Could not list ${folder.location} to clean it up; a later run tries again", e)
+          log.warn(
+            s"Nothing was deleted in ${folder.location}, because it is not known what is needed; a later run tries again",
+            e
+          )
       }
     }
   }
 
-  private def clean(latest: Attempt): Unit = {
+  private def clean(latest: Attempt, since: Long): Unit = {
     // Before the files are listed: what is in flight by then must not be missed.
     val building = inFlight()
     winners = WinningIds.leadingTo(folder, latest.version, latest.checkpointId, winners)
-    val report = retention.run(latest.version, building, winners)
+    val report = retention.run(latest.version, building, winners, () => pinned(since))
     report.lowest.foreach(version => winners = winners.from(version))
     report.deleted.foreach(d => log.info("Deleted {} in {}: {}", d.name, folder.location, d.reason))
     report.failed.foreach { case (d, cause) =>
@@ -60,5 +75,14 @@ private[bucketstate] final class StoreMaintenance(
     report.unreadable.foreach { case (manifest, cause) =>
       log.warn(s"${manifest.name} in ${folder.location} cannot be read; its files stay", cause)
     }
+  }
+
+  /** What of a line is known is not read again. */
+  private def pinned(since: Long): Seq[Pinned] = {
+    lines = held(since).iterator.map { at =>
+      def read = WinningIds.leadingTo(folder, at.version, at.checkpointId, winners)
+      at -> lines.getOrElse(at, read)
+    }.toMap
+    lines.iterator.map { case (at, line) => Pinned(at.version, line) }.toSeq
   }
 }

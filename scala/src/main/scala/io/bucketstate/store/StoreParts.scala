@@ -148,6 +148,7 @@ private[bucketstate] final class StoreParts(
     ),
     MaintenancePlan(config.spark.minVersionsToDelete, config.spark.unloadOnCommit),
     () => snapshots.inUse,
+    host.held(_),
     clock
   )
 

@@ -189,11 +189,12 @@ object FaultyFileManager {
     }
   }
 
+  /** Nothing goes wrong beside the checkpoints that have one, where their savepoints would be. */
   private def scriptOf(path: Path): Script = {
     val here = Paths.get(path.toUri.getPath).toAbsolutePath.toString
     scripts.asScala
       .collectFirst { case (folder, script) if here.startsWith(folder) => script }
-      .getOrElse(throw new IllegalStateException(s"no script for $path"))
+      .getOrElse(new Script)
   }
 
   /** A call of another door to a folder, which follows its script, if it has one. */

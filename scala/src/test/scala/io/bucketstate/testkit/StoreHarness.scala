@@ -52,6 +52,9 @@ final class StoreHarness(
   /** What the stores told, such as `committed 2`, in order. */
   def told: Seq[String] = events.asScala.toSeq
 
+  /** What is to be kept for good. */
+  @volatile var pinned: () => Seq[Attempt] = () => Nil
+
   /** Called by who waits for a store. */
   @volatile var onWait: () => Unit = () => ()
 
@@ -112,6 +115,10 @@ final class StoreHarness(
   }
   override def foldersLike(own: Path): Seq[Path] =
     Using.resource(Files.newDirectoryStream(folder, "work*"))(_.asScala.toVector).filter(_ != own)
+  override def held(since: Long): Seq[Attempt] = {
+    step("held")
+    pinned()
+  }
   override def restored(): Unit = note("restored")
   override def committed(version: Long): Unit = note(s"committed $version")
   override def snapshotMade(version: Long): Unit = note(s"snapshot $version")

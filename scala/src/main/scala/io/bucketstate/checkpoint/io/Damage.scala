@@ -5,13 +5,18 @@ import io.bucketstate.error.CorruptException
 /**
  * Reports what is wrong with one file, always naming the file and the version it is of.
  *
- * @param path the file as users find it
- * @param what what it should be, such as "changelog of version 17"
+ * @param path   the file as users find it
+ * @param what   what it should be, such as "changelog of version 17"
+ * @param remedy what to do about it
  */
-private[checkpoint] final class Damage(path: String, what: String) {
+private[checkpoint] final class Damage(
+    path: String,
+    what: String,
+    remedy: String = Damage.Remedy
+) {
 
   def apply(problem: String, cause: Throwable = null): CorruptException =
-    new CorruptException(path, s"$what: $problem", Damage.Remedy, cause)
+    new CorruptException(path, s"$what: $problem", remedy, cause)
 
   def mismatch(name: String, expected: Any, found: Any): CorruptException =
     apply(s"expected $name $expected, found $found")

@@ -2,6 +2,7 @@ package io.bucketstate.checkpoint.retention
 
 import java.time.Clock
 
+import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
@@ -19,7 +20,7 @@ import io.bucketstate.error.{BucketstateException, MissingException}
 /**
  * @param failed     what could not be deleted; a later run will find it again
  * @param unreadable manifests that could not be read, and why: no data file goes while one is kept
- * @param lowest     the oldest version of which a changelog or a manifest is left, if any is
+ * @param lowest     the oldest version of which a changelog or a manifest is left that no pinned version needs, if any is
  */
 final case class RetentionReport(
     deleted: Seq[Deletion],
@@ -33,54 +34,68 @@ final class Retention(folder: FileStore, clock: Clock, rules: RetentionRules) {
   private[this] val manifests = new Manifests(folder)
 
   /**
-   * Throws only when the files cannot be listed.
+   * Throws only when the files cannot be listed, or what `pinned` throws: then nothing was deleted.
    *
    * @param inFlight must be complete for this store before the files are listed: the names of data
    *                 files that are uploaded or merged from by a snapshot that is under way
+   * @param pinned   asked for when there is something to delete
    */
   def run(
       latest: Long,
       inFlight: Set[String] = Set.empty,
-      winners: WinningIds = WinningIds.WithoutIds
+      winners: WinningIds = WinningIds.WithoutIds,
+      pinned: () => Seq[Pinned] = () => Nil
   ): RetentionReport = {
     val files = folder.listAll()
-    val unreadable = ArrayBuffer.empty[(ManifestName, BucketstateException)]
-    val known = read(files, latest, winners, unreadable)
-    val plan = RetentionPlan(files, known, latest, rules, clock.instant(), inFlight, winners)
+    val found = new Found(files)
+    val window = Pinned(rules.oldest(latest), winners)
+    def planned(known: Seq[KnownManifest], pins: Seq[Pinned]) =
+      RetentionPlan(files, known, latest, rules, clock.instant(), inFlight, winners, pins)
+    val unpinned = planned(found.known(Seq(window)), Nil)
+    val pins = if (unpinned.isEmpty) Nil else pinned()
+    val known = found.known(window +: pins)
+    val plan = if (pins.isEmpty) unpinned else planned(known, pins)
     val failures = folder.deleteAll(plan.map(_.name)).toMap
     val (failed, deleted) = plan.partitionMap { deletion =>
       failures.get(deletion.name).map(deletion -> _).toLeft(deletion)
     }
-    val gone = deleted.iterator.map(_.name).toSet
-    val left = files.iterator.map(_.name).filterNot(gone).flatMap(CheckpointFiles.parse)
+    val passed = deleted.iterator.map(_.name).toSet ++ RetentionPlan.held(files, known, pins)
+    val left = files.iterator.map(_.name).filterNot(passed).flatMap(CheckpointFiles.parse)
     val versions = left.collect { case file: VersionedFile => file.version }
-    RetentionReport(deleted, failed, unreadable.toSeq, versions.minOption)
+    RetentionReport(deleted, failed, found.unreadable, versions.minOption)
   }
 
-  private def read(
-      files: Seq[ListedFile],
-      latest: Long,
-      winners: WinningIds,
-      unreadable: ArrayBuffer[(ManifestName, BucketstateException)]
-  ): Seq[KnownManifest] = {
-    val known = ArrayBuffer.empty[KnownManifest]
-    val oldest = rules.oldest(latest)
-    var base = 0L
-    val lengths = files.iterator.map(listed => listed.name -> listed.length).toMap
-    RetentionPlan.manifestsOf(files).foreach { file =>
-      val manifest =
-        try Some(manifests.read(file, lengths.get(file.name)))
-        catch {
-          case e: BucketstateException =>
-            unreadable += file -> e
-            None
-        }
-      // Only what everything older could be forgotten for needs to be known that well.
-      val mayBeBase = file.version <= oldest && base == 0
-      known += KnownManifest(file, manifest.map(_.fileNames), mayBeBase && manifest.exists(isStale))
-      if (mayBeBase) base = RetentionPlan.base(files, known, oldest, winners)
+  /** What is in the manifests among these files. Each is read once, and so is what tells whether it is stale. */
+  private final class Found(files: Seq[ListedFile]) {
+    private[this] val lengths = files.iterator.map(listed => listed.name -> listed.length).toMap
+    private[this] val failed = ArrayBuffer.empty[(ManifestName, BucketstateException)]
+    private[this] val stale = mutable.HashMap.empty[ManifestName, Boolean]
+    private[this] val newestFirst = RetentionPlan.manifestsOf(files).map(file => file -> read(file))
+
+    /** Those that could not be read. */
+    def unreadable: Seq[(ManifestName, BucketstateException)] = failed.toSeq
+
+    /** @param needed versions that are to stay loadable: what they are loaded from must not be stale */
+    def known(needed: Seq[Pinned]): Seq[KnownManifest] = {
+      val known = ArrayBuffer.empty[KnownManifest]
+      var searching = needed
+      newestFirst.foreach { case (file, manifest) =>
+        // Only what everything older could be forgotten for needs to be known that well.
+        val mayBeBase = searching.exists(file.version <= _.version)
+        val isPassed = mayBeBase && manifest.exists(m => stale.getOrElseUpdate(file, isStale(m)))
+        known += KnownManifest(file, manifest.map(_.fileNames), isPassed)
+        if (mayBeBase) searching = searching.filter(RetentionPlan.base(files, known, _) == 0)
+      }
+      known.toSeq
     }
-    known.toSeq
+
+    private def read(file: ManifestName): Option[Manifest] =
+      try Some(manifests.read(file, lengths.get(file.name)))
+      catch {
+        case e: BucketstateException =>
+          failed += file -> e
+          None
+      }
   }
 
   /**

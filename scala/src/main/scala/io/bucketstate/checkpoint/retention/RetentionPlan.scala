@@ -8,7 +8,8 @@ import io.bucketstate.checkpoint.io.{
   ListedFile,
   ManifestName,
   RunName,
-  TemporaryName
+  TemporaryName,
+  VersionedFile
 }
 
 /** A file that nothing needs any more, and why. */
@@ -25,6 +26,13 @@ final case class KnownManifest(
     runs: Option[Set[String]],
     stale: Boolean = false
 )
+
+/**
+ * A version that must stay loadable, however old it is.
+ *
+ * @param line which attempts led to it
+ */
+final case class Pinned(version: Long, line: WinningIds)
 
 /**
  * What to keep and how fast to clean up.
@@ -59,6 +67,9 @@ final case class RetentionRules(
  *  - temporary files past the grace period.
  *
  * Without a base every changelog since version 1 is needed.
+ *
+ * So it is with each pinned version: its own base, what lies from that up to it and is of its line, and the data files
+ * that those manifests name stay, whatever else goes.
  */
 object RetentionPlan {
 
@@ -77,6 +88,7 @@ object RetentionPlan {
    * @param latest    the newest version that is known to be durable
    * @param now       compared with the files' times of modification
    * @param inFlight  names of data files that are being uploaded, or about to be named by a manifest
+   * @param pins      versions to keep beside the newest ones
    */
   def apply(
       files: Iterable[ListedFile],
@@ -85,25 +97,44 @@ object RetentionPlan {
       rules: RetentionRules,
       now: Instant,
       inFlight: Set[String] = Set.empty,
-      winners: WinningIds = WinningIds.WithoutIds
+      winners: WinningIds = WinningIds.WithoutIds,
+      pins: Seq[Pinned] = Nil
   ): Seq[Deletion] = {
-    val plan = new Planning(files, manifests, latest, rules, now, winners)
+    val spared = held(files, manifests, pins)
+    val plan = new Planning(files, manifests, latest, rules, now, winners, spared)
     val chosen = plan.sparing(plan.within(plan.versioned ++ plan.runs(inFlight)))
     plan.temporaries ++ chosen.map(_.deletion)
   }
 
-  /** The version that everything below the oldest retained version can be forgotten for, or 0. */
+  /** Names of the manifests and changelogs that pinned versions need. */
+  def held(
+      files: Iterable[ListedFile],
+      manifests: Iterable[KnownManifest],
+      pins: Seq[Pinned]
+  ): Set[String] = {
+    val parsed = files.iterator.map(file => CheckpointFiles.parse(file.name)).toSeq
+    pins.iterator.flatMap { pin =>
+      val from = base(files, manifests, pin)
+      def leads(file: VersionedFile) =
+        file.version <= pin.version && !pin.line.rejects(file.version, file.checkpointId)
+      parsed.collect {
+        case Some(m: ManifestName) if m.version >= from && leads(m) => m.name
+        case Some(c: ChangelogName) if c.version > from && leads(c) => c.name
+      }
+    }.toSet
+  }
+
+  /** The version that everything below a version that is needed can be forgotten for, or 0. */
   def base(
       files: Iterable[ListedFile],
       manifests: Iterable[KnownManifest],
-      oldest: Long,
-      winners: WinningIds = WinningIds.WithoutIds
+      needed: Pinned
   ): Long = {
     val there = files.iterator.map(_.name).toSet
     manifests.iterator
       .collect {
         case KnownManifest(m, Some(runs), false)
-            if m.version <= oldest && winners.owns(m.version, m.checkpointId) &&
+            if m.version <= needed.version && needed.line.owns(m.version, m.checkpointId) &&
               there(m.name) && runs.forall(there) =>
           m.version
       }
@@ -119,10 +150,11 @@ object RetentionPlan {
       latest: Long,
       rules: RetentionRules,
       now: Instant,
-      winners: WinningIds
+      winners: WinningIds,
+      held: Set[String]
   ) {
     private val oldest = rules.oldest(latest)
-    private val base = RetentionPlan.base(files, manifests, oldest, winners)
+    private val base = RetentionPlan.base(files, manifests, Pinned(oldest, winners))
     private val graceEnd = now.minus(rules.grace).toEpochMilli
     private val covered =
       s"the oldest version to retain is $oldest, and version $base needs nothing older"
@@ -134,28 +166,37 @@ object RetentionPlan {
     }
 
     /** Manifests before changelogs, so that a manifest never outlives what a fallback from it needs. */
-    lazy val versioned: Seq[Candidate] = parsed.collect {
+    lazy val versioned: Seq[Candidate] = unheld.collect {
       case (f, m: ManifestName) if m.version < base => Candidate(m.version, f, covered)
       case (f, m: ManifestName) if lost(f, m.version, m.checkpointId) =>
         Candidate(m.version, f, losing)
-    } ++ parsed.collect {
+    } ++ unheld.collect {
       case (f, c: ChangelogName) if c.version <= base && c.version < latest =>
         Candidate(c.version, f, covered)
       case (f, c: ChangelogName) if lost(f, c.version, c.checkpointId) =>
         Candidate(c.version, f, losing)
     }
 
-    /** Data files that nothing names once the others are gone; to be checked against what stays. */
-    def runs(inFlight: Set[String]): Seq[Candidate] = {
-      val spared = inFlight ++ names(staying(versioned)).getOrElse(Set.empty)
-      val going = versioned.iterator.map(_.deletion.name).toSet
-      val retired =
-        known.iterator.collect { case (name, Some(runs)) if going(name) => runs }.flatten.toSet
-      parsed.collect {
-        case (f, run: RunName) if !spared(f.name) && (retired(f.name) || f.modifiedAt < graceEnd) =>
-          Candidate(run.version, f, "no manifest that is kept names it")
+    /**
+     * Data files that nothing names once the others are gone; to be checked against what stays. Each has its turn with the
+     * last manifest that may name it: before that it would only be in the way of those, where few go at once.
+     */
+    def runs(inFlight: Set[String]): Seq[Candidate] =
+      names(staying(versioned)).fold(Seq.empty[Candidate]) { needed =>
+        val gone = versioned.iterator.map(_.deletion.name).toSet
+        val going = manifestsOf(files).filter(m => gone(m.name))
+        val unknown = going.find(m => known.get(m.name).flatten.isEmpty).fold(0L)(_.version)
+        val last = going.reverseIterator
+          .flatMap(m => known.get(m.name).flatten.iterator.flatten.map(_ -> m.version))
+          .toMap
+        parsed.collect {
+          case (f, run: RunName)
+              if !inFlight(f.name) && !needed(f.name) &&
+                (last.contains(f.name) || f.modifiedAt < graceEnd) =>
+            val turn = math.max(unknown, last.getOrElse(f.name, run.version))
+            Candidate(turn, f, "no manifest that is kept names it")
+        }
       }
-    }
 
     /** Takes the data files out again that a manifest names which stays after all. */
     def sparing(chosen: Seq[Candidate]): Seq[Candidate] = {
@@ -193,6 +234,8 @@ object RetentionPlan {
 
     private lazy val parsed: Seq[(ListedFile, CheckpointFile)] =
       files.iterator.flatMap(f => CheckpointFiles.parse(f.name).map(f -> _)).toSeq
+
+    private lazy val unheld = parsed.filterNot { case (file, _) => held(file.name) }
 
     private def lost(file: ListedFile, version: Long, id: Option[String]): Boolean =
       version < oldest && winners.rejects(version, id) && file.modifiedAt < graceEnd

@@ -10,17 +10,24 @@ import scala.util.Random
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.tags.Slow
 
-import io.bucketstate.checkpoint.io.{Attempt, ListedFile, ManifestName, RunName}
+import io.bucketstate.checkpoint.io.{
+  Attempt,
+  CheckpointFiles,
+  ListedFile,
+  ManifestName,
+  RunName,
+  VersionedFile
+}
 import io.bucketstate.checkpoint.recovery.RecoveryPlan
 import io.bucketstate.checkpoint.run.{Run, RunFile, VersionSpan}
 import io.bucketstate.checkpoint.snapshot.CompactionPlan
 
-/** Random histories of snapshots, merges, losing attempts and retention, over file names alone. */
+/** Random histories of snapshots, merges, losing attempts, retention and pinned versions, over file names alone. */
 @Slow
 class RetentionPlanSuite extends AnyFunSuite {
   private val start = Instant.parse("2020-01-01T00:00:00Z")
 
-  private final class History(random: Random, ids: Boolean) {
+  private final class History(random: Random, ids: Boolean, isPinning: Boolean = false) {
     private val files = mutable.LinkedHashMap.empty[String, ListedFile]
     private val manifests = mutable.Map.empty[ManifestName, List[Run]]
     private val damaged = mutable.Set.empty[String]
@@ -31,6 +38,7 @@ class RetentionPlanSuite extends AnyFunSuite {
     private var now = start
     private var inFlight = Set.empty[String]
     private var promised = 1L
+    private var pins = Set.empty[Long]
     private val rules = RetentionRules(
       minVersionsToRetain = 1 + random.nextInt(12),
       maxVersionsToDelete = Seq(-1, 1, 3, 10)(random.nextInt(4))
@@ -101,7 +109,8 @@ class RetentionPlanSuite extends AnyFunSuite {
           rules,
           now,
           inFlight,
-          WinningIds(TreeMap.from(winners))
+          WinningIds(TreeMap.from(winners)),
+          pins.toSeq.map(v => Pinned(v, WinningIds(TreeMap.from(winners.filter(_._1 <= v)))))
         )
       val gone = plan.map(_.name).toSet
       assert(gone.size == plan.size && gone.forall(files.keySet) && !gone.exists(inFlight))
@@ -124,11 +133,17 @@ class RetentionPlanSuite extends AnyFunSuite {
 
     def step(): Unit = {
       now = now.plus(Duration.ofMinutes(random.nextInt(60).toLong))
-      random.nextInt(6) match {
-        case 0 if latest > covered => snapshot()
-        case 1                     => retain()
-        case _                     => batch()
+      random.nextInt(7) match {
+        case 0 if latest > covered           => snapshot()
+        case 1                               => retain()
+        case 2 if isPinning && pins.size < 4 =>
+          // What retention keeps by itself at that moment can be pinned.
+          val oldest = math.max(1L, promised)
+          if (oldest <= latest) pins += oldest + random.nextInt((latest - oldest + 1).toInt)
+        case 2 if random.nextInt(3) == 0 => pins -= pins.headOption.getOrElse(0L)
+        case _                           => batch()
       }
+      for (version <- pins) assert(isLoadable(version), s"pinned version $version cannot be loaded")
       for (version <- math.max(1L, promised) to latest)
         assert(isLoadable(version), s"version $version of $promised to $latest cannot be loaded")
       for {
@@ -140,11 +155,21 @@ class RetentionPlanSuite extends AnyFunSuite {
         fail(s"${manifest.name} names ${file.name}, which was deleted")
     }
 
-    def finish(): Int = {
+    /** What is left when nothing is pinned any more and retention has had its time. */
+    def finish(): Iterable[ListedFile] = {
+      pins = Set.empty
+      inFlight = Set.empty
+      (1 to rules.minVersionsToRetain + 1).foreach(_ => batch())
+      snapshot()
+      damaged.clear()
+      (1 to rules.minVersionsToRetain + 1).foreach(_ => batch())
       now = now.plus(Duration.ofDays(1))
       for (_ <- 1 to 400) retain()
-      files.size
+      files.values
     }
+
+    /** The version that nothing older is needed for. */
+    def base: Long = covered
   }
 
   for {
@@ -153,6 +178,20 @@ class RetentionPlanSuite extends AnyFunSuite {
   } test(s"every retained version stays loadable, ids=$ids, seed $seed") {
     val history = new History(new Random(seed.toLong), ids)
     for (_ <- 1 to 300) history.step()
+  }
+
+  for {
+    ids <- Seq(false, true)
+    seed <- 1 to 40
+  } test(
+    s"every pinned version stays loadable, and goes when it is dropped, ids=$ids, seed $seed"
+  ) {
+    val history = new History(new Random(1000L + seed), ids, isPinning = true)
+    for (_ <- 1 to 300) history.step()
+    val left = history.finish().map(_.name).flatMap(CheckpointFiles.parse).collect {
+      case file: VersionedFile => file.version
+    }
+    assert(left.min >= history.base)
   }
 
   private val old = start.minus(Duration.ofDays(1)).toEpochMilli
@@ -166,7 +205,8 @@ class RetentionPlanSuite extends AnyFunSuite {
       known: Seq[(Long, Option[Set[String]])],
       rules: RetentionRules = RetentionRules(2),
       inFlight: Set[String] = Set.empty,
-      winners: WinningIds = WinningIds.WithoutIds
+      winners: WinningIds = WinningIds.WithoutIds,
+      pins: Seq[Pinned] = Nil
   ) = RetentionPlan(
     files,
     known.map { case (v, names) => KnownManifest(manifest(v), names) },
@@ -174,7 +214,8 @@ class RetentionPlanSuite extends AnyFunSuite {
     rules,
     start,
     inFlight,
-    winners
+    winners,
+    pins
   ).map(_.name)
 
   private val (a, b, c) = (run(5, 1), run(10, 2), run(15, 3))
@@ -214,6 +255,24 @@ class RetentionPlanSuite extends AnyFunSuite {
     assert(rest.toSet == Set("5.manifest") ++ (5 to 9).map(v => s"$v.changelog"))
   }
 
+  test("a run that an older manifest still names is not in the way of what goes before it") {
+    val logs = (6 to 14).map(v => file(s"$v.changelog"))
+    val all = Seq(5L -> Some(Set(a)), 10L -> Some(Set(a)), 15L -> Some(Set(b, c)))
+    val one = RetentionRules(2, maxVersionsToDelete = 1)
+    var left = folder ++ logs
+    val gone = Iterator
+      .continually(plan(left, all.filter(m => left.exists(_.name == s"${m._1}.manifest")), one))
+      .takeWhile(_.nonEmpty)
+      .map { names =>
+        left = left.filterNot(f => names.contains(f.name))
+        names
+      }
+      .toSeq
+    assert(gone.head == Seq("5.manifest"))
+    assert(gone.find(_.contains(a)).exists(_.contains("10.manifest")))
+    assert(left.map(_.name).toSet == Set(b, c, "15.manifest"))
+  }
+
   test("losing attempts below the window go, those in it and those of unknown history stay") {
     val winners = WinningIds(TreeMap(17L -> "w", 18L -> "w", 19L -> "w"))
     val names = Seq(
@@ -231,6 +290,52 @@ class RetentionPlanSuite extends AnyFunSuite {
       )
     )
     assert(plan(names.map(file(_, young)), Nil, winners = winners).isEmpty)
+  }
+
+  private def pin(version: Long, ids: (Long, String)*) =
+    Pinned(version, WinningIds(TreeMap(ids: _*)))
+
+  test("a pinned version keeps its base, what leads from there to it, and their runs; no more") {
+    val logs = (1 to 20).map(v => file(s"$v.changelog"))
+    val all = Seq(5L -> Some(Set(a)), 10L -> Some(Set(a, b)), 15L -> Some(Set(b, c)))
+    def kept(pins: Pinned*) = {
+      val gone = plan(folder ++ logs, all, pins = pins).toSet
+      (folder ++ logs).map(_.name).filterNot(gone).toSet
+    }
+    val window = Set("15.manifest", b, c) ++ (16 to 20).map(v => s"$v.changelog")
+    assert(kept() == window)
+    assert(kept(pin(7)) == window ++ Set("5.manifest", a, "6.changelog", "7.changelog"))
+    assert(kept(pin(5)) == window ++ Set("5.manifest", a))
+    assert(kept(pin(3)) == window ++ (1 to 3).map(v => s"$v.changelog"))
+    assert(kept(pin(7), pin(10)) == kept(pin(7)) ++ kept(pin(10)))
+    assert(kept(pin(19)) == window, "one of those that are kept anyway")
+    assert(kept(pin(30)) == window, "one that is not there yet")
+  }
+
+  test("a manifest that is damaged is no base of a pinned version, and stays with all before it") {
+    val logs = (1 to 20).map(v => file(s"$v.changelog"))
+    val some = Seq(5L -> Some(Set(a)), 10L -> None, 15L -> Some(Set(b, c)))
+    val gone = plan(folder ++ logs, some, pins = Seq(pin(12)))
+    assert(gone.toSet == ((1 to 5) ++ (13 to 15)).map(v => s"$v.changelog").toSet)
+  }
+
+  test("a pinned version of another line keeps the attempts of that, whatever has won since") {
+    val names = Seq("16_x", "16_w", "17_x", "17_w", "18_w").map(_ + ".changelog") ++
+      Seq("15_x.manifest", "15_w.manifest", "18_w.manifest")
+    val files = names.map(file(_))
+    val manifests = names.filter(_.endsWith("manifest")).map { name =>
+      val id = name.drop(3).take(1)
+      KnownManifest(ManifestName(Attempt(name.take(2).toLong, Some(id))), Some(Set.empty))
+    }
+    val main = WinningIds(TreeMap.from((15L to 20L).map(_ -> "w")))
+    def gone(pins: Pinned*) =
+      RetentionPlan(files, manifests, 20, RetentionRules(2), start, Set.empty, main, pins)
+        .map(_.name)
+        .toSet
+    assert(gone() == names.toSet - "18_w.manifest")
+    val other = pin(17, 15L -> "x", 16L -> "x", 17L -> "x")
+    val held = Set("15_x.manifest", "16_x.changelog", "17_x.changelog")
+    assert(gone(other) == names.toSet - "18_w.manifest" -- held)
   }
 
   test("recovery goes back from manifest to manifest as far as the changelogs reach") {
