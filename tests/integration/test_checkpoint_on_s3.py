@@ -134,3 +134,15 @@ def test_a_server_that_does_not_answer_says_what_to_look_at(port: int) -> None:
         store = s3(broken, retry_strategy=retries)
         with pytest.raises(StorageError, match=f"{BUCKET}/a/checkpoint.* cannot be read"):
             Checkpoint(f"{BUCKET}/a/checkpoint", store).scan().to_arrow()
+
+
+def test_a_savepoint(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "holds what batch 5 made" in said(capsys, "savepoint", "create", uri, "nightly")
+    assert main(["savepoint", "create", uri, "nightly"]) == 1
+    assert "has a savepoint 'nightly'" in capsys.readouterr().err
+    (found,) = json.loads(said(capsys, "savepoint", "list", uri, "--json"))
+    assert (found["name"], found["batch"], found["bytes"]) == ("nightly", 5, 0)
+    assert "nightly" in said(capsys, "inspect", uri)
+    assert json.loads(said(capsys, "verify", uri, "--json"))["ok"]
+    said(capsys, "savepoint", "drop", uri, "nightly")
+    assert said(capsys, "savepoint", "list", uri) == "no savepoints\n"

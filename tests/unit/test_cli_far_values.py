@@ -50,6 +50,8 @@ COMMANDS: list[tuple[str, ...]] = [
     ("export", "{cp}", "-", "--format", "csv"),
     ("verify", "{cp}"),
     ("verify", "{cp}", "--json"),
+    ("savepoint", "list", "{cp}"),
+    ("savepoint", "list", "{cp}", "--json"),
     ("doctor", "{cp}"),
     ("doctor", "{cp}", "--json"),
     ("report", "{cp}", "-o", "{out}.html"),

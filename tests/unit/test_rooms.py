@@ -21,6 +21,7 @@ ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
     "__main__": {"cli"},
     "checkpoint": {
+        "__init__",
         "checkpoint.format",
         "checkpoint.spark",
         "checkpoint.store",

@@ -21,6 +21,7 @@ __all__ = [
     "NoSuchStateError",
     "NotACheckpointError",
     "OtherProviderError",
+    "SavepointError",
     "SessionError",
     "StorageError",
 ]
@@ -171,6 +172,18 @@ class NoSuchStateError(CheckpointError, LookupError):
     Raised where one is asked for by its name or number. The message lists those that there are.
 
     What to do: ask for one of those; `bucketstate inspect` shows them.
+    """
+
+
+class SavepointError(CheckpointError):
+    """A savepoint cannot be created as it was asked for.
+
+    Raised for a name that is taken, a batch that executors may have deleted before they know of the
+    savepoint, and one whose state or whose entries in Spark's logs are not all there any more. No
+    savepoint is left.
+
+    What to do: drop the other one, or take another name; take a newer batch, or stop the query
+    for it; create it again.
     """
 
 

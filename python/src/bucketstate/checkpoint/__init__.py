@@ -7,6 +7,7 @@ from bucketstate.checkpoint.overview import (
     FamilyOverview,
     OperatorOverview,
     Overview,
+    SavepointOverview,
     StoreOverview,
     VariableOverview,
 )
@@ -15,6 +16,7 @@ from bucketstate.checkpoint.spark.variables import StateVariable
 from bucketstate.checkpoint.store.expiry import Expiry, TimeBucket
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.residency import Residency
+from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.checkpoint.verify.report import Finding, Report, Restart
 
@@ -30,6 +32,8 @@ __all__ = [
     "Report",
     "Residency",
     "Restart",
+    "Savepoint",
+    "SavepointOverview",
     "Scan",
     "StateVariable",
     "Store",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from bucketstate.checkpoint.format.family import KeysAt, all_keys, summed
@@ -12,9 +13,10 @@ from bucketstate.checkpoint.spark.query import OperatorInfo
 from bucketstate.checkpoint.spark.variables import VariableKind
 from bucketstate.checkpoint.store.catalog import Catalog
 from bucketstate.checkpoint.store.expiry import Expiry
+from bucketstate.checkpoint.store.holding import held_alone
 from bucketstate.checkpoint.store.residency import Residency
 from bucketstate.checkpoint.store.store import Store
-from bucketstate.errors import CheckpointError
+from bucketstate.errors import CheckpointError, StorageError
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,24 @@ class StoreOverview:
 
 
 @dataclass(frozen=True)
+class SavepointOverview:
+    """What is held for somebody to go back to. Immutable."""
+
+    name: str
+    """The name that it was given."""
+
+    batch: int
+    """The batch whose result is held."""
+
+    created: datetime
+    """When it was created, in UTC."""
+
+    bytes: int | None
+    """Length of what goes when it is dropped, in bytes: the files that nothing else needs. None if
+    what it holds cannot be read."""
+
+
+@dataclass(frozen=True)
 class OperatorOverview:
     """A stateful operator, at one version. Immutable."""
 
@@ -185,6 +205,13 @@ class Overview:
     """Why the query does not start, and which files to remove: an offline repartition that Spark
     began and cannot do. What else is said is without it. None where there is none."""
 
+    savepoints: tuple[SavepointOverview, ...] = ()
+    """What is held for somebody to go back to, the oldest batch first."""
+
+    unheld: str | None = None
+    """Why nobody can tell what savepoints hold, so that the query deletes nothing of what is old;
+    None where all of them can be read."""
+
 
 def overview(catalog: Catalog, version: int | None = None) -> Overview:
     """Reads the indexes of the files that the version is made of, and lists the folders.
@@ -225,7 +252,27 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         tuple(operators),
         copied.summary if copied else None,
         begun.summary if begun else None,
+        *_savepoints(catalog),
     )
+
+
+def held_of(catalog: Catalog) -> tuple[SavepointOverview, ...]:
+    """What each savepoint holds.
+
+    Raises CheckpointError if one cannot be read.
+    """
+    found = catalog.savepoints
+    alone = held_alone(catalog, found)
+    return tuple(SavepointOverview(s.name, s.batch, s.created, alone[s.name]) for s in found)
+
+
+def _savepoints(catalog: Catalog) -> tuple[tuple[SavepointOverview, ...], str | None]:
+    try:
+        return held_of(catalog), None
+    except StorageError:
+        raise
+    except CheckpointError as error:
+        return (), str(error)
 
 
 def _variables(

@@ -19,6 +19,7 @@ from bucketstate.cli import console
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
 from bucketstate.cli.given import key_arguments, state_of
 from bucketstate.cli.rows import as_json, as_text, records
+from bucketstate.cli.savepoint import held_table
 from bucketstate.cli.tables import (
     by_bucket,
     keys_of,
@@ -48,7 +49,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
-    return EXIT_FOUND if broken or found.unfinished else EXIT_OK
+    return EXIT_FOUND if broken or found.unfinished or found.unheld else EXIT_OK
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -258,6 +259,10 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
         terminal.print(found.copied, style="yellow", markup=False, soft_wrap=True)
     if found.unfinished:
         terminal.print(found.unfinished, style="red", markup=False, soft_wrap=True)
+    if found.unheld:
+        terminal.print(found.unheld, style="red", markup=False, soft_wrap=True)
+    if found.savepoints:
+        terminal.print(held_table(found.savepoints))
     columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
     for operator in found.operators:
         title = f"operator {operator.id} ({operator.name or 'unknown'}) at version {found.version}"

@@ -58,6 +58,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from bucketstate.cli.doctor import doctor
 
         return doctor(arguments)
+    elif arguments.command == "savepoint":
+        from bucketstate.cli.savepoint import savepoint
+
+        return savepoint(arguments)
     elif arguments.command == "report":
         from bucketstate.cli.report import report
 

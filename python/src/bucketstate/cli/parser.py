@@ -88,6 +88,8 @@ def parser() -> argparse.ArgumentParser:
     _part(diff)
     _limit(diff)
 
+    _savepoint(commands)
+
     _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
 
     _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
@@ -135,6 +137,25 @@ def _conf(conf: argparse.ArgumentParser) -> None:
                 action="append",
                 help=setting.doc.replace("%", "%%") + " Can be given again.",
             )
+
+
+def _savepoint(commands: object) -> None:
+    what = "hold what a batch made, so that there is something to go back to"
+    top: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
+        "savepoint", help=f"checkpoint: {what}", description=f"{what.capitalize()}."
+    )
+    actions = top.add_subparsers(dest="action", required=True, metavar="ACTION")
+    create = _of_checkpoint(actions, "create", "hold what a batch made until it is dropped")
+    create.add_argument("name", metavar="NAME", help="letters, digits, '-', '_' and '.'")
+    create.add_argument("--batch", type=int, metavar="N", help="default: the last committed one")
+    create.add_argument(
+        "--stopped",
+        action="store_true",
+        help="the query is not running: then any batch that Spark's commit log has can be held",
+    )
+    _of_checkpoint(actions, "list", "what is held, and the bytes that nothing else needs")
+    drop = _of_checkpoint(actions, "drop", "hold it no longer")
+    drop.add_argument("name", metavar="NAME")
 
 
 def _doctor(command: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
+from bucketstate.checkpoint.overview import OperatorOverview, Overview, StoreOverview
 from bucketstate.doctor.advice import Advice
 
 Rule = Callable[[OperatorOverview], Iterator[Advice]]
@@ -15,6 +15,7 @@ _MANY_CHANGELOGS = 100
 _LARGE_BUCKET = 100_000
 _SKEWED = 4
 _KEYS_WORTH_MOVING = 10_000
+_BYTES_WORTH_DROPPING = 100 << 20
 
 
 def unreadable(operator: OperatorOverview) -> Iterator[Advice]:
@@ -68,6 +69,34 @@ def large_buckets(operator: OperatorOverview) -> Iterator[Advice]:
             "size.",
             (_OURS + "numBuckets",),
         )
+
+
+def savepoints(overview: Overview) -> Iterator[Advice]:
+    """What keeps retention from its work, and what it keeps for savepoints alone."""
+    if overview.unheld is not None:
+        yield Advice(
+            overview.location,
+            f"Nothing of what is old is deleted: {overview.unheld}",
+            (),
+            "Drop that savepoint, or restore its file.",
+        )
+    total = sum(s.bytes for o in overview.operators for s in o.stores)
+    for savepoint in overview.savepoints:
+        about = f"{overview.location}, savepoint {savepoint.name}"
+        if savepoint.bytes is None:
+            yield Advice(
+                about,
+                "What it holds cannot be read, so one cannot go back to it.",
+                (("batch", savepoint.batch),),
+                "Run `bucketstate verify`, which says what is wrong; drop it, if it is lost.",
+            )
+        elif savepoint.bytes >= max(_BYTES_WORTH_DROPPING, total / 4):
+            yield Advice(
+                about,
+                "Much of the checkpoint is kept for it alone.",
+                (("bytes", savepoint.bytes), ("bytes of all files", total)),
+                "Drop it with `bucketstate savepoint drop`, if nobody will go back to it.",
+            )
 
 
 RULES: tuple[Rule, ...] = (unreadable, long_replay, skewed, large_buckets)

@@ -62,5 +62,6 @@ def of_checkpoint(overview: Overview) -> Diagnosis:
     if overview.unfinished is not None:
         files = "Remove the files that it names; `bucketstate verify` names them, too."
         advice.insert(0, Advice(overview.location, overview.unfinished, (), files))
+    advice += checkpoint_rules.savepoints(overview)
     notes = () if overview.operators else (f"{overview.location} has no stateful operator.",)
     return Diagnosis(tuple(advice), notes)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import pairwise
 from typing import Any
 
-from bucketstate.checkpoint.format.compression import crc32c
-from bucketstate.checkpoint.format.damage import damaged, decoding, newer
+from bucketstate.checkpoint.format.damage import damaged, decoding
 from bucketstate.checkpoint.format.family import Family, KeysAt
 from bucketstate.checkpoint.format.manifest import Manifest, Run, RunFile, Span, TimeSpan
 from bucketstate.checkpoint.format.names import Attempt, ManifestName, RunName, parse
+from bucketstate.checkpoint.format.sealed import unsealed
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.format.times import NEVER, TIMED, TimeBuckets
 
 FORMAT = 2
 _KIND = "bucketstate-manifest"
-_END = re.compile(rb',\n  "checksum" : "crc32c:([0-9a-f]{8})"\n}\n')
 
 
 def read_manifest(folder: Folder, name: ManifestName) -> Manifest:
     """The manifest of that name, verified, with everything checked that must be true of it."""
     path = folder.path_of(str(name))
     data = folder.read(str(name))
-    raw = _verified(data, path)
+    raw = unsealed(data, path, _KIND, FORMAT)
     with decoding(path, "manifest"):
         manifest = _manifest(raw, name, path, len(data))
     named = Attempt(manifest.version, manifest.checkpoint_id)
@@ -37,29 +35,6 @@ def read_manifest(folder: Folder, name: ManifestName) -> Manifest:
     if rule := broken(manifest):
         raise damaged(path, f"it must be true that {rule}, which is not so")
     return manifest
-
-
-def _verified(data: bytes, path: str) -> dict[str, Any]:
-    try:
-        raw = json.loads(data)
-    except ValueError:
-        raw = None
-    if isinstance(raw, dict) and raw.get("format") == _KIND:
-        version = raw.get("formatVersion")
-        # Before the checksum: a newer format may have another one.
-        if isinstance(version, int) and version > FORMAT:
-            raise newer(path, "a manifest", FORMAT, version)
-    end = _END.search(data, max(0, len(data) - 64))
-    if end is None or end.end() != len(data):
-        raise damaged(path, "its last member is not its checksum: it was cut off, or written over")
-    expected, found = int(end[1], 16), crc32c(data[: end.start()])
-    if found != expected:
-        raise damaged(path, f"expected checksum {expected:08x}, found {found:08x}")
-    if not isinstance(raw, dict) or raw.get("format") != _KIND:
-        raise damaged(path, "it is not the JSON of a manifest")
-    if raw.get("formatVersion") not in range(1, FORMAT + 1):
-        raise damaged(path, f"it has the format version {raw.get('formatVersion')}")
-    return raw
 
 
 def _manifest(raw: dict[str, Any], name: ManifestName, path: str, size: int) -> Manifest:

@@ -256,17 +256,10 @@ class Query:
 
         With a batch, what it had recorded when that was planned, as far as that is still there.
         """
+        place = self.metadata_place(number, batch)
+        if place is not None:
+            return self._operators.get((number, place[1]), lambda: _operator(*place))
         folder = self.folder / "state" / str(number)
-        metadata = folder / "_metadata"
-        known = self._recorded.get(
-            number, lambda: _numbers(f.name for f in (metadata / "v2").files())
-        )
-        if known:
-            then = [n for n in known if batch is None or n <= batch] or known[:1]
-            name = str(then[-1])
-            return self._operators.get((number, name), lambda: _operator(metadata / "v2", name))
-        if metadata.exists("metadata"):
-            return _operator(metadata, "metadata")
         partitions = _numbers(folder.folders())
         first = folder / str(partitions[0] if partitions else 0)
         names = [n for n in first.folders() if not n.startswith("_") and n != "runs"]
@@ -275,6 +268,20 @@ class Query:
             "",
             tuple(StoreInfo(n, len(partitions), 0) for n in names or [DEFAULT_STORE]),
         )
+
+    def metadata_place(self, number: int, batch: int | None = None) -> tuple[Folder, str] | None:
+        """Folder and name of what Spark recorded of an operator; None if it recorded nothing.
+
+        With a batch, what it had recorded when that was planned, as far as that is still there.
+        """
+        metadata = self.folder / "state" / str(number) / "_metadata"
+        known = self._recorded.get(
+            number, lambda: _numbers(f.name for f in (metadata / "v2").files())
+        )
+        if known:
+            then = [n for n in known if batch is None or n <= batch] or known[:1]
+            return metadata / "v2", str(then[-1])
+        return (metadata, "metadata") if metadata.exists("metadata") else None
 
     def store_folder(self, operator: int, partition: int, store: str) -> Folder:
         folder = self.folder / "state" / str(operator) / str(partition)

@@ -14,6 +14,7 @@ from bucketstate.checkpoint.spark.query import DEFAULT_STORE, OperatorInfo, Quer
 from bucketstate.checkpoint.spark.schema_files import DEFAULT_FAMILY, FamilySchema
 from bucketstate.checkpoint.spark.variables import StateVariable, VariableInfo
 from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.savepoint import Savepoint, read_savepoints
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
 
@@ -41,6 +42,17 @@ class Catalog:
     def operators(self) -> tuple[OperatorInfo, ...]:
         """The stateful operators, by their id."""
         return tuple(self.query.operator(number) for number in self.query.operator_ids)
+
+    @cached_property
+    def savepoints(self) -> tuple[Savepoint, ...]:
+        """What is held for somebody to go back to, the oldest batch first.
+
+        Raises:
+            DamagedFileError: one cannot be understood.
+            NewerFormatError: a newer release wrote one.
+            StorageError: one cannot be read.
+        """
+        return read_savepoints(self.query.folder)
 
     @property
     def last_batch(self) -> int | None:
@@ -168,6 +180,10 @@ class Catalog:
             return Attempt(version, commit.id_of(store.operator, store.partition, store.name))
         # Not committed, or so long ago that Spark forgot: only the files themselves can tell.
         attempts = store.attempts(version)
+        if len(attempts) > 1:
+            own = (store.operator, store.partition, store.name)
+            held = {s.attempt(*own) for s in self.savepoints if s.version == version}
+            attempts = [a for a in attempts if a in held] or attempts
         if len(attempts) == 1:
             return attempts[0]
         if attempts:

@@ -20,14 +20,15 @@ from bucketstate.checkpoint.format.names import (
     StoreFile,
     TemporaryName,
 )
-from bucketstate.checkpoint.format.names import parse as parse_name
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
 from bucketstate.checkpoint.spark.decoding import RecordDecoder, chunked
 from bucketstate.checkpoint.spark.schema_files import FamilySchema
 from bucketstate.checkpoint.store.catalog import Catalog, shown
+from bucketstate.checkpoint.store.holding import files_of
 from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.state import MEMORY, read_state
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.checkpoint.verify.logs import check_logs
@@ -62,12 +63,15 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
             for partition in range(info.partitions):
                 stores.append(catalog.store(operator.id, partition, info.name))
     check_logs(catalog, found)
+    savepoints = _savepoints(catalog, found)
     copied = catalog.query.copied
     if copied is not None:
         found.add("error" if copied.gone else "warning", copied.metadata[0], copied.summary)
     total = found.files + sum(in_order(lambda store: len(store.files), stores))
     count = _Count(found.files, total, progress)
-    for of_store in in_order(lambda s: _Verifier(catalog, s, count).run(), stores, _STORES):
+    for of_store in in_order(
+        lambda s: _Verifier(catalog, s, savepoints, count).run(), stores, _STORES
+    ):
         found.include(of_store)
     return Report(
         catalog.location,
@@ -77,6 +81,18 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
         found.bytes,
         found.versions,
     )
+
+
+def _savepoints(catalog: Catalog, found: Findings) -> tuple[Savepoint, ...]:
+    try:
+        savepoints = catalog.savepoints
+    except StorageError:
+        raise
+    except CheckpointError as error:
+        found.add("error", error.path or catalog.location, str(error))
+        return ()
+    found.files += len(savepoints)
+    return savepoints
 
 
 class _Count:
@@ -102,6 +118,7 @@ class _Lost:
     error: CheckpointError
     versions: list[int] = field(default_factory=list)
     restart: bool = False
+    savepoints: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         told = []
@@ -110,15 +127,23 @@ class _Lost:
             told.append(f"version{several} {shown(self.versions)} cannot be read")
         if self.restart:
             told.append("a restart fails")
+        if self.savepoints:
+            several = "s" if len(self.savepoints) > 1 else ""
+            names = ", ".join(self.savepoints)
+            told.append(f"one cannot go back to the savepoint{several} {names}")
         return f"Because of this {', and '.join(told)}."
 
 
 class _Verifier:
     """One store of one partition."""
 
-    def __init__(self, catalog: Catalog, store: Store, count: _Count) -> None:
+    def __init__(
+        self, catalog: Catalog, store: Store, savepoints: tuple[Savepoint, ...], count: _Count
+    ) -> None:
         self._catalog = catalog
         self._store = store
+        self._savepoints = savepoints
+        self._held: set[StoreFile] = set()
         self._count = count
         self._found = Findings()
         self._bad: dict[StoreFile, CheckpointError] = {}
@@ -126,6 +151,7 @@ class _Verifier:
 
     def run(self) -> Findings:
         self._files()
+        self._held_versions()
         self._versions()
         self._restart()
         self._losses()
@@ -195,15 +221,35 @@ class _Verifier:
                 if restart or not self._retired(version):
                     self._lost_by(error).versions.append(version)
                 continue
-            for skipped in plan.skipped:
-                path = self._store.folder.path_of(str(skipped.manifest))
-                self._found.add("warning", path, f"{skipped} {MADE_UP_FOR}")
-            for replaced in plan.replaced:
-                self._found.add("note", replaced.path, str(replaced))
-            broken = [self._bad[f] for f in _files_of(plan) if f in self._bad]
+            broken = self._broken(plan)
             for bad in broken:
                 self._lost_by(bad).versions.append(version)
             self._found.versions += not broken
+
+    def _held_versions(self) -> None:
+        """What savepoints hold."""
+        store = self._store
+        for savepoint in self._savepoints:
+            attempt = savepoint.attempt(store.operator, store.partition, store.name)
+            try:
+                plan = store.plan(attempt)
+            except StorageError:
+                raise
+            except CheckpointError as error:
+                self._lost_by(error).savepoints.append(savepoint.name)
+                continue
+            self._held |= files_of(plan)
+            for bad in self._broken(plan):
+                self._lost_by(bad).savepoints.append(savepoint.name)
+
+    def _broken(self, plan: Plan) -> list[CheckpointError]:
+        """What is wrong with the files of a plan; what was passed over for it is told."""
+        for skipped in plan.skipped:
+            path = self._store.folder.path_of(str(skipped.manifest))
+            self._found.add("warning", path, f"{skipped} {MADE_UP_FOR}")
+        for replaced in plan.replaced:
+            self._found.add("note", replaced.path, str(replaced))
+        return [self._bad[f] for f in files_of(plan) if f in self._bad]
 
     def _required(self) -> list[int]:
         versions = set(self._catalog.versions) | {self._catalog.restart_version}
@@ -216,16 +262,19 @@ class _Verifier:
         """Whether retention removed what it takes.
 
         Then a newer manifest stands for itself, none is at or below the version, and the changelogs
-        are gone from the oldest one on, without a gap.
+        are gone from the oldest one on, without a gap; but for what savepoints hold.
         """
         manifests = {m: m not in self._bad for m in self._store.manifests}
-        if any(m.attempt.version <= version for m in manifests) or not any(manifests.values()):
+        older = [m for m in manifests if m.attempt.version <= version and m not in self._held]
+        if older or not any(manifests.values()):
             return False
-        there = {c.attempt.version for c in self._store.changelogs}
+        changelogs = self._store.changelogs
+        there = {c.attempt.version for c in changelogs}
         missing = version
         while missing in there:
             missing -= 1
-        return missing > 0 and not any(v < missing for v in there)
+        left = {c.attempt.version for c in changelogs if c not in self._held}
+        return missing > 0 and not any(v < missing for v in left)
 
     def _plan(self, version: int) -> Plan:
         return self._store.plan(self._catalog.attempt(self._store, version))
@@ -349,7 +398,9 @@ class _Verifier:
                 case RunName() if str(name) not in referred:
                     what = "no manifest names it"
                 case ChangelogName(attempt) | ManifestName(attempt) if (
-                    attempt.version in winners and attempt != winners[attempt.version]
+                    attempt.version in winners
+                    and attempt != winners[attempt.version]
+                    and name not in self._held
                 ):
                     what = "of an attempt that lost"
                 case _:
@@ -371,14 +422,3 @@ class _Verifier:
             except CheckpointError:
                 continue
         return winners
-
-
-def _files_of(plan: Plan) -> Iterator[StoreFile]:
-    for changelog in plan.changelogs:
-        yield changelog.name
-    if plan.base is not None:
-        yield plan.base.name
-        for file in plan.base.files:
-            name = parse_name(file.name)
-            assert name is not None
-            yield name
