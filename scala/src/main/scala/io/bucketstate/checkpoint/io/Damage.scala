@@ -9,7 +9,7 @@ import io.bucketstate.error.CorruptException
  * @param what   what it should be, such as "changelog of version 17"
  * @param remedy what to do about it
  */
-private[checkpoint] final class Damage(
+private[bucketstate] final class Damage(
     path: String,
     what: String,
     remedy: String = Damage.Remedy
@@ -39,7 +39,7 @@ private[checkpoint] final class Damage(
     }
 }
 
-private[checkpoint] object Damage {
+private[bucketstate] object Damage {
   val Remedy: String =
     "Restore the file from a backup of the checkpoint; if there is none, restart the query with a " +
       "new checkpoint location."

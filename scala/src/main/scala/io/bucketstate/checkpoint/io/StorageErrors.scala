@@ -9,7 +9,7 @@ import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, MissingException, UnavailableException}
 
 /** What the storage reports, told in the project's own terms, the same for every `FileStore`. */
-private[checkpoint] object StorageErrors {
+private[bucketstate] object StorageErrors {
   private val Reachable =
     "Check that the checkpoint's file system is reachable, writable and not full; the same task may succeed when " +
       "it is tried again."

@@ -5,6 +5,7 @@ import java.util.UUID
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.table.StateTable
+import io.bucketstate.table.cold.BucketLoader
 
 /**
  * A version brought back from its files; its buckets are loaded when they are touched.
@@ -16,6 +17,7 @@ import io.bucketstate.table.StateTable
  * @param passed         manifests that were tried and passed over this time, the newest first
  * @param replaced       versions whose changelog another attempt has replaced after the next one was built
  * @param writtenUpTo    the highest version that may have a changelog: later ones had none when this was loaded
+ * @param loader         what its buckets are loaded by
  */
 final case class Recovered(
     table: StateTable,
@@ -25,7 +27,8 @@ final case class Recovered(
     repaired: Int = 0,
     passed: Seq[PassedOver] = Nil,
     replaced: Seq[Long] = Nil,
-    writtenUpTo: Long = 0L
+    writtenUpTo: Long = 0L,
+    loader: BucketLoader = BucketLoader.Empty
 )
 
 /**

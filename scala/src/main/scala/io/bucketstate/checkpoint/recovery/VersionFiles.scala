@@ -54,13 +54,15 @@ private[checkpoint] final class VersionFiles(
     )(_.opened.families)
     val nextFamily =
       opened.lastOption.map(_.opened.nextFamily).orElse(manifest.map(_.firstFreeFamily))
-    def tableOf(counts: Seq[ChangelogFamily], tail: ChangelogTail, isCertain: Boolean) =
+    def loader(counts: Seq[ChangelogFamily], tail: ChangelogTail, isCertain: Boolean) =
+      loaderOf(target, counts, manifest, tail, onDamage, isCertain)
+    def tableOf(counts: Seq[ChangelogFamily], loader: FileBucketLoader) =
       StateTables.heap(
         assigner,
         target.version,
         counts.map(f => families.matching(path(target), f.descriptor)),
         nextFamily.getOrElse(0),
-        loaderOf(target, counts, manifest, tail, onDamage, isCertain),
+        loader,
         host,
         families.countsExactly
       )
@@ -71,14 +73,18 @@ private[checkpoint] final class VersionFiles(
     }
     val counted =
       if (wrong.isEmpty) said
-      else Recount.of(said, wrong, tableOf(said, tailOf(lineage, lengths), isCertain = false))
-    val table = tableOf(counted, tail, isCertain = true)
+      else {
+        val anew = loader(said, tailOf(lineage, lengths), isCertain = false)
+        Recount.of(said, wrong, tableOf(said, anew))
+      }
+    val buckets = loader(counted, tail, isCertain = true)
     Recovered(
-      table,
+      tableOf(counted, buckets),
       opened.lastOption.map(_.opened.header.commitId).orElse(manifest.flatMap(_.commitId)),
       manifest,
       opened.map(o => ReplayedVersion(o.file, o.opened.header.commitId, o.opened.length)),
-      replaced = replaced
+      replaced = replaced,
+      loader = buckets
     )
   }
 

@@ -1,0 +1,118 @@
+package io.bucketstate.checkpoint.recovery
+
+import java.util.{Arrays, LinkedHashMap}
+
+import scala.jdk.CollectionConverters._
+
+import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.error.CorruptException
+import io.bucketstate.record.{
+  BucketAssigner,
+  FamilySpec,
+  Record,
+  RecordBuffer,
+  RecordOp,
+  TimeBuckets
+}
+import io.bucketstate.table.cold.BucketLoader
+
+/**
+ * The whole state at a version as its files have it, for whoever takes all of it once and keeps nothing: one bucket is in
+ * memory at a time. Not thread-safe.
+ *
+ * @param recovered a version that was just brought back, and of which nothing was loaded yet
+ * @param assigner  that places its keys
+ */
+final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
+  import VersionRecords._
+
+  private[this] val placed = new RecordBuffer(assigner)
+
+  private[this] val loader: BucketLoader = recovered.loader
+
+  val families: Seq[FamilySpec] = recovered.table.families.map(_.spec)
+
+  val nextFamily: Int = recovered.table.nextFamily
+
+  /** Keys of a family, None if nobody has counted them. */
+  def keyCount(family: FamilySpec): Option[Long] = loader.keyCount(family.id)
+
+  /** The time buckets of a family, where its records have times. */
+  def times(family: FamilySpec): Option[TimeBuckets] = loader.times(family.id)
+
+  /** All records of a family, each key once. Throws `CorruptException` at the end where files say that there are others. */
+  def of(family: FamilySpec): Iterator[Array[Byte]] =
+    // Of a state without keys nothing is kept to be read.
+    if (keyCount(family).contains(0L)) Iterator.empty
+    else {
+      val times = loader.times(family.id)
+      var count = 0L
+      val records = Iterator.range(0, assigner.numBuckets).flatMap { bucket =>
+        val all = bucketOf(family, bucket)
+        times.fold(all)(t => all.filter(t.shows))
+      }
+      val counted = records.map { record =>
+        count += 1
+        record
+      }
+      counted ++ atTheEnd(loader.verify(family.id, count))
+    }
+
+  private def atTheEnd(body: => Unit): Iterator[Array[Byte]] = {
+    lazy val done: Iterator[Array[Byte]] = {
+      body
+      Iterator.empty
+    }
+    Iterator.single(()).flatMap(_ => done)
+  }
+
+  private def bucketOf(family: FamilySpec, bucket: Int): Iterator[Array[Byte]] = {
+    val records = new LinkedHashMap[Key, Array[Byte]]
+    def take(record: Array[Byte], op: Byte): Unit = {
+      placed.keyOf(record, 0, family.bucketKey)
+      if (placed.bucket != bucket) {
+        throw new CorruptException(
+          "A data file of the state",
+          s"expected a key of bucket $bucket of column family '${family.name}', found one of ${placed.bucket}",
+          Damage.Remedy
+        )
+      }
+      val key = new Key(record)
+      op match {
+        case RecordOp.Remove => records.remove(key)
+        case RecordOp.Merge  =>
+          val before = records.get(key)
+          records.put(key, if (before == null) record else Record.append(before, record))
+        case _ => records.put(key, record)
+      }
+      ()
+    }
+    loader.cold.foreach(_.scan(family.id, bucket, take(_, _)))
+    loader.changes(family.id, bucket, take(_, _))
+    records.values.iterator.asScala
+  }
+}
+
+private object VersionRecords {
+
+  /** The key of a record, to be looked up by. */
+  private final class Key(record: Array[Byte]) {
+    private val bytes = record
+    private val end = Record.keyEnd(record)
+
+    override def hashCode: Int = {
+      var hash = 1
+      var i = 0
+      while (i < end) {
+        hash = 31 * hash + bytes(i)
+        i += 1
+      }
+      hash
+    }
+
+    override def equals(other: Any): Boolean = other match {
+      case that: Key => Arrays.equals(bytes, 0, end, that.bytes, 0, that.end)
+      case _         => false
+    }
+  }
+}
