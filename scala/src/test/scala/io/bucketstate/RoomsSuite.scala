@@ -46,6 +46,8 @@ class RoomsSuite extends AnyFunSuite {
     val history = native ++ face + "checkpoint.recovery" + "history"
     val follower = history + "background" + "rocksdb.follower"
     val store = follower ++ siblings + "memory" + "store"
+    val spark = store + "spark.rows" + "spark"
+    val move = Set("move.log", "move.place", "move.read", "move.write")
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
@@ -81,10 +83,31 @@ class RoomsSuite extends AnyFunSuite {
       "spark.many" -> Set("error"),
       "spark.plan" -> Set("error", "spark.many"),
       "spark" -> (store + "spark.rows"),
-      "" -> Set("spark", "spark.many", "spark.plan", "store", "background", "config", SparksOwn),
+      "move.log" -> io,
+      "move.place" -> Set("error"),
+      "move.read" -> (spark + "move.log" + "move.place"),
+      "move.write" -> (spark + "move.place" + "move.log" + "move.read"),
+      "move" -> (spark ++ move),
+      "" -> Set(
+        "error",
+        "move",
+        "spark",
+        "spark.many",
+        "spark.plan",
+        "store",
+        "background",
+        "config",
+        SparksOwn
+      ),
       SparksOwn -> Set.empty[String]
     )
   }
+
+  /** Rooms that use what is private to Spark. */
+  private val reaching = Set("spark", "spark.many", "spark.rows", "move", "move.read")
+
+  /** Rooms that know what a state store is to Spark. */
+  private val knowing = reaching ++ Set("", "move.place", "move.write", SparksOwn)
 
   private lazy val classes: Seq[Compiled] = {
     val root = Path.of(
@@ -115,11 +138,7 @@ class RoomsSuite extends AnyFunSuite {
       } {
         val its = roomOf(other)
         assert(
-          its == room || others(its) || (its == SparksOwn && Set(
-            "spark",
-            "spark.many",
-            "spark.rows"
-          )(room)),
+          its == room || others(its) || (its == SparksOwn && reaching(room)),
           s"$file uses $other"
         )
       }
@@ -130,9 +149,12 @@ class RoomsSuite extends AnyFunSuite {
     assert(circles.isEmpty, circles.map(_.toSeq.sorted.mkString(" <-> ")).mkString("\n", "\n", ""))
   }
 
-  test("only the spark rooms and the doors know Spark's state store traits and rows") {
+  test(
+    "only the spark rooms, those of moves and the doors know Spark's state store traits and rows"
+  ) {
     for {
-      c <- classes if !Set("", "spark", "spark.many", "spark.rows", SparksOwn)(roomOf(c.file))
+      c <- classes
+      if !knowing(roomOf(c.file))
       name <- c.names
     } assert(!name.startsWith(SparkState) && !name.endsWith("/UnsafeRow"), s"${c.file} uses $name")
   }

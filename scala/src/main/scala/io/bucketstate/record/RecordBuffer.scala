@@ -88,6 +88,9 @@ final class RecordBuffer(assigner: BucketAssigner) {
   /** A copy of the key alone: a tombstone's record. */
   def toKeyRecord: Array[Byte] = JArrays.copyOfRange(space, begin, keyLimit)
 
+  /** A copy of the value alone. */
+  def toValue: Array[Byte] = JArrays.copyOfRange(space, keyLimit, limit)
+
   /** Bytes of the key alone, without its length in front. */
   def keyBytes: Int = keyLimit - RecordBuffer.KeyOffset
 

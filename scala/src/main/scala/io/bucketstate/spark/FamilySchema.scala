@@ -12,7 +12,7 @@ import io.bucketstate.spark.rows.{KeyCodecs, RowCodec, RowCodecs}
  *
  * @param schemas of the query's families by their ids, where Spark lets the schemas of values change
  */
-private[spark] final case class FamilySchema(
+private[bucketstate] final case class FamilySchema(
     name: String,
     keySchema: StructType,
     valueSchema: StructType,

@@ -14,7 +14,7 @@ import io.bucketstate.record.{BucketKey, Record, RecordBuffer}
  * Keys of one column family as bytes and back. Not thread-safe: one per store, because Spark's encoders
  * reuse rows.
  */
-private[spark] trait KeyCodec {
+private[bucketstate] trait KeyCodec {
 
   /** Puts the encoded key into `buffer`, ready to be looked up or written. */
   def encode(key: UnsafeRow, buffer: RecordBuffer): Unit
@@ -39,7 +39,8 @@ private[spark] trait KeyCodec {
 }
 
 /** Keys that are only ever looked up whole. */
-private[spark] final class CompactKeyCodec(schema: StructType, what: String) extends KeyCodec {
+private[bucketstate] final class CompactKeyCodec(schema: StructType, what: String)
+    extends KeyCodec {
   private[this] val rows = new CompactRowCodec(schema, what)
 
   override def numFields: Int = schema.length
@@ -68,7 +69,7 @@ private[spark] final class CompactKeyCodec(schema: StructType, what: String) ext
 }
 
 /** Keys that are scanned by a part of them, encoded by Spark's own encoders: those that [[ScanKeyCodec]] cannot. */
-private[spark] final class SparkKeyCodec(
+private[bucketstate] final class SparkKeyCodec(
     encoder: RocksDBKeyStateEncoder,
     bucketKey: BucketKey,
     layout: KeyLayout,

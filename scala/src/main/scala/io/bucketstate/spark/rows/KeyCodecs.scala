@@ -9,7 +9,7 @@ import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.record.BucketKey
 
 /** Which codec Spark's encoder specifications lead to, and what files call it. */
-private[spark] object KeyCodecs {
+private[bucketstate] object KeyCodecs {
 
   /** @param family for an error */
   def forSpec(

@@ -3,7 +3,7 @@ package io.bucketstate.spark.rows
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 /** Values of one column family as bytes and back. Its classes say how they lay out a row. */
-private[spark] trait RowCodec {
+private[bucketstate] trait RowCodec {
 
   /** No encoding of `row` takes more bytes than this. */
   def maxSize(row: UnsafeRow): Int

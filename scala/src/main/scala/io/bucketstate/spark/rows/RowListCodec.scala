@@ -9,7 +9,7 @@ import io.bucketstate.record.{Record, RecordBuffer}
  * Values that are lists of rows: `(varint(length) | row)*`, each row as its codec lays it out. So a
  * list is appended to by putting bytes behind its own. Thread-safe if that is.
  */
-private[spark] final class RowListCodec(rows: RowCodec, numFields: Int) {
+private[bucketstate] final class RowListCodec(rows: RowCodec, numFields: Int) {
   import RowListCodec._
 
   /** Puts one row behind the key in `buffer`. */

@@ -7,7 +7,7 @@ import org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
  * One row after the other in the same bytes, for scans: a row is good until the next one, as rows are
  * throughout Spark (its own projections write into one buffer, too). Not thread-safe.
  */
-private[spark] final class RowSpace(numFields: Int) {
+private[bucketstate] final class RowSpace(numFields: Int) {
   private[this] var space = new Array[Byte](RowSpace.FirstSize)
 
   val row: UnsafeRow = new UnsafeRow(numFields)

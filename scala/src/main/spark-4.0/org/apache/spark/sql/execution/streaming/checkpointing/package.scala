@@ -8,4 +8,7 @@ package object checkpointing {
 
   type FileContextBasedCheckpointFileManager = streaming.FileContextBasedCheckpointFileManager
   type FileSystemBasedCheckpointFileManager = streaming.FileSystemBasedCheckpointFileManager
+
+  type OffsetSeqMetadata = streaming.OffsetSeqMetadata
+  val OffsetSeqMetadata: streaming.OffsetSeqMetadata.type = streaming.OffsetSeqMetadata
 }

@@ -1,0 +1,83 @@
+package io.bucketstate.move
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.move.log.{LogText, QueryFolder}
+
+/**
+ * The file that says where a checkpoint came from. It is written before all else and completed when all is there: a folder
+ * whose marker is not finished is of a move that was given up, and may be emptied by the next.
+ */
+private[move] object Marker {
+  val File = "_bucketstate/move.json"
+  private val Format = 1
+
+  /** The version of this project, as its jar says. */
+  private def tool: String =
+    Option(getClass.getPackage.getImplementationVersion).getOrElse("unknown")
+
+  /** The marker of a folder, None if it has none. */
+  private def read(folder: QueryFolder): Option[ObjectNode] = Option.when(folder.exists(File)) {
+    val damage = new Damage(folder.locationOf(File), "mark of a move")
+    LogText.objectOf(new String(folder.read(File), UTF_8), damage)
+  }
+
+  /** What there is in a folder of a move into it. */
+  def stateOf(folder: QueryFolder): MarkedAs = read(folder) match {
+    case Some(json) if json.path("status").asText == Begun =>
+      // The last file of a move is the commit of its batch: with that a query may have run since.
+      if (folder.exists(s"commits/${json.path("batch").asLong}")) MarkedAs.AllButMarked
+      else MarkedAs.GivenUp
+    case _ => MarkedAs.Nothing
+  }
+
+  /** Says that all is there, of a move that had come so far but for saying it. */
+  def complete(folder: QueryFolder, finishedMs: Long): Unit = read(folder).foreach { json =>
+    write(folder, json.put("status", "finished").put("finishedMs", finishedMs))
+  }
+
+  private val Begun = "begun"
+
+  def begin(folder: QueryFolder, plan: PlannedMove, startedMs: Long): Unit =
+    write(folder, of(plan, startedMs).put("status", Begun))
+
+  def finish(folder: QueryFolder, report: MoveReport): Unit = write(
+    folder,
+    of(report.plan, report.startedMs)
+      .put("status", "finished")
+      .put("finishedMs", report.finishedMs)
+      .put("stores", report.stores.map(_.written.size).sum)
+      .put("keys", report.stores.map(_.kept.keys).sum)
+      .put("bytes", report.stores.map(_.bytes).sum)
+  )
+
+  private def of(plan: PlannedMove, startedMs: Long): ObjectNode = LogText.Json
+    .createObjectNode()
+    .put("format", Format)
+    .put("kind", plan.request.kind.name)
+    .put("source", plan.sourceLocation)
+    .put("batch", plan.batch)
+    .put("tool", tool)
+    .put("startedMs", startedMs)
+
+  private def write(folder: QueryFolder, json: ObjectNode): Unit =
+    folder.write(File, LogText.Json.writerWithDefaultPrettyPrinter.writeValueAsBytes(json))
+}
+
+/** How far a move into a folder had come. */
+private[move] sealed trait MarkedAs
+
+private[move] object MarkedAs {
+
+  /** There is none, or it was finished. */
+  case object Nothing extends MarkedAs
+
+  /** It was begun and not finished: no query starts on what there is. */
+  case object GivenUp extends MarkedAs
+
+  /** All is there but the end of the marker. */
+  case object AllButMarked extends MarkedAs
+}

@@ -1,0 +1,54 @@
+package io.bucketstate.move
+
+import java.time.Clock
+
+import org.apache.spark.sql.SparkSession
+
+import io.bucketstate.move.log.LogText
+
+/** What a move would do, and the way to make it. Reading it again and again finds what was so when it was planned. Thread-safe. */
+final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, clock: Clock) {
+  private[this] val progress = new Progress(spark.sparkContext)
+
+  /** The batch whose state is moved: committed, and not necessarily the last. */
+  def batch: Long = planned.batch
+
+  /** The gravest first. */
+  def findings: Seq[Finding] = planned.findings
+
+  /** Whether nothing speaks against it. */
+  def isPossible: Boolean = planned.isPossible
+
+  /**
+   * Reads all state, holds each key against its partition, and writes nothing. Blocks as long as that takes. Throws
+   * `InvalidException` for state that cannot be moved so, and `CorruptException`, `MissingException` or
+   * `UnavailableException` for what cannot be read.
+   */
+  def read(): MoveReport = new Mover(spark, planned, progress, clock).read()
+
+  /**
+   * Makes the move, and publishes the target when all of it is there and was verified. Blocks as long as that takes. When it
+   * throws, the target is no checkpoint that a query would start with; the same move begins again. Throws what [[read]]
+   * does, and `ConflictException` for a source that has changed meanwhile, and a target that is not empty.
+   */
+  def run(): MoveReport = new Mover(spark, planned, progress, clock).run()
+
+  /** For people who wait: the step, and about how many keys and bytes it has come to, as JSON. From any thread. */
+  def progressJson: String = {
+    val counts = progress.counts
+    LogText.Json
+      .createObjectNode()
+      .put("step", progress.step)
+      .put("read", counts.read.value.toLong)
+      .put("written", counts.written.value.toLong)
+      .put("checked", counts.checked.value.toLong)
+      .put("bytes", counts.bytes.value.toLong)
+      .toString
+  }
+
+  /** The plan as JSON, for tools. */
+  def json: String = planned.json
+
+  /** The plan as a table for people. */
+  override def toString: String = planned.toString
+}

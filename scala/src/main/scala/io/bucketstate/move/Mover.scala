@@ -1,0 +1,167 @@
+package io.bucketstate.move
+
+import java.time.Clock
+import java.util.concurrent.{ExecutionException, Executors, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.SparkSessions
+import org.apache.spark.util.SerializableConfiguration
+
+import io.bucketstate.error.{
+  BucketstateException,
+  ConflictException,
+  CorruptException,
+  InvalidException,
+  UnavailableException
+}
+import io.bucketstate.move.log.QueryFolder
+
+/** Carries out a plan. For one thread, once. */
+private[move] final class Mover(
+    spark: SparkSession,
+    plan: PlannedMove,
+    progress: Progress,
+    clock: Clock
+) {
+  import Mover._
+
+  private[this] val conf = SparkSessions.hadoopConf(spark)
+  private[this] val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
+
+  private def job(work: StoreWork): StoreJob = new StoreJob(spark, work, hadoop, progress)
+
+  /** Reads all, and writes nothing. */
+  def read(): MoveReport = {
+    val started = clock.millis()
+    val moved = each(works())(job(_).readOnly())
+    moved.foreach(requirePlaced)
+    new MoveReport(plan, moved, isPublished = false, started, clock.millis())
+  }
+
+  def run(): MoveReport = {
+    plan.requirePossible()
+    val target =
+      new QueryFolder(new Path(plan.request.target), conf, Publishing.objectStores(spark))
+    try into(target)
+    finally target.close()
+  }
+
+  private def into(target: QueryFolder): MoveReport = {
+    val started = clock.millis()
+    val publishing = new Publishing(plan, target)
+    publishing.begin(started)
+    progress.begin("copy")
+    val moved = each(works()) { work =>
+      val one = job(work).copy()
+      requirePlaced(one)
+      one
+    }
+    progress.begin("publish state")
+    each(moved)(one => job(one.work).publish(one))
+    publishing.metadata()
+    progress.begin("verify")
+    each(moved)(verify)
+    requireUnchanged()
+    progress.begin("publish")
+    publishing.logs(moved)
+    val report = new MoveReport(plan, moved, isPublished = true, started, clock.millis())
+    Marker.finish(target, report)
+    report
+  }
+
+  /** What is to be done, now that it is known by which columns each operator lies. */
+  private def works(): Seq[StoreWork] = {
+    progress.begin("look at keys")
+    plan.works.groupBy(_.store.operator).toSeq.sortBy(_._1).flatMap { case (_, stores) =>
+      if (plan.source.isStrict || stores.forall(_.keepsPartitions)) stores
+      else {
+        val fits = each(stores)(job(_).fitting()).reduce(_ & _)
+        val deciding = ColumnSearch.chosen(stores.head, fits)
+        stores.map(_.deciding(deciding))
+      }
+    }
+  }
+
+  private def requirePlaced(moved: StoreMoved): Unit =
+    if (moved.misplaced > 0 && !moved.work.staysPut) {
+      throw new InvalidException(
+        s"${moved.misplaced} of ${(moved.kept + moved.deleted).keys} keys of ${moved.work.name} do not lie in the " +
+          "partition of their hash: another rule than Spark's own has placed them",
+        "Clone the checkpoint instead, which moves no keys. Nothing was published."
+      )
+    }
+
+  /** Reads back what was written, or at least holds the numbers of keys against each other. */
+  private def verify(moved: StoreMoved): Unit =
+    if (!plan.request.verifyFully) moved.writtenKeys.filter(_ != moved.kept.keys).foreach { keys =>
+      throw wrong(moved, s"$keys keys")
+    }
+    else {
+      val back = job(moved.work).readBack(moved)
+      if (back != moved.kept) throw wrong(moved, told(back))
+    }
+
+  private def wrong(moved: StoreMoved, found: String) = new CorruptException(
+    s"The target of ${moved.work.name}",
+    s"expected ${told(moved.kept)}, found $found",
+    "Nothing was published. Run the same move again, and report it if it fails again."
+  )
+
+  private def told(sum: RowSum): String =
+    f"${sum.keys} keys and ${sum.values} values that add up to ${sum.sum}%016x"
+
+  /** A query that runs deletes what it does not need, and goes on. */
+  private def requireUnchanged(): Unit = {
+    val before = plan.source.files
+    val after = plan.source.folder.lengths("")
+    def logs(files: Map[String, Long]) =
+      files.filter { case (name, _) => name.startsWith("offsets/") || name.startsWith("commits/") }
+    val gone = before.find { case (name, length) => !after.get(name).contains(length) }
+    if (logs(before) != logs(after) || gone.isDefined) {
+      throw new ConflictException(
+        s"${plan.sourceLocation} has changed since the move was planned" +
+          gone.fold("")(file => s" (${file._1} was replaced or deleted)"),
+        "Stop the query, wait until its application has ended, and run the same move again. Nothing was published."
+      )
+    }
+  }
+
+  /** Side by side: a job of few tasks would leave the others waiting. Throws what went wrong first. */
+  private def each[A, B](all: Seq[A])(body: A => B): Seq[B] = {
+    val pool = Executors.newFixedThreadPool(math.min(MostJobs, math.max(1, all.size)))
+    try
+      pool
+        .invokeAll(all.map(one => (() => body(one)): java.util.concurrent.Callable[B]).asJava)
+        .asScala
+        .map { done =>
+          try done.get
+          catch { case e: ExecutionException => throw Mover.ownCause(e.getCause) }
+        }
+        .toSeq
+    finally {
+      pool.shutdownNow()
+      pool.awaitTermination(1, TimeUnit.MINUTES)
+      ()
+    }
+  }
+}
+
+private object Mover {
+  private final val MostJobs = 8
+
+  /** What a task failed with, in the project's own words where they are its. */
+  private def ownCause(failure: Throwable): Throwable = {
+    val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).toSeq
+    causes.collectFirst { case own: BucketstateException => own }.getOrElse {
+      new UnavailableException(
+        "The move",
+        s"it failed: ${causes.last.toString.linesIterator.next()}",
+        "Nothing was published. Run the same move again; the log of Spark has more about it.",
+        failure
+      )
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.bucketstate.move
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.util.SerializableConfiguration
+
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.read.{OwnRecords, SourceQuery}
+import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
+
+/**
+ * What the files of all partitions of a store say of it together.
+ *
+ * @param families by their names; without a number that means anything
+ */
+private[move] final case class StoreHead(
+    numBuckets: Int,
+    families: Map[String, FamilyDescriptor],
+    allTimes: Map[String, TimeBuckets],
+    keys: Option[Long]
+) {
+  def family(name: String): Option[FamilyDescriptor] = families.get(name)
+
+  /** All but the counts. */
+  def times(name: String): Option[TimeBuckets] = allTimes.get(name)
+}
+
+/** Reads the heads of the files of stores of this project: manifests and changelogs, and no records. */
+private[move] object OwnHeads {
+
+  /** An operator and the name of a store of it. */
+  type Named = (Long, String)
+
+  private final case class PartHead(
+      numBuckets: Int,
+      families: Seq[(FamilyDescriptor, Option[Long], Option[TimeBuckets])]
+  )
+
+  def of(
+      spark: SparkSession,
+      source: SourceQuery,
+      conf: Configuration
+  ): Map[Named, StoreHead] = {
+    val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
+    val (root, version, storeConf) = (source.folder.path.toString, source.version, source.storeConf)
+    val all = for {
+      operator <- source.operators
+      store <- operator.stores
+      partition <- 0 until (if (operator.isGlobal) 1 else source.partitions)
+    } yield (store, partition)
+    val tasks = math.max(1, math.min(all.size, spark.sparkContext.defaultParallelism))
+    val heads = spark.sparkContext
+      .parallelize(all, tasks)
+      .map { case (store, partition) =>
+        val config = OwnRecords.configOf(storeConf)
+        val path = new org.apache.hadoop.fs.Path(root)
+        val records = new OwnRecords(store, path, partition, version, config, hadoop.value.value)
+        try ((store.operator, store.name), headOf(records))
+        finally records.close()
+      }
+      .collect()
+    heads.toSeq.groupMap(_._1)(_._2).map { case (name, parts) => name -> joined(name, parts) }
+  }
+
+  private def headOf(records: OwnRecords): PartHead = {
+    val state = records.state
+    PartHead(
+      records.numBuckets,
+      state.families.map(f => (f.descriptor, state.keyCount(f), state.times(f)))
+    )
+  }
+
+  private def joined(name: Named, parts: Seq[PartHead]): StoreHead = {
+    val families = parts.flatMap(_.families).groupBy(_._1.name)
+    val descriptors = families.map { case (family, all) =>
+      val encodings = all.map { case (d, _, _) =>
+        io.bucketstate.checkpoint.records.FamilyEncodings.untimed(d).copy(id = 0)
+      }.distinct
+      if (encodings.size > 1) {
+        throw new InvalidException(
+          s"The partitions of operator ${name._1}, store '${name._2}', encode '$family' in different ways",
+          "Let the query run for a batch, so that all are as its newest session has them."
+        )
+      }
+      family -> encodings.head
+    }
+    val times = families.flatMap { case (family, all) =>
+      val known = all.flatMap(_._3)
+      Option.when(known.nonEmpty)(family -> known.reduce(merged(_, _)))
+    }
+    val counts = parts.flatMap(_.families.map(_._2))
+    StoreHead(
+      parts.map(_.numBuckets).max,
+      descriptors,
+      times,
+      Option.when(counts.forall(_.isDefined))(counts.flatten.sum)
+    )
+  }
+
+  /**
+   * Time buckets of keys that come to lie together. What has expired was left out where it was read, and nothing else may expire before
+   * its own horizon has come to it.
+   */
+  private def merged(a: TimeBuckets, b: TimeBuckets): TimeBuckets = a.copy(
+    newest = math.max(a.newest, b.newest),
+    horizon = math.min(a.horizon, b.horizon),
+    untimed = math.max(a.untimed, b.untimed)
+  )
+}

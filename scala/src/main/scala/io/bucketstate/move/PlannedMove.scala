@@ -1,0 +1,113 @@
+package io.bucketstate.move
+
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.log.LogText
+import io.bucketstate.move.read.{Provider, SourceQuery}
+
+/**
+ * What was found out of a move by reading metadata alone. Immutable.
+ *
+ * @param works       one for each store
+ * @param stateBytes  of the source's files of state, old versions among them
+ * @param session     settings that the query's session must have afterwards
+ * @param findings    the gravest first
+ */
+private[move] final class PlannedMove(
+    val request: MoveRequest,
+    val source: SourceQuery,
+    val works: Seq[StoreWork],
+    val partitions: Int,
+    val hasIds: Boolean,
+    val stateBytes: Map[Long, Long],
+    val session: Seq[(String, String)],
+    val findings: Seq[Finding]
+) {
+
+  /** The batch whose state is moved: committed, and not necessarily the last. */
+  def batch: Long = source.batch
+
+  def sourceLocation: String = source.folder.location
+
+  def targetProvider: Provider = request.provider
+
+  /** Whether nothing speaks against it. */
+  def isPossible: Boolean = !findings.exists(_.severity == Severity.Error)
+
+  /** Throws `InvalidException` with all that speaks against it. */
+  def requirePossible(): Unit = {
+    val errors = findings.filter(_.severity == Severity.Error).map(_.text)
+    if (errors.nonEmpty) {
+      throw new InvalidException(
+        s"${request.source} cannot be moved so: ${errors.mkString(" ")}".stripSuffix("."),
+        "Nothing was written."
+      )
+    }
+  }
+
+  /** The plan as JSON, for tools. */
+  def json: String = {
+    val all = LogText.Json.createObjectNode()
+    all.put("kind", request.kind.name)
+    all.put("source", sourceLocation).put("target", request.target)
+    all.put("batch", batch).put("version", source.version)
+    all.put("sourceProvider", source.provider.name).put("targetProvider", targetProvider.name)
+    all.put("partitions", partitions).put("checkpointFormat", if (hasIds) 2 else 1)
+    val operators = all.putArray("operators")
+    works.groupBy(_.store.operator).toSeq.sortBy(_._1).foreach { case (id, stores) =>
+      write(id, stores, operators.addObject())
+    }
+    val settings = all.putObject("session")
+    session.foreach { case (key, value) => settings.put(key, value) }
+    val told: ArrayNode = all.putArray("findings")
+    findings.foreach { finding =>
+      told.addObject().put("severity", finding.severity.name).put("text", finding.text)
+    }
+    all.toString
+  }
+
+  private def write(id: Long, stores: Seq[StoreWork], to: ObjectNode): Unit = {
+    to.put("id", id).put("name", stores.head.store.operatorName)
+    to.put("bytes", stateBytes.getOrElse(id, 0L))
+    val all = to.putArray("stores")
+    stores.foreach { work =>
+      val store = all.addObject()
+      store.put("name", work.store.name)
+      store.put("partitionsBefore", work.had).put("partitionsAfter", work.targets)
+      if (targetProvider == Provider.Ours) store.put("buckets", work.numBuckets)
+      val families = store.putArray("families")
+      work.store.families.foreach { family =>
+        families
+          .addObject()
+          .put("name", family.name)
+          .put("key", family.keySchema.simpleString)
+          .put("value", family.valueSchema.simpleString)
+          .put("encoder", family.spec.getClass.getSimpleName)
+          .put("lists", family.multiValued)
+      }
+    }
+  }
+
+  /** The plan as a table for people. */
+  override def toString: String = PlannedMove.table(this)
+}
+
+private object PlannedMove {
+
+  private def table(plan: PlannedMove): String = {
+    val lines = Seq.newBuilder[String]
+    lines += s"${plan.request.kind.name} of batch ${plan.batch} (version ${plan.source.version}), " +
+      s"${plan.source.provider.name} to ${plan.targetProvider.name}"
+    lines += s"  from ${plan.sourceLocation}"
+    lines += s"  to   ${plan.request.target}"
+    plan.works.foreach { work =>
+      val buckets =
+        if (plan.targetProvider == Provider.Ours) s", ${work.numBuckets} buckets" else ""
+      lines += s"  ${work.name} (${work.store.operatorName}): ${work.had} to ${work.targets} partitions$buckets"
+    }
+    plan.session.foreach { case (key, value) => lines += s"  session: $key=$value" }
+    plan.findings.foreach(f => lines += s"  ${f.severity.name}: ${f.text}")
+    lines.result().mkString("\n")
+  }
+}

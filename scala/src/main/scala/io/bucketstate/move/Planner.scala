@@ -1,0 +1,282 @@
+package io.bucketstate.move
+
+import java.time.Clock
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
+import org.apache.spark.sql.internal.SQLConf
+
+import io.bucketstate.checkpoint.records.FamilyEncodings
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
+import io.bucketstate.move.place.PlaceRules
+import io.bucketstate.move.read.{Provider, SourceOperator, SourceQuery, SourceStore}
+import io.bucketstate.move.write.{EmptyStores, TargetFamily}
+import io.bucketstate.spark.SparkSettings
+
+/** Finds out what a move would do. It reads logs and metadata; of stores of this project the heads of their files, too. */
+private[move] final class Planner(spark: SparkSession, request: MoveRequest, clock: Clock) {
+  import Planner._
+
+  private[this] val conf = SparkSessions.hadoopConf(spark)
+  private[this] val findings = ArrayBuffer.empty[Finding]
+  private[this] val source = open()
+  private[this] val provider = request.provider
+  private[this] val partitions = request.partitions.getOrElse(source.partitions)
+  private[this] val hasIds =
+    request.format.fold(source.commit.ids.isDefined && provider != Provider.Hdfs)(_ == 2)
+
+  def plan(): PlannedMove = {
+    check()
+    val condition = request.deleteKeys.map(deleting)
+    val heads =
+      if (isOwn(source.provider)) OwnHeads.of(spark, source, conf)
+      else Map.empty[OwnHeads.Named, StoreHead]
+    val works = source.operators.flatMap(op => op.stores.map(workOf(op, _, condition, heads)))
+    val bytes = source.files.groupMapReduce { case (name, _) => operatorOf(name) }(_._2)(_ + _)
+    new PlannedMove(
+      request,
+      source,
+      works,
+      partitions,
+      hasIds,
+      bytes.collect { case (Some(id), n) => id -> n },
+      sessionNeeds,
+      findings.toSeq.sortBy(f => Order.indexOf(f.severity))
+    )
+  }
+
+  private def open(): SourceQuery = {
+    val folder = new QueryFolder(new Path(request.source), conf, Publishing.objectStores(spark))
+    val logs = new QueryLogs(folder)
+    val commits = logs.commits
+    if (logs.offsets.isEmpty) {
+      throw new InvalidException(
+        s"${folder.location} is not the checkpoint of a streaming query: it has no folder 'offsets'",
+        "Give the path that the query was started with as checkpointLocation."
+      )
+    }
+    val batch = request.batch.orElse(commits.lastOption).getOrElse {
+      throw new InvalidException(
+        s"${folder.location} has no finished batch",
+        "Let the query finish one, or begin it with the provider that it is to have."
+      )
+    }
+    if (!commits.contains(batch) || !logs.offsets.contains(batch)) {
+      throw new InvalidException(
+        s"${folder.location} has no finished batch $batch",
+        s"Those that are there are ${commits.headOption.mkString} to ${commits.lastOption.mkString}."
+      )
+    }
+    new SourceQuery(spark, folder, batch, request.sourceProvider.map(Provider.named))
+  }
+
+  private def isOwn(provider: Provider): Boolean = provider == Provider.Ours
+
+  private def check(): Unit = {
+    request.kind match {
+      case MoveKind.Import if isOwn(source.provider) =>
+        error("The state is bucketstate's already: use rewrite.")
+      case MoveKind.Import if !isOwn(provider) =>
+        error("An import is into bucketstate: use export, with --to.")
+      case MoveKind.Export if isOwn(provider) =>
+        error("An export is into a provider of Spark's: give --to rocksdb or --to hdfs.")
+      case MoveKind.Rewrite if !isOwn(source.provider) || !isOwn(provider) =>
+        error("A rewrite is from bucketstate to bucketstate: use import or export.")
+      case MoveKind.Handover if request.offsets.isEmpty =>
+        error("A handover says where sources begin: give --offsets.")
+      case _ => ()
+    }
+    if (provider == Provider.Hdfs) checkHdfs()
+    if (provider == Provider.RocksDb && !EmptyStores.AreServed) {
+      error("Spark's RocksDB provider begins with any version since Spark 4.2: export with that.")
+    }
+    request.offsets.foreach {
+      case StartAt.Lines(lines) if lines.size != source.offset.offsets.size =>
+        error(
+          s"The query has ${source.offset.offsets.size} sources, and ${lines.size} offsets were given."
+        )
+      case _ => ()
+    }
+    checkTarget()
+    tell()
+  }
+
+  private def checkHdfs(): Unit = {
+    if (request.format.contains(2)) {
+      error("HDFSBackedStateStoreProvider has no checkpoint ids: leave out --format 2.")
+    }
+    source.operators.filter(_.stores.exists(_.useColumnFamilies)).foreach { op =>
+      error(
+        s"Operator ${op.id} (${op.name}) keeps column families, which HDFSBackedStateStoreProvider does not have: " +
+          "export to rocksdb."
+      )
+    }
+  }
+
+  private def checkTarget(): Unit = {
+    val target = new QueryFolder(new Path(request.target), conf, Publishing.objectStores(spark))
+    try {
+      val within = s"${target.path}/".startsWith(s"${source.folder.path}/") ||
+        s"${source.folder.path}/".startsWith(s"${target.path}/")
+      if (within) error("The target must lie apart from the source.")
+      else
+        Marker.stateOf(target) match {
+          case MarkedAs.GivenUp =>
+            info("A move into the target was begun and not finished: it is emptied first.")
+          case MarkedAs.AllButMarked =>
+            warn("The target has all of a move that was made before, but for the end of its mark.")
+          case _ if !target.isEmpty => error(s"${target.location} is not empty.")
+          case _                    => ()
+        }
+    } finally target.close()
+  }
+
+  private def tell(): Unit = {
+    source.planned.headOption.foreach { next =>
+      if (request.offsets.isEmpty && source.isNewest)
+        info(s"Batch $next was planned and is not committed: it runs again, over the target.")
+    }
+    if (!source.isNewest) info(s"Batches after ${source.batch} are left behind.")
+    val age = clock.millis() - source.offset.plannedMs
+    if (source.isNewest && age >= 0 && age < RecentMs) {
+      warn(
+        s"The query planned its last batch ${age / 1000} s ago: stop it first. A source that changes is refused."
+      )
+    }
+    if (!source.isStrict && partitions != source.partitions) {
+      warn(
+        "The query was begun before Spark 3.3, and may lie by some of its columns alone: all keys are read once more first, to " +
+          "find that out."
+      )
+    }
+    if (isOwn(source.provider) && !isOwn(provider)) {
+      info("Times of ageing (timeBucket) are left behind: the other provider has none.")
+    }
+    if (request.offsets.isDefined) {
+      info(
+        "Sources begin anew: what they still have of what the state is made of is counted twice."
+      )
+    }
+  }
+
+  /** What the offset log does not tell a query that is started on the target. */
+  private def sessionNeeds: Seq[(String, String)] = {
+    val transforms =
+      isOwn(provider) && source.operators.exists(op => PlaceRules.TransformWithState(op.name))
+    Seq(
+      Some(Provider.Setting -> provider.className),
+      Option.when(hasIds)(SourceQuery.FormatSetting -> "2"),
+      // Spark leaves keys where the operator before has put them only if that has as many partitions.
+      Option.when(!source.isStrict)(OffsetEntry.Partitions -> partitions.toString),
+      Option.when(transforms)("spark.sql.extensions" -> "io.bucketstate.BucketstateExtensions")
+    ).flatten
+  }
+
+  private def workOf(
+      operator: SourceOperator,
+      store: SourceStore,
+      condition: Option[(Long, Expression)],
+      heads: Map[OwnHeads.Named, StoreHead]
+  ): StoreWork = {
+    val had = if (operator.isGlobal) 1 else source.partitions
+    val targets = if (operator.isGlobal) 1 else partitions
+    val head = heads.get((store.operator, store.name))
+    StoreWork(
+      store,
+      source.folder.location,
+      new Path(request.target).getFileSystem(conf).makeQualified(new Path(request.target)).toString,
+      source.provider,
+      provider,
+      0 until had,
+      had,
+      targets,
+      source.version,
+      source.version,
+      request.buckets.orElse(head.map(_.numBuckets)).getOrElse(settingOfBuckets),
+      familiesOf(store, head),
+      hasIds,
+      source.storeConf,
+      targetConf,
+      condition.collect { case (id, expression) if id == operator.id => expression },
+      staysPut = !source.isStrict && targets == had
+    )
+  }
+
+  /** The number of buckets of a store that is new. */
+  private def settingOfBuckets: Int =
+    SparkSettings
+      .read(new StateStoreConf(SparkSessions.settings(spark)))
+      .numBuckets
+      .getOrElse(ConfigKey.NumBuckets.default.toInt)
+
+  private def targetConf: StateStoreConf = {
+    val all = source.settings.clone()
+    all.setConfString(Provider.Setting, provider.className)
+    all.setConfString(SourceQuery.FormatSetting, if (hasIds) "2" else "1")
+    all.setConfString("spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag", "false")
+    // A snapshot, which is what one version is.
+    all.setConfString(
+      "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+      "false"
+    )
+    new StateStoreConf(all)
+  }
+
+  private def familiesOf(store: SourceStore, head: Option[StoreHead]): Seq[TargetFamily] = {
+    val evolves = store.schemaFiles.nonEmpty &&
+      source.settings.getConf(SQLConf.STREAMING_STATE_STORE_ENCODING_FORMAT) == "avro"
+    val schemas =
+      if (evolves) store.schemas(source.folder.path, conf) else None
+    store.numbered.zipWithIndex.map { case (family, number) =>
+      val fresh = store.described(family, schemas).descriptor(number)
+      val times = head.flatMap(_.times(family.name))
+      val descriptor = head.flatMap(_.family(family.name)).fold(fresh)(_.copy(id = number))
+      TargetFamily(
+        if (times.isDefined) FamilyEncodings.timed(descriptor) else descriptor,
+        family.keySchema.json,
+        family.valueSchema.json,
+        times
+      )
+    }
+  }
+
+  /** The condition, bound to the columns of the grouping key; and whose key that is. */
+  private def deleting(condition: String): (Long, Expression) = {
+    val candidates = source.operators.filterNot(_.isGlobal)
+    val operator = request.deleteOperator match {
+      case Some(id) =>
+        source.operators.find(_.id == id).getOrElse {
+          throw new InvalidException(
+            s"The query has no operator $id",
+            s"It has ${source.operators.map(o => s"${o.id} (${o.name})").mkString(", ")}."
+          )
+        }
+      case None if candidates.size == 1 => candidates.head
+      case None                         =>
+        throw new InvalidException(
+          "It is not said of which operator keys are to be deleted",
+          s"Give --operator: ${candidates.map(o => s"${o.id} (${o.name})").mkString(", ")}."
+        )
+    }
+    (operator.id, Conditions.bound(spark, condition, operator))
+  }
+
+  private def error(text: String): Unit = findings += Finding(Severity.Error, text)
+  private def warn(text: String): Unit = findings += Finding(Severity.Warning, text)
+  private def info(text: String): Unit = findings += Finding(Severity.Info, text)
+}
+
+private[move] object Planner {
+
+  private final val RecentMs = 60000L
+  private val Order = Seq(Severity.Error, Severity.Warning, Severity.Info)
+
+  private def operatorOf(name: String): Option[Long] =
+    Option.when(name.startsWith("state/"))(name.split('/')(1)).flatMap(QueryFolder.number)
+}

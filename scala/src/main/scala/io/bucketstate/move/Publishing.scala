@@ -1,0 +1,115 @@
+package io.bucketstate.move
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
+
+import io.bucketstate.error.ConflictException
+import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
+import io.bucketstate.move.read.{OwnRecords, Provider}
+
+/**
+ * Writes what makes a folder of state a query's checkpoint. The order is what makes it safe to be killed at: with anything of
+ * the end missing Spark refuses to start the query, and the last file is the commit of the batch.
+ */
+private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
+  private[this] val source = plan.source
+  private[this] val from = source.folder
+
+  /**
+   * Takes an empty folder, or one that a move has left that was given up. One that has all but the end of its marker is
+   * completed and refused: a query may have run on it.
+   */
+  def begin(startedMs: Long): Unit = {
+    Marker.stateOf(target) match {
+      case MarkedAs.GivenUp      => Publishing.Folders.foreach(target.deleteFolder)
+      case MarkedAs.AllButMarked =>
+        Marker.complete(target, startedMs)
+        throw new ConflictException(
+          s"${target.location} has all of a move that was made before; only its mark was not finished, and is now",
+          "Start the query on it, or give another folder. Nothing else was written."
+        )
+      case _ if target.isEmpty => ()
+      case _                   =>
+        throw new ConflictException(
+          s"${target.location} is not empty",
+          "Give a folder that is empty or does not exist. Nothing was written."
+        )
+    }
+    target.delete("metadata")
+    Marker.begin(target, plan, startedMs)
+  }
+
+  /** All but the logs. */
+  def metadata(): Unit = {
+    source.operators.foreach { operator =>
+      val id = operator.id
+      target.copyFolder(from, s"state/$id/_stateSchema")
+      operator.stores.filter(_.schemaFiles.isEmpty).foreach { store =>
+        val folder = if (store.name == "default") "0" else s"0/${store.name}"
+        val file = s"state/$id/$folder/_metadata/schema"
+        if (from.exists(file)) target.write(file, from.read(file))
+      }
+      val partitions = if (operator.isGlobal) 1 else plan.partitions
+      val moved = operator.entry.moved(partitions, pathOf(id, _))
+      target.write(s"state/$id/_metadata/${fileOf(operator.entry.file)}", moved.text.bytes)
+    }
+    if (plan.request.offsets.isEmpty) target.copyFolder(from, "sources")
+    target.write("metadata", from.read("metadata"))
+  }
+
+  /** The last part of the operator's own name of its metadata: `metadata`, or `v2/` and a batch. */
+  private def fileOf(file: String): String = file.split("/_metadata/").last
+
+  /** Schema files are recorded by whole paths. */
+  private def pathOf(operator: Long, recorded: String): String = {
+    val at = recorded.lastIndexOf(s"/state/$operator/_stateSchema/")
+    if (at < 0) recorded else target.location + recorded.substring(at)
+  }
+
+  def logs(moved: Seq[StoreMoved]): Unit = {
+    val logs = new QueryLogs(from)
+    val before = source.batch - 1
+    val earlier = Option.when(logs.offsets.contains(before))(logs.offset(before))
+    // What was planned over sources that begin anew is of other offsets.
+    val planned = if (plan.request.offsets.isEmpty && source.isNewest) source.planned else Nil
+    (earlier.toSeq ++ Seq(source.offset) ++ planned.map(logs.offset)).foreach { entry =>
+      target.write(s"offsets/${entry.batch}", changed(entry).text.bytes)
+    }
+    if (logs.commits.contains(before)) {
+      target.write(s"commits/$before", logs.commit(before).withIds(None).text.bytes)
+    }
+    val commit = source.commit.withIds(Option.when(plan.hasIds)(idsOf(moved)))
+    target.write(s"commits/${source.batch}", commit.text.bytes)
+  }
+
+  private def changed(entry: OffsetEntry): OffsetEntry = {
+    val settings = entry.withSettings(
+      Map(
+        Provider.Setting -> plan.targetProvider.className,
+        OffsetEntry.Partitions -> plan.partitions.toString
+      )
+    )
+    plan.request.offsets match {
+      case None                        => settings
+      case Some(StartAt.Options)       => settings.fromTheStart
+      case Some(StartAt.Lines(begins)) => settings.withOffsets(begins)
+    }
+  }
+
+  /** By operator, partition, and store in the order in which Spark names them. */
+  private def idsOf(moved: Seq[StoreMoved]): Map[Long, Seq[Seq[String]]] =
+    moved.groupBy(_.work.store.operator).map { case (operator, stores) =>
+      val inOrder = source.operators.find(_.id == operator).get.stores.map(_.name)
+      val sorted = stores.sortBy(s => inOrder.indexOf(s.work.store.name)).map(_.ids.get)
+      operator -> sorted.transpose
+    }
+}
+
+private[move] object Publishing {
+
+  /** What a move writes, besides the marker. */
+  private val Folders = Seq("commits", "offsets", "sources", "state")
+
+  def objectStores(session: SparkSession): Set[String] =
+    OwnRecords.configOf(new StateStoreConf(SparkSessions.settings(session))).objectStores
+}

@@ -1,0 +1,55 @@
+package io.bucketstate.move.log
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.node.ObjectNode
+
+/** An entry of a query's offset log: where its sources were, and with which settings the batch was planned. Immutable. */
+private[move] final case class OffsetEntry(batch: Long, text: LogText) {
+
+  /** The settings that Spark recorded; they overrule those of the session at a restart. */
+  def settings: Map[String, String] = text.document.path("conf") match {
+    case conf: ObjectNode =>
+      conf.properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap
+    case _ => Map.empty
+  }
+
+  /** Partitions of stateful operators; None where queries of old recorded none. */
+  def partitions: Option[Int] = settings.get(OffsetEntry.Partitions).flatMap(_.toIntOption)
+
+  def watermarkMs: Long = text.document.path("batchWatermarkMs").asLong(0L)
+
+  def plannedMs: Long = text.document.path("batchTimestampMs").asLong(0L)
+
+  /** Whether each source is named in front of its offset, instead of being known by its place. */
+  private def isNamed: Boolean = text.version == "v2"
+
+  /** The entry with some settings changed, and all others as they are. */
+  def withSettings(changed: Map[String, String]): OffsetEntry = copy(text = text.changed { json =>
+    val conf = json.withObject("/conf")
+    changed.foreach { case (key, value) => conf.put(key, value) }
+  })
+
+  /** The sources' offsets, one text each. */
+  def offsets: Seq[String] = text.behind.filter(_.nonEmpty)
+
+  /** The entry for sources that begin where their options say. */
+  def fromTheStart: OffsetEntry =
+    withOffsets(offsets.map(line => if (isNamed) s"${line.takeWhile(_ != ':')}:-" else "-"))
+
+  def withOffsets(lines: Seq[String]): OffsetEntry = copy(text = text.copy(behind = lines))
+
+  /** The entry as that of another batch, planned at another time. */
+  def as(other: Long, plannedMs: Long): OffsetEntry =
+    OffsetEntry(
+      other,
+      text.changed { json =>
+        json.put("batchTimestampMs", plannedMs)
+        ()
+      }
+    )
+}
+
+private[move] object OffsetEntry {
+  val Partitions = "spark.sql.shuffle.partitions"
+}

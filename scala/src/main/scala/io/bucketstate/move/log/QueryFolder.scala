@@ -1,0 +1,113 @@
+package io.bucketstate.move.log
+
+import java.io.FileNotFoundException
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
+
+import io.bucketstate.checkpoint.io.{FileStore, FileStores, StorageErrors}
+
+/**
+ * The folder of one query's checkpoint, with Spark's logs in it. Names are relative to it. Small files are written as those
+ * of a store are: whole, or not at all. For one thread.
+ *
+ * @param objectStores schemes of stores where a file appears whole when it is closed
+ */
+private[move] final class QueryFolder(
+    val root: Path,
+    hadoop: Configuration,
+    objectStores: Set[String]
+) extends AutoCloseable {
+  private[this] val system = StorageErrors.changing(root.toString, "could not be reached") {
+    root.getFileSystem(hadoop)
+  }
+  private[this] val files: FileStore = FileStores.forFolder(root, hadoop, objectStores)
+
+  val path: Path = system.makeQualified(root)
+
+  def location: String = path.toString
+
+  def locationOf(name: String): String = s"$location/$name"
+
+  def exists(name: String): Boolean = files.exists(name)
+
+  def read(name: String): Array[Byte] = files.read(name)
+
+  def write(name: String, bytes: Array[Byte]): Unit = files.write(name)(_.write(bytes))
+
+  def delete(name: String): Unit = files.delete(name)
+
+  /** Numbers that files of a folder are named by, ascending. */
+  def numbers(folder: String): Seq[Long] =
+    files.list(folder).map(_.name.split('/').last).flatMap(QueryFolder.number).sorted
+
+  /** The names of the files of a folder, without it; ascending. */
+  def names(folder: String): Seq[String] =
+    files.list(folder).map(_.name.split('/').last).filterNot(_.startsWith(".")).sorted
+
+  /** The names of the folders of a folder, without it; ascending. */
+  def folders(inside: String): Seq[String] = listed(inside).filter(_._2).map(_._1).sorted
+
+  /** Whether there is nothing at all. */
+  def isEmpty: Boolean = listed("").isEmpty
+
+  /** Every file below a folder with its length, by its name from the checkpoint on. */
+  def lengths(inside: String): Map[String, Long] =
+    StorageErrors.translate(locationOf(inside), "could not be listed") {
+      val found = ArrayBuffer.empty[(String, Long)]
+      try {
+        val all = system.listFiles(at(inside), true)
+        while (all.hasNext) {
+          val file = all.next()
+          found += path.toUri.relativize(file.getPath.toUri).getPath -> file.getLen
+        }
+      } catch { case _: FileNotFoundException => () }
+      found.toMap
+    }
+
+  /** Copies a folder with all that is in it, if it is there. */
+  def copyFolder(from: QueryFolder, inside: String): Unit = {
+    val source = new Path(from.path, inside)
+    StorageErrors.changing(locationOf(inside), s"could not be copied from $source") {
+      val there = source.getFileSystem(hadoop)
+      if (there.exists(source)) {
+        val target = new Path(path, inside)
+        system.mkdirs(target.getParent)
+        FileUtil.copy(there, source, system, target, false, true, hadoop)
+        ()
+      }
+    }
+  }
+
+  /** Deletes a folder with all that is in it. */
+  def deleteFolder(inside: String): Unit =
+    StorageErrors.changing(locationOf(inside), "could not be deleted") {
+      system.delete(new Path(path, inside), true)
+      ()
+    }
+
+  override def close(): Unit = files.close()
+
+  private def at(inside: String): Path = if (inside.isEmpty) path else new Path(path, inside)
+
+  private def listed(inside: String): Seq[(String, Boolean)] = {
+    val folder = at(inside)
+    StorageErrors.translate(folder.toString, "could not be listed") {
+      try system.listStatus(folder).toSeq.map(f => f.getPath.getName -> f.isDirectory)
+      catch { case _: FileNotFoundException => Nil }
+    }
+  }
+
+  /** The file system that it lies on. */
+  def fileSystem: FileSystem = system
+}
+
+private[move] object QueryFolder {
+
+  def number(name: String): Option[Long] =
+    Option.when(name.nonEmpty && name.length < 19 && name.forall(c => c >= '0' && c <= '9'))(
+      name.toLong
+    )
+}

@@ -1,0 +1,120 @@
+package io.bucketstate.move.read
+
+import java.util.UUID
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.execution.streaming.state.{
+  ReadStateStore,
+  StateStore,
+  StateStoreConf,
+  StateStoreProvider,
+  StateStoreProviderId
+}
+
+/** A partition as the provider gives it that has written it. */
+private[move] final class ProviderRows(
+    store: SourceStore,
+    root: Path,
+    partition: Int,
+    version: Long,
+    conf: StateStoreConf,
+    hadoop: Configuration
+) extends StateRows {
+  private[this] val provider = ProviderRows.open(store, root, partition, conf, hadoop)
+  private[this] val opened = new OnceClosed(() => provider.close())
+  private[this] val state: ReadStateStore =
+    opened.orClosed(ProviderRows.reading(provider, store, version, store.ids.map(_(partition))))
+
+  private[this] val rows = store.families.iterator.flatMap { family =>
+    val pairs = state.iterator(family.name)
+    if (family.multiValued) pairs.map { pair =>
+      val key = pair.key.copy()
+      new StateRow(family, key, state.valuesIterator(key, family.name))
+    }
+    else pairs.map(pair => new StateRow(family, pair.key, Iterator.single(pair.value)))
+  }
+
+  override def hasNext: Boolean = rows.hasNext
+
+  override def next(): StateRow = rows.next()
+
+  /** The value of a key as a query finds it; null if it is not there. Only where keys have one value. */
+  def get(family: SourceFamily, key: UnsafeRow): UnsafeRow = state.get(key, family.name)
+
+  override def close(): Unit = opened.close {
+    // What is open for writing, because families can be told of in no other way, is given up.
+    state.abort()
+  }
+}
+
+private[move] object ProviderRows {
+
+  /** A provider of a store, with which nothing was opened yet. */
+  def open(
+      store: SourceStore,
+      root: Path,
+      partition: Int,
+      conf: StateStoreConf,
+      hadoop: Configuration
+  ): StateStoreProvider = {
+    val default = store.default
+    StateStoreProvider.createAndInit(
+      StateStoreProviderId(store.id(root, partition), UUID.randomUUID()),
+      default.keySchema,
+      default.valueSchema,
+      default.spec,
+      store.useColumnFamilies,
+      conf,
+      new Configuration(hadoop),
+      useMultipleValuesPerKey = false,
+      store.schemas(root, hadoop)
+    )
+  }
+
+  private def reading(
+      provider: StateStoreProvider,
+      store: SourceStore,
+      version: Long,
+      id: Option[String]
+  ): ReadStateStore =
+    if (!store.useColumnFamilies) provider.getReadStore(version, id)
+    else {
+      val state = provider.getStore(version, id)
+      register(state, store)
+      state
+    }
+
+  /** Tells an opened store of its families. */
+  def register(state: StateStore, store: SourceStore): Unit = store.families.foreach { family =>
+    state.createColFamilyIfAbsent(
+      family.name,
+      family.keySchema,
+      family.valueSchema,
+      family.spec,
+      family.multiValued,
+      family.isInternal
+    )
+  }
+}
+
+/** What must be closed once, whoever closes it first. For one thread. */
+private[move] final class OnceClosed(last: () => Unit) {
+  private[this] var isClosed = false
+
+  /** Does it, or closes what was opened before. */
+  def orClosed[A](open: => A): A =
+    try open
+    catch {
+      case failure: Throwable =>
+        close(())
+        throw failure
+    }
+
+  def close(first: => Unit): Unit = if (!isClosed) {
+    isClosed = true
+    try first
+    finally last()
+  }
+}

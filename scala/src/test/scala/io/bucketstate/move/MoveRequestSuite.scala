@@ -1,0 +1,69 @@
+package io.bucketstate.move
+
+import java.nio.file.Files
+
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.error.InvalidException
+
+class MoveRequestSuite extends AnyFunSuite {
+
+  test("all that can be asked for, in words and as JSON, is the same request") {
+    val offsets = Files.createTempFile("offsets", ".txt")
+    Files.writeString(offsets, "{\"a\":1}\n-\n")
+    try {
+      val words = MoveArguments.parse(
+        s"import a b --batch 3 --partitions 5 --buckets 16 --format 2 --operator 1 --offsets $offsets --source-provider hdfs --verify counts --dry-run --read --json"
+          .split(' ')
+          .toSeq ++ Seq("--delete-keys", "k > 3")
+      )
+      val json = MoveRequest.of(
+        """{"kind":"import","source":"a","target":"b","batch":3,"partitions":5,"buckets":16,"format":2,
+          |"deleteKeys":"k > 3","deleteOperator":1,"offsets":["{\"a\":1}","-"],"sourceProvider":"hdfs","verify":"counts"}""".stripMargin
+      )
+      assert(words.request == json)
+      assert(words.isDryRun && words.reads && words.asJson)
+    } finally Files.delete(offsets)
+    val plain = MoveArguments.parse(Seq("handover", "a", "b", "--offsets", "earliest"))
+    assert(
+      plain.request == MoveRequest.of(
+        """{"kind":"handover","source":"a","target":"b","offsets":"earliest"}"""
+      )
+    )
+    assert(plain.request.verifyFully && !plain.isDryRun)
+  }
+
+  for (
+    (words, said) <- Seq(
+      "" -> "no kind of move",
+      "clone a b" -> "no kind of move",
+      "import a" -> "two paths",
+      "import a b c" -> "two paths",
+      "import a b --fast" -> "no option --fast",
+      "import a b --batch" -> "--batch needs a value",
+      "import a b --batch x" -> "--batch is 'x'",
+      "import a b --partitions 0" -> "partitions is 0",
+      "import a b --buckets 99999" -> "buckets is 99999",
+      "import a b --format 3" -> "checkpoint format 3",
+      "import a b --verify twice" -> "'twice' is no way to verify",
+      "export a b --to redis" -> "'redis' is no state store provider",
+      "handover a b --offsets /nowhere" -> "no file /nowhere"
+    )
+  ) test(s"refused: $words") {
+    val error = intercept[InvalidException](MoveArguments.parse(words.split(' ').toSeq))
+    assert(error.getMessage.contains(said))
+  }
+
+  for (
+    (json, said) <- Seq(
+      "[]" -> "JSON object",
+      "{\"kind\":\"import\",\"source\":\"a\",\"target\":\"b\",\"fast\":1}" -> "no member 'fast'",
+      "{\"kind\":\"import\",\"source\":\"\",\"target\":\"b\"}" -> "is empty",
+      "{\"kind\":\"handover\",\"source\":\"a\",\"target\":\"b\",\"offsets\":\"late\"}" -> "'\"late\"'",
+      "{broken" -> "no JSON"
+    )
+  ) test(s"refused: $json") {
+    val error = intercept[InvalidException](MoveRequest.of(json))
+    assert(error.getMessage.contains(said))
+  }
+}

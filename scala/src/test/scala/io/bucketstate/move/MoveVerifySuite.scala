@@ -1,0 +1,107 @@
+package io.bucketstate.move
+
+import java.nio.file.{Files, Path}
+import java.time.Clock
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
+import org.apache.spark.sql.functions.sum
+import org.apache.spark.util.SerializableConfiguration
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.error.CorruptException
+import io.bucketstate.testkit.Queries
+
+/** What reading back finds: a target that is not what was read, in whatever way. */
+class MoveVerifySuite extends AnyFunSuite with Queries {
+  import MoveVerifySuite._
+
+  private val rows = (0L until 60L).map(k => (k % 20, k))
+
+  test(
+    "a value that is another, a key that is gone, one more, and keys in each other's partitions"
+  ) {
+    withSession() { (spark, folder) =>
+      val whole = written(spark, folder, "whole", rows)
+      assert(whole.job.readBack(whole.moved) == whole.moved.kept)
+      assert(whole.moved.kept.keys == 20)
+      for (
+        (what, other) <- Seq(
+          "flipped" -> rows.updated(7, (7L, 8L)),
+          "dropped" -> rows.filterNot(_._1 == 7),
+          "added" -> (rows :+ ((99L, 1L)))
+        )
+      ) {
+        val tampered = written(spark, folder, what, other)
+        replace(whole.target.resolve("state"), tampered.target.resolve("state"))
+        assert(whole.job.readBack(whole.moved) != whole.moved.kept, what)
+      }
+      val again = written(spark, folder, "again", rows)
+      val operator = again.target.resolve("state/0")
+      swap(operator.resolve("0"), operator.resolve("1"))
+      val error = intercept[Exception](again.job.readBack(again.moved))
+      val causes = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).toSeq
+      assert(causes.exists(_.isInstanceOf[CorruptException]), error)
+    }
+  }
+
+  /** A state in a source of its own, moved but for the logs. */
+  private def written(
+      spark: SparkSession,
+      folder: Path,
+      name: String,
+      rows: Seq[(Long, Long)]
+  ): Written = {
+    import spark.implicits._
+    spark.conf.set(
+      "spark.sql.streaming.stateStore.providerClass",
+      MoveFaultSweepSuite.Providers("hdfs")
+    )
+    val input = memoryStream[(Long, Long)](spark)
+    val query = input
+      .toDF()
+      .groupBy("_1")
+      .agg(sum("_2"))
+      .writeStream
+      .format("noop")
+      .outputMode("update")
+      .option("checkpointLocation", folder.resolve(s"$name-source").toString)
+      .start()
+    try addAndWait(input, query, rows)
+    finally query.stop()
+    StoreMaintenance.stop()
+    val target = folder.resolve(name)
+    val request = MoveRequest(
+      MoveKind.Import,
+      folder.resolve(s"$name-source").toString,
+      target.toString,
+      partitions = Some(3)
+    )
+    val planned = new Planner(spark, request, Clock.systemUTC()).plan()
+    val hadoop = new SerializableConfiguration(SparkSessions.hadoopConf(spark))
+    val progress = new Progress(spark.sparkContext)
+    val job =
+      new StoreJob(spark, planned.works.head, spark.sparkContext.broadcast(hadoop), progress)
+    val moved = job.copy()
+    job.publish(moved)
+    Written(job, moved, target)
+  }
+
+  private def replace(old: Path, other: Path): Unit = {
+    Files.move(old, old.resolveSibling(s"${old.getFileName}-${other.getParent.getFileName}"))
+    Files.move(other, old)
+    ()
+  }
+
+  private def swap(one: Path, other: Path): Unit = {
+    val aside = one.resolveSibling("aside")
+    Files.move(one, aside)
+    Files.move(other, one)
+    Files.move(aside, other)
+    ()
+  }
+}
+
+private object MoveVerifySuite {
+  final case class Written(job: StoreJob, moved: StoreMoved, target: Path)
+}

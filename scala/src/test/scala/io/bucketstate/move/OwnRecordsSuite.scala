@@ -1,0 +1,71 @@
+package io.bucketstate.move
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.execution.streaming.state.{StateStoreColFamilySchema, StateStoreConf}
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.move.place.Deciding
+import io.bucketstate.move.read.{OwnRecords, OwnRows, SourceFamily, SourceStore}
+import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.ProviderHarness._
+
+/** What files say at a version, bucket by bucket, is what a store says that was opened at it. */
+class OwnRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  private val config = OwnRecords.configOf(StateStoreConf.empty)
+
+  private def source(ids: Option[Seq[String]]): SourceStore = {
+    val schema = StateStoreColFamilySchema(Default, 0, KeySchema, 0, ValueSchema)
+    val family = SourceFamily(schema, plainKeys, false, false, Deciding.Whole)
+    SourceStore(0, "stateStoreSave", "default", Seq(family), family, Nil, ids)
+  }
+
+  private def rows(harness: ProviderHarness, version: Long, id: Option[String]) = {
+    // The harness's folder is what Spark calls the root of the states.
+    val root = new Path(s"file:${harness.folder}")
+    val link = harness.folder.resolve("state")
+    if (!java.nio.file.Files.exists(link))
+      java.nio.file.Files.createSymbolicLink(link, harness.folder)
+    val all =
+      new OwnRows(source(id.map(Seq(_))), root, 0, version, config, new Configuration(false))
+    try all.map(row => keyOf(row.key) -> valueOf(row.values.next())).toSeq
+    finally all.close()
+  }
+
+  private val batches = Gen.listOfN(
+    12,
+    Gen.zip(
+      Gen.listOf(Gen.zip(Gen.choose(0L, 40L), Gen.choose(0L, 1000L))),
+      Gen.listOf(Gen.choose(0L, 40L)),
+      Gen.oneOf(true, false)
+    )
+  )
+
+  for (format <- Seq(1, 2))
+    test(s"any history, at each version, in checkpoint format $format") {
+      forAll(batches, minSuccessful(8)) { history =>
+        val settings = Seq(
+          ConfigKey.SnapshotMaxVersions.key -> "3",
+          ConfigKey.SnapshotMode.key -> "sync"
+        ) ++ Option.when(format == 2)(Format2)
+        withHarness(settings) { harness =>
+          val provider = harness.provider()
+          val expected = history.zipWithIndex.scanLeft(
+            (Map.empty[(Long, String), (Long, String)], Option.empty[String])
+          ) { case ((state, id), ((puts, removes, _), version)) =>
+            val put = puts.map { case (k, v) => (k, "k") -> (v, s"v$v") }
+            val gone = removes.map(k => (k, "k"))
+            val made = attempt(provider, version.toLong, id)(put: _*)(gone: _*)
+            ((state ++ put) -- gone, made.stateStoreCkptId)
+          }
+          for (((state, id), version) <- expected.zipWithIndex.drop(1)) {
+            val found = rows(harness, version.toLong, id)
+            assert(found.size == state.size && found.toMap == state, s"version $version")
+          }
+        }
+      }
+    }
+}
