@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ["getting-started.md", "checkpoint.md", "expiry.md", "moving.md", "tuning.md"]
+PAGES = [
+    "getting-started.md",
+    "checkpoint.md",
+    "moving.md",
+    "moving-in.md",
+    "expiry.md",
+    "tuning.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -21,6 +21,7 @@ __all__ = [
     "NoSuchStateError",
     "NotACheckpointError",
     "OtherProviderError",
+    "RefusedMoveError",
     "SavepointError",
     "SessionError",
     "StorageError",
@@ -175,12 +176,24 @@ class NoSuchStateError(CheckpointError, LookupError):
     """
 
 
+class RefusedMoveError(CheckpointError, ValueError):
+    """A checkpoint cannot be moved as asked, and nothing was changed by asking.
+
+    Raised by `bucketstate.move` and its commands: a target that is not empty, a query that seems
+    to run, a version that retention has taken, a checkpoint that changed meanwhile, a savepoint of
+    a later batch, a provider or a number that cannot be.
+
+    What to do: what the message says; most often name an empty folder, stop the query, or drop the
+    savepoint.
+    """
+
+
 class SavepointError(CheckpointError):
     """A savepoint cannot be created as it was asked for.
 
     Raised for a name that is taken, a batch that executors may have deleted before they know of the
-    savepoint, and one whose state or whose entries in Spark's logs are not all there any more. No
-    savepoint is left.
+    savepoint, and one whose state or whose entries in Spark's logs are not all there any more; and
+    while a move of the checkpoint is not finished. No savepoint is left.
 
     What to do: drop the other one, or take another name; take a newer batch, or stop the query
     for it; create it again.

@@ -99,6 +99,19 @@ def test_where_a_local_folder_is(uri: str, same: bool) -> None:
     assert Folder.at("/data/query").is_at(uri) == same
 
 
+@pytest.mark.parametrize(
+    ("location", "uri"),
+    [
+        ("s3a://key:secret@bucket/query", "s3a://bucket/query"),
+        ("s3a://bucket/a:b@c", "s3a://bucket/a:b@c"),
+        ("abfss://container@account/query", "abfss://container@account/query"),
+        ("hdfs://node:8020/query", "hdfs://node:8020/query"),
+    ],
+)
+def test_what_is_written_of_a_folder_has_no_secret(location: str, uri: str) -> None:
+    assert FarFolder(location).uri == uri
+
+
 class FarFolder(Folder):
     """As of a file system that is not asked anything."""
 

@@ -11,6 +11,7 @@ import pytest
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.doctor import of_checkpoint
+from bucketstate.move import clone, rewind
 from tests.kit.checkpoints import Built, log
 from tests.unit.checkpoint.test_state import grown
 
@@ -146,3 +147,21 @@ def test_a_log_that_cannot_be_read_is_told_by_verify(sound: Built) -> None:
     checkpoint = Checkpoint(sound.root)
     assert checkpoint.query.repartition is None
     assert "nonsense" in " ".join(f.what for f in checkpoint.verify().findings)
+
+
+@pytest.mark.parametrize("skipped", [(), (6,)])
+def test_a_clone_is_without_it_and_a_rewind_takes_it_away(
+    sound: Built, tmp_path: Path, skipped: Sequence[int]
+) -> None:
+    for batch in skipped:
+        failed(sound, batch)
+    repartitioned(sound, skipped=skipped)
+    report = clone(sound.root, tmp_path / "clone")
+    assert (report.batch, report.planned_batch) == (5, skipped[0] if skipped else None)
+    assert Checkpoint(tmp_path / "clone").query.repartition is None
+    assert Checkpoint(tmp_path / "clone").verify().ok
+    assert rewind(sound.root, 5).dropped == ((6, 7) if skipped else (6,))
+    checkpoint = Checkpoint(sound.root)
+    assert checkpoint.query.repartition is None
+    assert checkpoint.verify().ok
+    assert checkpoint.restart_version == 6

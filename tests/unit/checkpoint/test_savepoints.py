@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketstate.checkpoint import Checkpoint, Savepoint, savepoints
-from bucketstate.checkpoint.format import writing
 from bucketstate.checkpoint.format.names import Attempt
 from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.format.writing import WritableFolder
 from bucketstate.checkpoint.store.savepoint import (
     encoded,
     is_name,
@@ -52,14 +52,14 @@ def files(root: Path) -> list[Path]:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Once, just before a savepoint is written."""
-    write, left = writing.create, [happens]
+    write, left = WritableFolder.create, [happens]
 
-    def written(folder: Folder, name: str, data: bytes) -> None:
+    def written(folder: WritableFolder, name: str, data: bytes) -> None:
         if left:
             left.pop()()
         write(folder, name, data)
 
-    monkeypatch.setattr(writing, "create", written)
+    monkeypatch.setattr(WritableFolder, "create", written)
 
 
 def purge(built: Built, oldest: int) -> None:
@@ -177,15 +177,15 @@ def test_a_query_that_has_gone_on_meanwhile(
 
 def test_a_query_that_never_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = grown(tmp_path)
-    write = writing.create
+    write = WritableFolder.create
 
-    def racing(folder: Folder, name: str, data: bytes) -> None:
+    def racing(folder: WritableFolder, name: str, data: bytes) -> None:
         write(folder, name, data)
         for _ in range(3):
             built.batch({("more",): (1, 1)})
         purge(built, built.version - 2)
 
-    monkeypatch.setattr(writing, "create", racing)
+    monkeypatch.setattr(WritableFolder, "create", racing)
     with pytest.raises(SavepointError, match="so old"):
         savepoints.create(tmp_path, "newest")
     assert files(tmp_path) == []

@@ -3,6 +3,7 @@
 from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.checkpoint.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.family import KeysAt
+from bucketstate.checkpoint.format.origin import Origin
 from bucketstate.checkpoint.overview import (
     FamilyOverview,
     OperatorOverview,
@@ -27,6 +28,7 @@ __all__ = [
     "Finding",
     "KeysAt",
     "OperatorOverview",
+    "Origin",
     "Overview",
     "Plan",
     "Report",

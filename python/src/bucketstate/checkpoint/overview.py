@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from bucketstate.checkpoint.format.family import KeysAt, all_keys, summed
+from bucketstate.checkpoint.format.origin import Origin
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.spark.query import OperatorInfo
 from bucketstate.checkpoint.spark.variables import VariableKind
@@ -205,6 +206,13 @@ class Overview:
     """Why the query does not start, and which files to remove: an offline repartition that Spark
     began and cannot do. What else is said is without it. None where there is none."""
 
+    origin: Origin | None = None
+    """Which checkpoint it was made of; None if a query began it."""
+
+    half_done: str | None = None
+    """Why the query is not to be started yet, and what to do: a move or a rewind that was begun and
+    not finished. None where there is none."""
+
     savepoints: tuple[SavepointOverview, ...] = ()
     """What is held for somebody to go back to, the oldest batch first."""
 
@@ -252,6 +260,8 @@ def overview(catalog: Catalog, version: int | None = None) -> Overview:
         tuple(operators),
         copied.summary if copied else None,
         begun.summary if begun else None,
+        catalog.query.marks.origin,
+        catalog.query.marks.half_done,
         *_savepoints(catalog),
     )
 

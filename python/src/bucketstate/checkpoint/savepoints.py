@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bucketstate import __version__
-from bucketstate.checkpoint.format import writing
 from bucketstate.checkpoint.format.names import Attempt
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.format.writing import WritableFolder
 from bucketstate.checkpoint.spark.query import OperatorInfo
 from bucketstate.checkpoint.store.catalog import Catalog, shown, whole_number
 from bucketstate.checkpoint.store.savepoint import (
@@ -70,7 +70,8 @@ def create(
     Raises:
         InvalidArgumentError: it cannot be called so, or an argument is of a wrong type.
         NoSuchStateError: Spark's commit log has no such batch.
-        SavepointError: there is one of that name, or the batch is too old, or is gone.
+        SavepointError: there is one of that name, or the batch is too old, or is gone; or a clone
+            or a rewind of the checkpoint is not finished.
         CheckpointError: the checkpoint cannot be read, or the savepoint not be written.
     """
     if not isinstance(name, str) or not is_name(name):
@@ -78,7 +79,7 @@ def create(
             f"{name!r} cannot be the name of a savepoint: give 1 to 64 letters, digits, '-', '_' "
             "and '.', the first a letter or a digit."
         )
-    folder = Folder.at(path, filesystem)
+    folder = WritableFolder.at(path, filesystem)
     if savepoint_files(folder, name):
         raise _taken(folder, name)
     wanted = None if batch is None else whole_number("batch", batch)
@@ -86,20 +87,21 @@ def create(
         savepoint = _collected(Catalog(folder), name, wanted)
         file = savepoint.path.rpartition("/")[2]
         try:
-            writing.create(folder / FOLDER, file, encoded(savepoint))
+            (folder / FOLDER).create(file, encoded(savepoint))
             _only_one(folder, name)
             # From here on what is true of the logs was true when the savepoint was there: see
             # docs/internals/retention.md.
             catalog = Catalog(folder)
+            _not_moving(catalog)
             if stopped or _is_known_in_time(catalog, savepoint.batch):
                 _whole(catalog, savepoint)
                 return savepoint
         except BaseException:
             # It may be there, where a reply got lost. What is wrong is told as it is.
             with suppress(StorageError):
-                writing.remove(folder / FOLDER, file)
+                (folder / FOLDER).delete(file)
             raise
-        writing.remove(folder / FOLDER, file)
+        (folder / FOLDER).delete(file)
         if wanted is not None:
             break
     raise _too_old(catalog, savepoint)
@@ -132,13 +134,13 @@ def drop(path: str | os.PathLike[str], name: str, *, filesystem: Any | None = No
         NoSuchStateError: there is none of that name; the message lists those that there are.
         StorageError: it could not be removed.
     """
-    folder = Folder.at(path, filesystem)
+    folder = WritableFolder.at(path, filesystem)
     files = savepoint_files(folder, name)
     if not files:
         known = ", ".join(sorted({name_of(f) or f for f in savepoint_files(folder)})) or "none"
         raise NoSuchStateError(f"{folder.location} has no savepoint '{name}'. There are: {known}.")
     for file in files:
-        writing.remove(folder / FOLDER, file)
+        (folder / FOLDER).delete(file)
 
 
 def _collected(catalog: Catalog, name: str, wanted: int | None) -> Savepoint:
@@ -245,6 +247,13 @@ def _whole(catalog: Catalog, savepoint: Savepoint) -> None:
             f"The state that batch {savepoint.batch} made is not whole, so no savepoint was "
             f"created: {error}"
         ) from error
+
+
+def _not_moving(catalog: Catalog) -> None:
+    """Refuses what a rewind takes away: that writes its marker, and then looks for savepoints."""
+    half_done = catalog.query.marks.half_done
+    if half_done is not None:
+        raise SavepointError(f"{catalog.location}: {half_done}")
 
 
 def _taken(folder: Folder, name: str) -> SavepointError:

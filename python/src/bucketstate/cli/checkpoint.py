@@ -49,7 +49,8 @@ def inspect(arguments: argparse.Namespace) -> int:
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
-    return EXIT_FOUND if broken or found.unfinished or found.unheld else EXIT_OK
+    wrong = found.unfinished or found.half_done or found.unheld
+    return EXIT_FOUND if broken or wrong else EXIT_OK
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -259,6 +260,10 @@ def _print_overview(found: Overview, *, internal: bool) -> None:
         terminal.print(found.copied, style="yellow", markup=False, soft_wrap=True)
     if found.unfinished:
         terminal.print(found.unfinished, style="red", markup=False, soft_wrap=True)
+    if found.half_done:
+        terminal.print(found.half_done, style="red", markup=False, soft_wrap=True)
+    elif found.origin:
+        terminal.print(found.origin.summary, markup=False, soft_wrap=True)
     if found.unheld:
         terminal.print(found.unheld, style="red", markup=False, soft_wrap=True)
     if found.savepoints:

@@ -9,7 +9,7 @@ from typing import Any
 from bucketstate.optional import needed
 
 SHELLS = ("bash", "zsh")
-_FOLDERS = ("checkpoint",)
+_FOLDERS = ("checkpoint", "source", "target")
 _FILES = ("output", "places")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from bucketstate.cli.completion import completion
 from bucketstate.cli.conf import conf
 from bucketstate.cli.parser import parser
+from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
 from bucketstate.cli.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import BucketstateError, InvalidArgumentError, InvalidSettingError
@@ -66,6 +67,12 @@ def _run(arguments: argparse.Namespace) -> int:
         from bucketstate.cli.report import report
 
         return report(arguments)
+    elif arguments.command == "move":
+        return move(arguments)
+    elif arguments.command in ("clone", "fork", "rewind"):
+        from bucketstate.cli.moving import COMMANDS as MOVES
+
+        return MOVES[arguments.command](arguments)
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS

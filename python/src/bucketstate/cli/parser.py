@@ -7,6 +7,7 @@ import argparse
 from bucketstate import __version__
 from bucketstate.cli.completion import SHELLS
 from bucketstate.cli.conf import RENDERERS, option
+from bucketstate.cli.planned import add_kinds
 from bucketstate.cli.size import add_arguments
 from bucketstate.cli.usage import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.presets import PRESETS
@@ -21,7 +22,8 @@ _EXITS = (
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="bucketstate",
-        description="Turn the bucketstate state store on for Spark, and look into its checkpoints.",
+        description="Turn the bucketstate state store on for Spark, look into its checkpoints and "
+        "move them.",
         epilog=_EXITS,
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
@@ -88,6 +90,19 @@ def parser() -> argparse.ArgumentParser:
     _part(diff)
     _limit(diff)
 
+    clone = _move(commands, "clone", "a new checkpoint of one, from which a query starts by itself")
+    _point(clone, "as it was after batch N (default: the last one)")
+    clone.add_argument(
+        "--keep-query-id",
+        action="store_true",
+        help="go on under the source's id: sinks that know batches by it take the clone's for "
+        "repetitions",
+    )
+    fork = _move(commands, "fork", "a new checkpoint of one at a batch, for another query")
+    _point(fork, "as it was after batch N", required=True)
+    move = "another checkpoint of one, with a Spark session: in, out, other partitions"
+    add_kinds(commands.add_parser("move", help=f"checkpoint: {move}", epilog=_EXITS))
+    _rewind(_of_checkpoint(commands, "rewind", "drop all batches after one, for good"))
     _savepoint(commands)
 
     _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
@@ -200,6 +215,51 @@ def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentP
     found.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
     found.add_argument("--json", action="store_true", help="JSON, for programs")
     return found
+
+
+def _move(commands: object, name: str, what: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
+        name, help=f"checkpoint: {what}", description=what.capitalize() + ".", epilog=_EXITS
+    )
+    found.add_argument("source", metavar="SRC", help="the query's checkpointLocation: only read")
+    found.add_argument("target", metavar="DST", help="a folder that is empty, or not there")
+    how = found.add_mutually_exclusive_group()
+    how.add_argument(
+        "--link",
+        dest="how",
+        action="store_const",
+        const="link",
+        help="hard links to the files of state, or an error (default: links where both are on one "
+        "local disk, else copies)",
+    )
+    how.add_argument(
+        "--copy", dest="how", action="store_const", const="copy", help="copies in any case"
+    )
+    _dry_run(found)
+    found.add_argument("--json", action="store_true", help="JSON, for programs")
+    return found
+
+
+def _rewind(command: argparse.ArgumentParser) -> None:
+    _point(command, "the last batch that is left", required=True)
+    command.add_argument(
+        "--stopped",
+        action="store_true",
+        help="the query is stopped, although its last batch is younger than a minute",
+    )
+    _dry_run(command)
+
+
+def _point(command: argparse.ArgumentParser, batch: str, *, required: bool = False) -> None:
+    which = command.add_mutually_exclusive_group(required=required)
+    which.add_argument("--batch", type=int, metavar="N", help=batch)
+    which.add_argument(
+        "--savepoint", metavar="NAME", help="the batch that this savepoint holds, in its place"
+    )
+
+
+def _dry_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--dry-run", action="store_true", help="change nothing, say what would be")
 
 
 def _version(command: argparse.ArgumentParser) -> None:

@@ -63,5 +63,10 @@ def of_checkpoint(overview: Overview) -> Diagnosis:
         files = "Remove the files that it names; `bucketstate verify` names them, too."
         advice.insert(0, Advice(overview.location, overview.unfinished, (), files))
     advice += checkpoint_rules.savepoints(overview)
+    if overview.half_done is not None:
+        again = "Do what it says before the query is started."
+        advice.insert(0, Advice(overview.location, overview.half_done, (), again))
     notes = () if overview.operators else (f"{overview.location} has no stateful operator.",)
+    if overview.origin is not None and overview.half_done is None:
+        notes = (*notes, overview.origin.summary)
     return Diagnosis(tuple(advice), notes)

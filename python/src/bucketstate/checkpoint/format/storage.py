@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from pyarrow import ArrowInvalid, fs
 
 from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened, split_uri
 from bucketstate.errors import MissingFileError, StorageError
+
+_SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 
 Failures = Callable[[], AbstractContextManager[None]]
 """Around what is asked of a file system: its errors become ours."""
@@ -75,14 +78,15 @@ class Folder:
         self.location = (shown or path).partition("?")[0].rstrip("/") or "/"
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Folder:
+    def at(cls, path: str | os.PathLike[str], filesystem: Any | None = None) -> Self:
         """A path as Spark takes it, or with `filesystem` one of its own: see `opened`."""
         found, inside, scheme = opened(path, filesystem)
         shown = os.fspath(path)
         return cls(found, inside, in_utf8(shown) if scheme == "file" else shown, hint(scheme))
 
-    def __truediv__(self, name: str) -> Folder:
-        return Folder(self._fs, f"{self._path}/{name}", f"{self.location}/{name}", self._remedy)
+    def __truediv__(self, name: str) -> Self:
+        inside, shown = f"{self._path}/{name}", f"{self.location}/{name}"
+        return type(self)(self._fs, inside, shown, self._remedy)
 
     def path_of(self, name: str) -> str:
         """A file's name as people find it."""
@@ -95,8 +99,8 @@ class Folder:
 
     @property
     def uri(self) -> str:
-        """Its path, as Hadoop writes it."""
-        return f"file:{self._path}" if self.is_local else self.location
+        """Its path, as Hadoop writes it, without a key and a secret in it."""
+        return f"file:{self._path}" if self.is_local else _SECRET.sub("//", self.location)
 
     def is_at(self, uri: str) -> bool:
         """Whether a folder's URI, as Hadoop records it, is this one, as far as names tell.
@@ -152,7 +156,7 @@ class Folder:
         return f"{self._path}/{name}" if name else self._path
 
     @contextmanager
-    def _failures(self, name: str) -> Iterator[None]:
+    def _failures(self, name: str, what: str = "read") -> Iterator[None]:
         path = self.path_of(name) if name else self.location
         try:
             yield
@@ -164,5 +168,5 @@ class Folder:
             if not foreign and not isinstance(error, OSError | ArrowInvalid):
                 raise
             raise StorageError(
-                f"{path} cannot be read: {first_line(error)}. {self._remedy}"
+                f"{path} cannot be {what}: {first_line(error)}. {self._remedy}"
             ) from error

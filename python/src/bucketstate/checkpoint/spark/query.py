@@ -11,6 +11,7 @@ from typing import Any
 from bucketstate.checkpoint.format.damage import damaged, decoding, format_of, json_object
 from bucketstate.checkpoint.format.filesystems import split_uri
 from bucketstate.checkpoint.format.names import parse
+from bucketstate.checkpoint.format.origin import Marks, read_marks
 from bucketstate.checkpoint.format.parallel import Once
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.hindrances import Copied, Repartition
@@ -118,16 +119,27 @@ class Query:
                 f"{folder.location} does not exist. Give a query's checkpoint."
             )
         if not (folder / "offsets").exists():
+            self._refuse_half_done()
             raise NotACheckpointError(
                 f"{folder.location} is not the checkpoint of a streaming query: it has no folder "
                 "'offsets'. Give the path that the query was started with as checkpointLocation."
             )
         if not self.operator_ids:
+            self._refuse_half_done()
             raise NotACheckpointError(
                 f"{folder.location} holds no state: its folder 'state' is missing or empty. The "
                 "query has no stateful operator, or has not finished its first batch."
             )
         self._check_provider()
+
+    def _refuse_half_done(self) -> None:
+        if self.marks.half_done is not None:
+            raise NotACheckpointError(f"{self.folder.location}: {self.marks.half_done}")
+
+    @cached_property
+    def marks(self) -> Marks:
+        """What it says of where it came from, and of what was begun and not finished."""
+        return read_marks(self.folder)
 
     @cached_property
     def operator_ids(self) -> list[int]:

@@ -69,6 +69,9 @@ def _alone(
     """Bytes of one store by savepoint, and which savepoints cannot be read."""
     held: dict[str, set[StoreFile]] = {}
     for savepoint in savepoints:
+        if not savepoint.knows(store.operator, store.partition, store.name):
+            held[savepoint.name] = set()
+            continue
         try:
             held[savepoint.name] = held_files(store, savepoint)
         except StorageError:

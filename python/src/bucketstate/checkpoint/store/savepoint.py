@@ -72,6 +72,19 @@ class Savepoint:
         """
         return self.attempts.get((operator, partition, store), Attempt(self.version))
 
+    def knows(self, operator: int, partition: int, store: str) -> bool:
+        """Whether that store was there: with other partitions since, some are not of its batch.
+
+        Of an operator of which it lists none, all are taken for it.
+
+        Args:
+            operator: the id of the stateful operator.
+            partition: from 0.
+            store: `default`, or that of a side of a join.
+        """
+        listed = (operator, partition, store) in self.attempts
+        return listed or all(of != operator for of, _, _ in self.attempts)
+
 
 def is_name(text: str) -> bool:
     """Whether a savepoint can be called so."""

@@ -20,6 +20,7 @@ from bucketstate.checkpoint.format.names import (
     StoreFile,
     TemporaryName,
 )
+from bucketstate.checkpoint.format.origin import FOLDER
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
@@ -67,6 +68,12 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     copied = catalog.query.copied
     if copied is not None:
         found.add("error" if copied.gone else "warning", copied.metadata[0], copied.summary)
+    marks = catalog.query.marks
+    path = (catalog.query.folder / FOLDER).location
+    if marks.half_done is not None:
+        found.add("error", path, marks.half_done)
+    elif marks.origin is not None:
+        found.add("note", path, marks.origin.summary)
     total = found.files + sum(in_order(lambda store: len(store.files), stores))
     count = _Count(found.files, total, progress)
     for of_store in in_order(
@@ -229,8 +236,11 @@ class _Verifier:
     def _held_versions(self) -> None:
         """What savepoints hold."""
         store = self._store
+        own = store.operator, store.partition, store.name
         for savepoint in self._savepoints:
-            attempt = savepoint.attempt(store.operator, store.partition, store.name)
+            if not savepoint.knows(*own):
+                continue
+            attempt = savepoint.attempt(*own)
             try:
                 plan = store.plan(attempt)
             except StorageError:

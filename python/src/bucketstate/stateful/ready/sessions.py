@@ -47,7 +47,8 @@ def sessions(
 
     The sessions and the rows that come too late for theirs are those of Spark's `session_window`.
     The output has the grouping columns, `session` with `start` and `end`, a gap after its last row,
-    and the aggregates: a row when the watermark has passed the end.
+    and the aggregates: a row when the watermark has passed the end. Where sessions of earlier
+    batches grow together, the rows of the one that began earlier count as having come first.
 
     Args:
         at: the event-time column, with a watermark.

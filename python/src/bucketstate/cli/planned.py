@@ -1,0 +1,260 @@
+"""The commands that move a checkpoint with a Spark session of their own: planned, then run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bucketstate.cli.usage import EXIT_FAILED, EXIT_OK
+from bucketstate.units import size
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from bucketstate.move.planning import Plan, Progress, Report
+
+_KINDS = {
+    "import": "a checkpoint of Spark's own providers into this one",
+    "export": "a checkpoint of this provider into one of Spark's own",
+    "rewrite": "a checkpoint of this provider to other partitions, buckets or formats",
+    "handover": "the state of a query to sources that begin anew",
+}
+
+
+def add_kinds(command: argparse.ArgumentParser) -> None:
+    kinds = command.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for name, what in _KINDS.items():
+        _add(name, kinds.add_parser(name, help=what, description=f"Moves {what}."))
+
+
+def _add(name: str, command: argparse.ArgumentParser) -> None:
+    command.add_argument("source", metavar="SRC", help="the query's checkpointLocation: only read")
+    command.add_argument("target", metavar="DST", help="a folder that is empty, or not there")
+    command.add_argument(
+        "--batch", type=int, metavar="N", help="as it was after batch N (default: the last one)"
+    )
+    if name in ("export", "handover"):
+        command.add_argument(
+            "--to",
+            choices=("rocksdb", "hdfs") if name == "export" else ("bucketstate", "rocksdb", "hdfs"),
+            default=None if name == "export" else "bucketstate",
+            required=name == "export",
+            help="whose files DST gets",
+        )
+    command.add_argument("--partitions", type=int, metavar="N", help="of all operators with keys")
+    if name != "export":
+        command.add_argument("--buckets", type=int, metavar="N", help="in each store")
+    command.add_argument("--format", type=int, choices=(1, 2), help="of the checkpoint")
+    command.add_argument(
+        "--delete-keys",
+        metavar="CONDITION",
+        help="leave out the keys that this SQL condition on the columns of the grouping key is "
+        "true for, with all that the operator keeps of them",
+    )
+    command.add_argument(
+        "--operator", type=int, metavar="N", help="whose keys these are (default: the only one)"
+    )
+    command.add_argument(
+        "--offsets",
+        metavar="earliest|FILE",
+        required=name == "handover",
+        help="where sources begin: as their own options say, or a file with a line of Spark's "
+        "offset log for each",
+    )
+    command.add_argument(
+        "--source-provider",
+        choices=("bucketstate", "rocksdb", "hdfs"),
+        help="whose files SRC has, where the class that was recorded is not known",
+    )
+    command.add_argument(
+        "--verify",
+        choices=("full", "counts"),
+        default="full",
+        help="full (default): read DST back before it is published",
+    )
+    command.add_argument("--master", default="local[*]", help="default: local[*]")
+    command.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the session, such as spark.driver.memory. Can be given again.",
+    )
+    command.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
+    command.add_argument(
+        "--read", action="store_true", help="with --dry-run: read and check all state"
+    )
+    command.add_argument("--json", action="store_true", help="JSON, for programs")
+
+
+def move(arguments: argparse.Namespace) -> int:
+    """Plans the move, prints that, and makes it."""
+    from bucketstate.move.planning import plan
+
+    with _session(arguments) as spark:
+        made = plan(
+            spark,
+            arguments.source,
+            arguments.target,
+            arguments.kind,
+            batch=arguments.batch,
+            to=getattr(arguments, "to", None) or "bucketstate",
+            partitions=arguments.partitions,
+            buckets=getattr(arguments, "buckets", None),
+            checkpoint_format=arguments.format,
+            delete_keys=arguments.delete_keys,
+            operator=arguments.operator,
+            offsets=_offsets(arguments.offsets),
+            source_provider=arguments.source_provider,
+            verify=arguments.verify,
+        )
+        report = None
+        if not arguments.json:
+            _print_plan(made)
+        if not arguments.dry_run:
+            report = _waited(made.run, arguments)
+        elif arguments.read:
+            report = _waited(made.read, arguments)
+        if arguments.json:
+            from bucketstate.cli.rows import as_json
+
+            told = {"plan": made.to_dict(), "report": report and report.to_dict()}
+            print(as_json(told))
+        elif report is not None:
+            _print_report(report, arguments.source)
+        return EXIT_OK if made.is_possible else EXIT_FAILED
+
+
+def _offsets(given: str | None) -> Any:
+    from bucketstate.errors import InvalidArgumentError
+
+    if given is None or given == "earliest":
+        return given
+    try:
+        lines = Path(given).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"--offsets {given} is neither 'earliest' nor a file that can be read: {error.strerror}"
+        ) from None
+    return [line for line in lines if line]
+
+
+@contextmanager
+def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
+    """A session for the move alone; where the process has one, that."""
+    from bucketstate.errors import InvalidArgumentError
+    from bucketstate.optional import needed
+
+    needed("pyspark.sql", extra="spark", what="Moving a checkpoint")
+    from pyspark.sql import SparkSession
+
+    from bucketstate.session import configure
+
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(f"bucketstate move {arguments.kind}")
+    quiet = {
+        "spark.master": arguments.master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # So often it is known how far tasks have come.
+        "spark.executor.heartbeatInterval": "1s",
+    }
+    given = {}
+    for setting in arguments.conf:
+        key, there, value = setting.partition("=")
+        if not there:
+            raise InvalidArgumentError(f"--conf {setting}: give it as KEY=VALUE.")
+        given[key] = value
+    for key, value in {**quiet, **given}.items():
+        builder = builder.config(key, value)
+    spark = configure(builder).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _waited(call: Callable[..., Report], arguments: argparse.Namespace) -> Report:
+    from bucketstate.cli import console
+
+    if arguments.json:
+        return call()
+    with console.progress("moving") as advance:
+
+        def told(progress: Progress) -> None:
+            advance(progress.checked or progress.written or progress.read, None)
+
+        return call(progress=told)
+
+
+def _print_plan(made: Plan) -> None:
+    from bucketstate.cli import console
+
+    terminal = console.console()
+    title = (
+        f"{made.kind} of batch {made.batch} (version {made.version}): {made.source_provider} to "
+        f"{made.target_provider}"
+    )
+    rows = []
+    for operator in made.operators:
+        for store in operator["stores"]:
+            families = ", ".join(
+                f["encoder"].removesuffix("StateEncoderSpec") for f in store["families"]
+            )
+            rows.append(
+                (
+                    operator["id"],
+                    operator["name"],
+                    store["name"],
+                    len(store["families"]),
+                    families if len(store["families"]) < 3 else "",
+                    f"{store['partitionsBefore']} to {store['partitionsAfter']}",
+                    store.get("buckets", ""),
+                    size(operator["bytes"]),
+                )
+            )
+    columns = [
+        "#operator",
+        "name",
+        "store",
+        "#families",
+        "keys",
+        "partitions",
+        "#buckets",
+        "#bytes",
+    ]
+    terminal.print(console.table(title, columns, rows))
+    for key, value in made.session.items():
+        terminal.print(f"the query's session needs {key}={value}", markup=False, soft_wrap=True)
+    styles = {"error": "red", "warning": "yellow", "info": ""}
+    for found in made.findings:
+        terminal.print(
+            f"{found.severity}: {found.text}",
+            style=styles[found.severity],
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _print_report(report: Report, source: str) -> None:
+    done = f"moved to {report.target}" if report.published else "read; nothing was written"
+    rate = report.keys / report.seconds if report.seconds else 0
+    print(
+        f"{report.keys:,} keys in {report.seconds:.1f} s ({rate:,.0f} a second) {done}"
+        + (f", {size(report.bytes)}" if report.bytes else "")
+    )
+    if report.deleted_keys:
+        print(f"{report.deleted_keys:,} keys left out")
+    if report.published:
+        checked = "read back, and the same" if report.verified == "full" else "counted alone"
+        print(f"verified: {checked}; {source} is as it was")

@@ -1,0 +1,20 @@
+"""Moves checkpoints: copies and rewinds them without a JVM, and with Spark to another shape."""
+
+from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
+from bucketstate.move.cloning import clone, fork
+from bucketstate.move.planning import Finding, Plan, Progress, Report, plan
+from bucketstate.move.reports import CloneReport, RewindReport
+from bucketstate.move.rewinding import rewind
+
+__all__ = [
+    "CloneReport",
+    "Finding",
+    "Plan",
+    "Progress",
+    "Report",
+    "RewindReport",
+    "clone",
+    "fork",
+    "plan",
+    "rewind",
+]

@@ -1,0 +1,354 @@
+"""Moves of stopped queries' checkpoints, by Spark jobs: planned first, then run.
+
+The work is done by `io.bucketstate.Checkpoints`, on the cluster of the session that is given; this
+asks for it and tells what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from bucketstate.errors import (
+    BucketstateError,
+    DamagedFileError,
+    MissingFileError,
+    RefusedMoveError,
+    SessionError,
+    StorageError,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Kind = Literal["import", "export", "rewrite", "handover"]
+Provider = Literal["bucketstate", "rocksdb", "hdfs"]
+KINDS: tuple[Kind, ...] = ("import", "export", "rewrite", "handover")
+
+_DOOR = "io.bucketstate.Checkpoints"
+_ERRORS: Mapping[str, type[BucketstateError]] = {
+    "InvalidException": RefusedMoveError,
+    "ConflictException": RefusedMoveError,
+    "CorruptException": DamagedFileError,
+    "MissingException": MissingFileError,
+    "UnavailableException": StorageError,
+}
+"""The five kinds of failure of the JVM's side."""
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a move that is good to know before it is made. Immutable."""
+
+    severity: str
+    """`info`, `warning`, or `error`: then the move is refused."""
+
+    text: str
+    """A sentence or more, for people."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """About how far a move has come: tasks that are tried again count twice. Immutable."""
+
+    step: str
+    """What is being done, in a word or two."""
+
+    read: int
+    """Keys that were read."""
+
+    written: int
+    """Keys that were written."""
+
+    checked: int
+    """Keys that were read back."""
+
+    bytes: int
+    """Raw bytes that were written."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a move has done. Immutable."""
+
+    kind: str
+    """`import`, `export`, `rewrite` or `handover`."""
+
+    source: str
+    """Where the checkpoint is that was read."""
+
+    target: str
+    """Where the new one is."""
+
+    batch: int
+    """The batch whose state was moved."""
+
+    published: bool
+    """Whether a query can go on with the target; not after `Plan.read`."""
+
+    verified: str
+    """`full`, or `counts`."""
+
+    keys: int
+    """Keys of all stores and column families that are in the target."""
+
+    deleted_keys: int
+    """Those that were left out because a condition asked for it."""
+
+    bytes: int
+    """Length of the files of state, where they are of this provider or of HDFS's."""
+
+    seconds: float
+    """How long it took."""
+
+    stores: tuple[Mapping[str, Any], ...]
+    """For each store its operator, name, keys, values, bytes, and the sum of its rows: stores with
+    equal sums hold equal rows."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a move would do; prints as a table. Made by `plan`. Immutable."""
+
+    kind: str
+    """`import`, `export`, `rewrite` or `handover`."""
+
+    source: str
+    """Where the checkpoint is that is read."""
+
+    target: str
+    """Where the new one is to be."""
+
+    batch: int
+    """The batch whose state is moved: committed, and not necessarily the last."""
+
+    version: int
+    """The version of the state, one more."""
+
+    source_provider: str
+    """`bucketstate`, `rocksdb` or `hdfs`."""
+
+    target_provider: str
+    """Whose files the target gets, in the same words."""
+
+    partitions: int
+    """Partitions of operators with keys, afterwards."""
+
+    checkpoint_format: int
+    """1 or 2, afterwards."""
+
+    operators: tuple[Mapping[str, Any], ...]
+    """For each stateful operator its number, name, bytes, stores and their column families."""
+
+    session: Mapping[str, str]
+    """Settings that the query's session must have afterwards."""
+
+    findings: tuple[Finding, ...]
+    """What is good to know, the gravest first."""
+
+    _spark: Any = field(repr=False, compare=False)
+    _plan: Any = field(repr=False, compare=False)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether no finding is an error."""
+        return all(found.severity != "error" for found in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        found: dict[str, Any] = json.loads(self._plan.json())
+        return found
+
+    def __str__(self) -> str:
+        return str(self._plan.toString())
+
+    def read(self, progress: Callable[[Progress], None] | None = None) -> Report:
+        """Reads all state, holds each key against its partition, and writes nothing.
+
+        Blocks as long as that takes. Raises what `run` raises.
+        """
+        return self._waited(self._plan.read, progress)
+
+    def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
+        """Makes the move; blocks as long as that takes.
+
+        The target is published when all of it is there and was verified. When this raises, or is
+        killed, no query starts on what there is of the target, and the same move begins again.
+
+        Args:
+            progress: is told every now and then how far the move has come, by this thread.
+
+        Raises:
+            RefusedMoveError: it cannot be made so, or the source or the target has changed.
+            DamagedFileError: a file of the source is damaged, or the target is not what was read.
+            MissingFileError: a file of the source is not there.
+            StorageError: a file system failed, or the job.
+        """
+        return self._waited(self._plan.run, progress)
+
+    def _waited(
+        self, call: Callable[[], Any], progress: Callable[[Progress], None] | None
+    ) -> Report:
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(call)
+            try:
+                while not done.done():
+                    if progress is not None:
+                        progress(Progress(**json.loads(self._plan.progressJson())))
+                    time.sleep(_POLL_SECONDS)
+            except BaseException:
+                # What waits for it is gone; what it has written is no checkpoint.
+                self._spark.sparkContext.cancelAllJobs()
+                raise
+            with _told():
+                report = json.loads(done.result().json())
+        return _report(report)
+
+
+def plan(
+    spark: SparkSession,
+    source: str,
+    target: str,
+    kind: Kind,
+    *,
+    batch: int | None = None,
+    to: Provider = "bucketstate",
+    partitions: int | None = None,
+    buckets: int | None = None,
+    checkpoint_format: int | None = None,
+    delete_keys: str | None = None,
+    operator: int | None = None,
+    offsets: Literal["earliest"] | Sequence[str] | None = None,
+    source_provider: Provider | None = None,
+    verify: Literal["full", "counts"] = "full",
+) -> Plan:
+    """What a move of a stopped query's checkpoint would do. Writes nothing.
+
+    All changes may be combined in one move.
+
+    Args:
+        spark: a classic session with the provider's jar (see `configure`), which reaches both.
+        source: the checkpoint to read, a path or URI. It is never written to.
+        target: a folder that is empty or does not exist.
+        kind: `import` from Spark's own providers, `export` to one of them, `rewrite` of a
+            checkpoint of this one, `handover` of the state to sources that begin anew.
+        batch: a committed batch to take; the last one without.
+        to: whose files the target gets.
+        partitions: of all operators with keys.
+        buckets: in each store of this provider.
+        checkpoint_format: 1 or 2.
+        delete_keys: a SQL condition on the columns of a grouping key; keys that it is true for are
+            left out, with all that the operator keeps of them.
+        operator: whose keys these are, where the query has several.
+        offsets: where sources begin: "earliest" for where their own options say, or a line of
+            Spark's offset log for each.
+        source_provider: whose files the source has, where the recorded class is not known.
+        verify: `full` reads the target back before it is published.
+
+    Raises:
+        RefusedMoveError: there is no such checkpoint or batch, or what is asked for can never work.
+        DamagedFileError: a log or a file of metadata is damaged.
+        MissingFileError: one of them is not there.
+        StorageError: a file system failed.
+        SessionError: the session is not a classic one, or has no jar.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise SessionError(
+            "This is not a classic session with a JVM of its own. Moves are made by one: use "
+            "`bucketstate.configure` in a process that starts its own Spark, or the command."
+        )
+    jvm = spark._jvm
+    assert jvm is not None
+    request = {
+        "kind": kind,
+        "source": str(source),
+        "target": str(target),
+        "batch": batch,
+        "to": to,
+        "partitions": partitions,
+        "buckets": buckets,
+        "format": checkpoint_format,
+        "deleteKeys": delete_keys,
+        "deleteOperator": operator,
+        "offsets": list(offsets) if offsets is not None and offsets != "earliest" else offsets,
+        "sourceProvider": source_provider,
+        "verify": verify,
+    }
+    given = {name: value for name, value in request.items() if value is not None}
+    with _told():
+        door = getattr(jvm, _DOOR)
+        if not hasattr(door, "plan"):
+            raise SessionError(
+                "This session has no jar of bucketstate: make it with `bucketstate.configure`."
+            )
+        made = door.plan(spark._jsparkSession, json.dumps(given))
+        found = json.loads(made.json())
+    return Plan(
+        kind=found["kind"],
+        source=found["source"],
+        target=found["target"],
+        batch=found["batch"],
+        version=found["version"],
+        source_provider=found["sourceProvider"],
+        target_provider=found["targetProvider"],
+        partitions=found["partitions"],
+        checkpoint_format=found["checkpointFormat"],
+        operators=tuple(found["operators"]),
+        session=found["session"],
+        findings=tuple(Finding(**one) for one in found["findings"]),
+        _spark=spark,
+        _plan=made,
+    )
+
+
+def _report(found: Mapping[str, Any]) -> Report:
+    return Report(
+        kind=found["kind"],
+        source=found["source"],
+        target=found["target"],
+        batch=found["batch"],
+        published=found["published"],
+        verified=found["verified"],
+        keys=found["keys"],
+        deleted_keys=found["deletedKeys"],
+        bytes=found["bytes"],
+        seconds=(found["finishedMs"] - found["startedMs"]) / 1000,
+        stores=tuple(found["stores"]),
+    )
+
+
+class _told:  # noqa: N801 - read as a word of a with statement
+    """Errors of the JVM in this package's own words."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        if isinstance(error, Py4JJavaError):
+            cause = error.java_exception
+            kind = _ERRORS.get(cause.getClass().getSimpleName())
+            if kind is not None:
+                raise kind(str(cause.getMessage())) from None
+            said = str(cause.toString())
+        elif isinstance(error, PySparkException):
+            said = str(error)
+        else:
+            return
+        raise StorageError(
+            f"The move failed: {said}. Nothing was published; the same move begins again, and "
+            "Spark's log has more about it."
+        ) from error
