@@ -63,7 +63,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQuerie
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
 
 ##@ Newcomers
 
@@ -76,6 +76,9 @@ demo: $(VENV_STAMP) $(JAR) ## stream a year of real flights through two stateful
 
 demo-tws: $(VENV_STAMP) $(JAR) ## the same year through transformWithState: a list, a map with TTL and timers, with a restart half-way
 	@PYTHONPATH=examples $(PY) -m flights demo-tws
+
+demo-move: $(VENV_STAMP) $(JAR) ## the same year begun on Spark's own state store, moved in with other partitions, and out to RocksDB
+	@PYTHONPATH=examples $(PY) -m flights.moving
 
 test: $(VENV_STAMP) $(JAR) ## run the Scala unit tests and pytest on real local Spark, beside each other (SPARK=4.2: on that minor version)
 	@MAKE="$(MAKE)" scripts/test-both
@@ -176,6 +179,10 @@ sweep: .stamps/tools ## let every file call and every other step of a scripted h
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
 	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
 
+moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \
+	  tests/integration/test_going_back.py tests/integration/test_savepoints.py
+
 KILLS ?= 300
 SEED ?= 15
 MINUTES ?= 60
@@ -209,6 +216,7 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) bench-expiry
 	@$(MAKE) bench-stateful
 	@$(MAKE) bench-tws
+	@$(MAKE) bench-move
 	@$(MAKE) bench-many
 	@$(MAKE) bench-s3
 	@$(PY) python/bench/pictures.py artifacts/bench
@@ -257,6 +265,10 @@ bench-stateful: $(VENV_STAMP) $(JAR) ## measure bucketstate.stateful on both ope
 
 # Each call from Python is a round trip through a socket: a tenth of the rows of the other queries take as long.
 BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-default,rocksdb,bucketed --check
+
+bench-move: $(VENV_STAMP) $(JAR) ## measure moves of 10 M keys between providers, on a heap of 700 MB, beside Spark's own repartition (BENCH_MOVE="--keys 1000000")
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/moving.py $(BENCH_MOVE) --json artifacts/bench/moving.json
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench

@@ -22,6 +22,7 @@ STEPS: Mapping[str, Sequence[str]] = {
     "conformance-4.1": ["conformance", "SPARK=4.1"],
     "conformance-short": ["conformance-short"],
     "sweep": ["sweep"],
+    "moves": ["moves"],
     "hdfs": ["hdfs"],
     "chaos": ["chaos"],
     "soak": ["soak"],

@@ -16,6 +16,8 @@ class Layout:
     """The files of one demo; the input is that of all."""
 
     name: str
+    stage: str = "checkpoints"
+    """The folder of its checkpoints, of which a demo that moves them has several."""
 
     @property
     def home(self) -> Path:
@@ -23,7 +25,7 @@ class Layout:
 
     @property
     def checkpoints(self) -> Path:
-        return self.home / "checkpoints"
+        return self.home / self.stage
 
     @property
     def output(self) -> Path:

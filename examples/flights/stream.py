@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bucketstate import Conf, configure
+from bucketstate.config import PROVIDER_KEY
 from flights import layout
 from flights.data import SLICES, SPARK_SCHEMA
 
@@ -51,7 +52,8 @@ class Running:
             self.keys = sum(o["numRowsTotal"] for o in last["stateOperators"])
 
 
-def session() -> SparkSession:
+def session(provider: str | None = None) -> SparkSession:
+    """A local session, on another state store provider than bucketstate if one is named."""
     # Spark's Python workers take this interpreter, not whatever `python3` is on the PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # pandas warns of something that Spark 4.2's own serializer does, once per batch.
@@ -72,7 +74,10 @@ def session() -> SparkSession:
         "spark.sql.codegen.wholeStage": "false",
     }.items():
         builder = builder.config(key, value)
-    return configure(builder, Conf(num_buckets=BUCKETS)).getOrCreate()
+    spark = configure(builder, Conf(num_buckets=BUCKETS)).getOrCreate()
+    if provider is not None:
+        spark.conf.set(PROVIDER_KEY, provider)
+    return spark
 
 
 def flights(spark: SparkSession, *, streaming: bool) -> DataFrame:
