@@ -18,26 +18,22 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def clone(arguments: argparse.Namespace) -> int:
-    report = _clone(
+    return _made(_clone, arguments, keep_query_id=arguments.keep_query_id)
+
+
+def fork(arguments: argparse.Namespace) -> int:
+    return _made(_fork, arguments)
+
+
+def _made(make: Callable[..., CloneReport], arguments: argparse.Namespace, **more: bool) -> int:
+    report = make(
         arguments.source,
         arguments.target,
         batch=arguments.batch,
         savepoint=arguments.savepoint,
         how=arguments.how,
-        keep_query_id=arguments.keep_query_id,
         dry_run=arguments.dry_run,
-    )
-    return _told(report, _lines_of_clone(report), arguments)
-
-
-def fork(arguments: argparse.Namespace) -> int:
-    report = _fork(
-        arguments.source,
-        arguments.target,
-        arguments.batch,
-        savepoint=arguments.savepoint,
-        how=arguments.how,
-        dry_run=arguments.dry_run,
+        **more,
     )
     return _told(report, _lines_of_clone(report), arguments)
 

@@ -42,7 +42,7 @@ private[move] object ColumnSearch {
     if (fits(whole)) identity
     else if (fits.size == 1) {
       val numbers = (0 until columns).filter(i => (fits.head & (1 << i)) != 0)
-      Deciding.Some(_, numbers)
+      Deciding.Columns(_, numbers)
     } else
       throw new InvalidException(
         s"The keys of ${work.name} do not lie by all of their $columns columns, and " +
@@ -57,7 +57,7 @@ private[move] object ColumnSearch {
     private[this] val columns = columnsOf(work)
     private[this] var placers = all(columns).toSeq.map { set =>
       val numbers = (0 until columns).filter(i => (set & (1 << i)) != 0)
-      set -> new Placer(Deciding.Some(family.deciding, numbers), family.keySchema, work.had)
+      set -> new Placer(Deciding.Columns(family.deciding, numbers), family.keySchema, work.had)
     }
 
     def left: Set[Int] = placers.map(_._1).toSet

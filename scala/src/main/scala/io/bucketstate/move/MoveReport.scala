@@ -25,8 +25,6 @@ final class MoveReport private[move] (
 
   def bytes: Long = stores.map(_.bytes).sum
 
-  def seconds: Double = (finishedMs - startedMs) / 1000.0
-
   /** The report as JSON, for tools. Sums are hexadecimal: equal ones are of equal rows. */
   def json: String = {
     val all = LogText.Json.createObjectNode()

@@ -54,7 +54,7 @@ object StartAt {
  * @param deleteOperator  the operator whose keys these are; None where there is one alone
  * @param offsets         where sources begin; None where they were
  * @param sourceProvider  whose files the source has, where the class that was recorded is not known
- * @param verifyFully     whether the target is read back before it is published, and each key is looked up
+ * @param verifyFully     whether the target is read back before it is published, or its keys counted alone
  */
 final case class MoveRequest(
     kind: MoveKind,

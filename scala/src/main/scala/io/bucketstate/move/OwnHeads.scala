@@ -1,9 +1,11 @@
 package io.bucketstate.move
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.util.SerializableConfiguration
 
+import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.read.{OwnRecords, SourceQuery}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
@@ -16,8 +18,7 @@ import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
 private[move] final case class StoreHead(
     numBuckets: Int,
     families: Map[String, FamilyDescriptor],
-    allTimes: Map[String, TimeBuckets],
-    keys: Option[Long]
+    allTimes: Map[String, TimeBuckets]
 ) {
   def family(name: String): Option[FamilyDescriptor] = families.get(name)
 
@@ -33,7 +34,7 @@ private[move] object OwnHeads {
 
   private final case class PartHead(
       numBuckets: Int,
-      families: Seq[(FamilyDescriptor, Option[Long], Option[TimeBuckets])]
+      families: Seq[(FamilyDescriptor, Option[TimeBuckets])]
   )
 
   def of(
@@ -53,7 +54,7 @@ private[move] object OwnHeads {
       .parallelize(all, tasks)
       .map { case (store, partition) =>
         val config = OwnRecords.configOf(storeConf)
-        val path = new org.apache.hadoop.fs.Path(root)
+        val path = new Path(root)
         val records = new OwnRecords(store, path, partition, version, config, hadoop.value.value)
         try ((store.operator, store.name), headOf(records))
         finally records.close()
@@ -66,15 +67,15 @@ private[move] object OwnHeads {
     val state = records.state
     PartHead(
       records.numBuckets,
-      state.families.map(f => (f.descriptor, state.keyCount(f), state.times(f)))
+      state.families.map(f => f.descriptor -> state.times(f))
     )
   }
 
   private def joined(name: Named, parts: Seq[PartHead]): StoreHead = {
     val families = parts.flatMap(_.families).groupBy(_._1.name)
     val descriptors = families.map { case (family, all) =>
-      val encodings = all.map { case (d, _, _) =>
-        io.bucketstate.checkpoint.records.FamilyEncodings.untimed(d).copy(id = 0)
+      val encodings = all.map { case (d, _) =>
+        FamilyEncodings.untimed(d).copy(id = 0)
       }.distinct
       if (encodings.size > 1) {
         throw new InvalidException(
@@ -85,21 +86,15 @@ private[move] object OwnHeads {
       family -> encodings.head
     }
     val times = families.flatMap { case (family, all) =>
-      val known = all.flatMap(_._3)
+      val known = all.flatMap(_._2)
       Option.when(known.nonEmpty)(family -> known.reduce(merged(_, _)))
     }
-    val counts = parts.flatMap(_.families.map(_._2))
-    StoreHead(
-      parts.map(_.numBuckets).max,
-      descriptors,
-      times,
-      Option.when(counts.forall(_.isDefined))(counts.flatten.sum)
-    )
+    StoreHead(parts.map(_.numBuckets).max, descriptors, times)
   }
 
   /**
-   * Time buckets of keys that come to lie together. What has expired was left out where it was read, and nothing else may expire before
-   * its own horizon has come to it.
+   * Time buckets of keys that come to lie together. What has expired was left out where it was read, and nothing else may
+   * expire before its own horizon has come to it.
    */
   private def merged(a: TimeBuckets, b: TimeBuckets): TimeBuckets = a.copy(
     newest = math.max(a.newest, b.newest),

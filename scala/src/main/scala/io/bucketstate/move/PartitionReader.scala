@@ -73,39 +73,92 @@ private[move] object KeyCondition {
   }
 }
 
-/** Reads rows, whoever has them. */
-private[move] final class RowReader(
+/** Reads rows, whoever has them; what goes on of a key is made of its values. */
+private[move] abstract class RowReader(
     work: StoreWork,
     partition: Int,
     hadoop: Configuration,
     done: PartitionSum => Unit
 ) extends PartitionReader(work, partition, done) {
   private[this] val rows = work.rows(partition, hadoop)
-  private[this] val buffer = RecordMaker.buffer(work.numBuckets)
-  private[this] val evolving =
-    if (SparkSettings.evolves(work.targetConf)) work.store.schemas(new Path(work.from), hadoop)
-    else None
-  private[this] val parts = mutable.Map.empty[String, (Keys, RecordMaker)]
+  private[this] val parts = mutable.Map.empty[String, Keys]
 
   override protected val moved: Iterator[Moved] = rows.flatMap { row =>
-    val (keys, maker) = parts.getOrElseUpdate(row.family.name, partsOf(row.family))
+    val keys = parts.getOrElseUpdate(row.family.name, new Keys(row.family))
     keys.check(row.key)
     val isDeleted = keys.isDeleted(row.key)
     val sum = if (isDeleted) deleted else kept
     sum.key(keys.hash, row.key)
-    val values =
-      if (row.family.multiValued) row.values.map(_.copy()).toArray else row.values.toArray
-    values.foreach(sum.value)
-    if (isDeleted) None else Some(maker(keys.target(row.key), row.key, values))
+    val values = row.values.map { value =>
+      sum.value(value)
+      value
+    }
+    if (!isDeleted) made(row.family, keys.target(row.key), row.key, values)
+    else {
+      values.foreach(_ => ())
+      Iterator.empty
+    }
   }
 
-  private def partsOf(family: SourceFamily): (Keys, RecordMaker) = {
-    val descriptor = work.families.map(_.descriptor).find(_.name == family.name).get
-    val spec = FamilyEncodings.specOf(work.name, descriptor)
-    (new Keys(family), new RecordMaker(work.store, family, spec, evolving, buffer))
-  }
+  /** @param values each good until the next one; all are taken before the next key */
+  protected def made(
+      family: SourceFamily,
+      target: Int,
+      key: UnsafeRow,
+      values: Iterator[UnsafeRow]
+  ): Iterator[Moved]
 
   override def close(): Unit = rows.close()
+}
+
+/** Makes records of this project of rows. */
+private[move] final class ImportReader(
+    work: StoreWork,
+    partition: Int,
+    hadoop: Configuration,
+    done: PartitionSum => Unit
+) extends RowReader(work, partition, hadoop, done) {
+  private[this] val buffer = RecordMaker.buffer(work.numBuckets)
+  private[this] val evolving =
+    if (SparkSettings.evolves(work.targetConf)) work.store.schemas(new Path(work.from), hadoop)
+    else None
+  private[this] val makers = mutable.Map.empty[String, RecordMaker]
+
+  override protected def made(
+      family: SourceFamily,
+      target: Int,
+      key: UnsafeRow,
+      values: Iterator[UnsafeRow]
+  ): Iterator[Moved] = {
+    val maker = makers.getOrElseUpdate(family.name, makerOf(family))
+    val all = if (family.multiValued) values.map(_.copy()).toArray else values.toArray
+    Iterator.single(maker(target, key, all))
+  }
+
+  private def makerOf(family: SourceFamily): RecordMaker = {
+    val descriptor = work.families.map(_.descriptor).find(_.name == family.name).get
+    val spec = FamilyEncodings.specOf(work.name, descriptor)
+    new RecordMaker(work.store, family, spec, evolving, buffer)
+  }
+}
+
+/** Makes rows for a target of another provider. */
+private[move] final class ExportReader(
+    work: StoreWork,
+    partition: Int,
+    hadoop: Configuration,
+    done: PartitionSum => Unit
+) extends RowReader(work, partition, hadoop, done) {
+  private[this] val numbers = work.store.families.map(_.name).zipWithIndex.toMap
+
+  override protected def made(
+      family: SourceFamily,
+      target: Int,
+      key: UnsafeRow,
+      values: Iterator[UnsafeRow]
+  ): Iterator[Moved] = values.zipWithIndex.map { case (value, index) =>
+    ExportMaker(target, numbers(family.name), key, index, value)
+  }
 }
 
 /** Reads records of this project, whose bytes go over as they are. */
@@ -151,32 +204,4 @@ private[move] final class RecordReader(
   }
 
   override def close(): Unit = records.close()
-}
-
-/** Reads rows for a target of another provider. */
-private[move] final class ExportReader(
-    work: StoreWork,
-    partition: Int,
-    hadoop: Configuration,
-    done: PartitionSum => Unit
-) extends PartitionReader(work, partition, done) {
-  private[this] val rows = work.rows(partition, hadoop)
-  private[this] val numbers = work.store.families.map(_.name).zipWithIndex.toMap
-  private[this] val parts = mutable.Map.empty[String, Keys]
-
-  override protected val moved: Iterator[Moved] = rows.flatMap { row =>
-    val keys = parts.getOrElseUpdate(row.family.name, new Keys(row.family))
-    keys.check(row.key)
-    val isDeleted = keys.isDeleted(row.key)
-    val sum = if (isDeleted) deleted else kept
-    sum.key(keys.hash, row.key)
-    val target = keys.target(row.key)
-    row.values.zipWithIndex.flatMap { case (value, index) =>
-      sum.value(value)
-      if (isDeleted) None
-      else Some(ExportMaker(target, numbers(row.family.name), row.key, index, value))
-    }
-  }
-
-  override def close(): Unit = rows.close()
 }

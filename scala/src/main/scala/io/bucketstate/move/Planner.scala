@@ -24,6 +24,7 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   import Planner._
 
   private[this] val conf = SparkSessions.hadoopConf(spark)
+  private[this] val objectStores = Publishing.objectStores(spark)
   private[this] val findings = ArrayBuffer.empty[Finding]
   private[this] val source = open()
   private[this] val provider = request.provider
@@ -52,7 +53,7 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   }
 
   private def open(): SourceQuery = {
-    val folder = new QueryFolder(new Path(request.source), conf, Publishing.objectStores(spark))
+    val folder = new QueryFolder(new Path(request.source), conf, objectStores)
     val logs = new QueryLogs(folder)
     val commits = logs.commits
     if (logs.offsets.isEmpty) {
@@ -120,7 +121,7 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   }
 
   private def checkTarget(): Unit = {
-    val target = new QueryFolder(new Path(request.target), conf, Publishing.objectStores(spark))
+    val target = new QueryFolder(new Path(request.target), conf, objectStores)
     try {
       val within = s"${target.path}/".startsWith(s"${source.folder.path}/") ||
         s"${source.folder.path}/".startsWith(s"${target.path}/")

@@ -197,7 +197,7 @@ private object StoreJob {
       done: PartitionSum => Unit
   ): PartitionReader =
     if (work.isRaw) new RecordReader(work, partition, hadoop, done)
-    else if (work.targetProvider == Provider.Ours) new RowReader(work, partition, hadoop, done)
+    else if (work.targetProvider == Provider.Ours) new ImportReader(work, partition, hadoop, done)
     else new ExportReader(work, partition, hadoop, done)
 
   /** Reads in the way in which the source's rows were added up. */

@@ -54,7 +54,7 @@ private[bucketstate] final class StoreParts(
   private[this] val runs =
     new RunAccess(
       files,
-      SstOptions(codec, config.runBlockBytes, config.bloomBits),
+      SstOptions.of(config),
       () => workFolder,
       config.maxRunFileBytes,
       clock,

@@ -1,10 +1,11 @@
 package io.bucketstate.checkpoint.recovery
 
-import java.util.{Arrays, LinkedHashMap}
+import java.util.LinkedHashMap
 
 import scala.jdk.CollectionConverters._
 
 import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.checkpoint.records.RecordCursor
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{
   BucketAssigner,
@@ -77,7 +78,7 @@ final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
           Damage.Remedy
         )
       }
-      val key = new Key(record)
+      val key = new Key(record, placed.hash)
       op match {
         case RecordOp.Remove => records.remove(key)
         case RecordOp.Merge  =>
@@ -96,22 +97,9 @@ final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
 private object VersionRecords {
 
   /** The key of a record, to be looked up by. */
-  private final class Key(record: Array[Byte]) {
-    private val bytes = record
-    private val end = Record.keyEnd(record)
-
-    override def hashCode: Int = {
-      var hash = 1
-      var i = 0
-      while (i < end) {
-        hash = 31 * hash + bytes(i)
-        i += 1
-      }
-      hash
-    }
-
+  private final class Key(private val record: Array[Byte], override val hashCode: Int) {
     override def equals(other: Any): Boolean = other match {
-      case that: Key => Arrays.equals(bytes, 0, end, that.bytes, 0, that.end)
+      case that: Key => RecordCursor.hasKeyOf(record, that.record)
       case _         => false
     }
   }

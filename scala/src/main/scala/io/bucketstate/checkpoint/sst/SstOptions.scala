@@ -1,7 +1,7 @@
 package io.bucketstate.checkpoint.sst
 
 import io.bucketstate.checkpoint.io.BlockCodec
-import io.bucketstate.config.ConfigKey
+import io.bucketstate.config.{ConfigKey, StoreConfig}
 
 /**
  * How runs are written.
@@ -15,3 +15,13 @@ final case class SstOptions(
     blockBytes: Int,
     bloomBits: Int = ConfigKey.RunBloomBits.default.toInt
 )
+
+object SstOptions {
+
+  /** What a store's settings say. */
+  def of(config: StoreConfig): SstOptions = SstOptions(
+    BlockCodec.forName(config.spark.compressionCodec),
+    config.runBlockBytes,
+    config.bloomBits
+  )
+}

@@ -31,9 +31,6 @@ private[move] final case class CommitEntry(batch: Long, text: LogText) {
     copy(text = plain.copy(version = version))
   }
 
-  /** The entry as that of another batch. */
-  def as(other: Long): CommitEntry = copy(batch = other)
-
   private def write(ids: Map[Long, Seq[Seq[String]]], json: ObjectNode): Unit = {
     val operators = json.putObject("stateUniqueIds")
     for ((operator, partitions) <- ids.toSeq.sortBy(_._1)) {

@@ -38,16 +38,6 @@ private[move] final case class OffsetEntry(batch: Long, text: LogText) {
     withOffsets(offsets.map(line => if (isNamed) s"${line.takeWhile(_ != ':')}:-" else "-"))
 
   def withOffsets(lines: Seq[String]): OffsetEntry = copy(text = text.copy(behind = lines))
-
-  /** The entry as that of another batch, planned at another time. */
-  def as(other: Long, plannedMs: Long): OffsetEntry =
-    OffsetEntry(
-      other,
-      text.changed { json =>
-        json.put("batchTimestampMs", plannedMs)
-        ()
-      }
-    )
 }
 
 private[move] object OffsetEntry {

@@ -5,7 +5,7 @@ import java.io.FileNotFoundException
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, FileUtil, Path}
+import org.apache.hadoop.fs.{FileUtil, Path}
 
 import io.bucketstate.checkpoint.io.{FileStore, FileStores, StorageErrors}
 
@@ -42,10 +42,6 @@ private[move] final class QueryFolder(
   /** Numbers that files of a folder are named by, ascending. */
   def numbers(folder: String): Seq[Long] =
     files.list(folder).map(_.name.split('/').last).flatMap(QueryFolder.number).sorted
-
-  /** The names of the files of a folder, without it; ascending. */
-  def names(folder: String): Seq[String] =
-    files.list(folder).map(_.name.split('/').last).filterNot(_.startsWith(".")).sorted
 
   /** The names of the folders of a folder, without it; ascending. */
   def folders(inside: String): Seq[String] = listed(inside).filter(_._2).map(_._1).sorted
@@ -99,9 +95,6 @@ private[move] final class QueryFolder(
       catch { case _: FileNotFoundException => Nil }
     }
   }
-
-  /** The file system that it lies on. */
-  def fileSystem: FileSystem = system
 }
 
 private[move] object QueryFolder {

@@ -45,7 +45,7 @@ private[move] object Deciding {
   }
 
   /** Some of the columns that another rule gives: how queries begun before Spark 3.3 may lie. */
-  final case class Some(of: Deciding, columns: Seq[Int]) extends Deciding {
+  final case class Columns(of: Deciding, columns: Seq[Int]) extends Deciding {
     override def fields(key: StructType): Seq[(StructField, Expression)] = {
       val all = of.fields(key)
       columns.map(all)

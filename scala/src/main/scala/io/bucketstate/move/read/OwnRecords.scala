@@ -4,7 +4,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.state.{SparkInternals, StateStoreConf}
 
-import io.bucketstate.checkpoint.io.{BlockCodec, FileStore, FileStores, WorkFolder}
+import io.bucketstate.checkpoint.io.{FileStore, FileStores, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovery, VersionRecords}
@@ -59,11 +59,7 @@ private[move] object OwnRecords {
   /** Reads and writes runs in a folder, with working files of its own. */
   def access(files: FileStore, config: StoreConfig): RunAccess = new RunAccess(
     files,
-    SstOptions(
-      BlockCodec.forName(config.spark.compressionCodec),
-      config.runBlockBytes,
-      config.bloomBits
-    ),
+    SstOptions.of(config),
     () => WorkFolder.ofItsOwn(SparkInternals.newLocalFolder().toPath),
     config.maxRunFileBytes
   )

@@ -4,7 +4,6 @@ import java.util.UUID
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.{
   ReadStateStore,
   StateStore,
@@ -39,9 +38,6 @@ private[move] final class ProviderRows(
   override def hasNext: Boolean = rows.hasNext
 
   override def next(): StateRow = rows.next()
-
-  /** The value of a key as a query finds it; null if it is not there. Only where keys have one value. */
-  def get(family: SourceFamily, key: UnsafeRow): UnsafeRow = state.get(key, family.name)
 
   override def close(): Unit = opened.close {
     // What is open for writing, because families can be told of in no other way, is given up.
@@ -96,25 +92,5 @@ private[move] object ProviderRows {
       family.multiValued,
       family.isInternal
     )
-  }
-}
-
-/** What must be closed once, whoever closes it first. For one thread. */
-private[move] final class OnceClosed(last: () => Unit) {
-  private[this] var isClosed = false
-
-  /** Does it, or closes what was opened before. */
-  def orClosed[A](open: => A): A =
-    try open
-    catch {
-      case failure: Throwable =>
-        close(())
-        throw failure
-    }
-
-  def close(first: => Unit): Unit = if (!isClosed) {
-    isClosed = true
-    try first
-    finally last()
   }
 }
