@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import RefusedMoveError
-from bucketstate.move import plan
+from bucketstate.move import Report, plan
 from tests.integration.moved_queries import (
     FORMAT,
     HDFS,
@@ -56,6 +56,7 @@ class Twins:
         self.moved = Run(spark, query, place / "moved", self.source)
         self.twin = Run(spark, query, place / "twin", self.source)
         self.fed = 0
+        self.reports: list[Report] = []
 
     def go(self, settings: Mapping[str, str], twins: Mapping[str, str], batches: int = 3) -> None:
         for number in range(batches):
@@ -72,6 +73,7 @@ class Twins:
         made = plan(self.spark, str(source), str(target), kind, **wanted)  # type: ignore[arg-type]
         report = made.run()
         assert report.published
+        self.reports.append(report)
         assert tree(source) == before
         self.moved.on(target)
         return target
@@ -92,7 +94,15 @@ def test_in_and_out_again(spark: SparkSession, tmp_path: Path, name: str, store:
     twins.go(theirs, theirs)
     target = twins.move("in", "import", partitions=5)
     twins.go(_settings(OURS, 3), theirs)
-    assert Checkpoint(str(target)).verify().ok
+    moved = Checkpoint(str(target))
+    assert moved.verify().ok
+    # The marker is written in Scala, and read here.
+    origin = moved.overview().origin
+    assert origin is not None
+    assert origin.finished
+    report = twins.reports[-1]
+    assert (origin.kind, origin.batch) == ("import", report.batch)
+    assert (origin.keys, origin.bytes) == (report.keys, report.bytes)
     twins.move("other", "rewrite", partitions=2, buckets=8)
     twins.go(_settings(OURS, 3) | {BUCKETS: "8"}, theirs)
     twins.move("out", "export", to="hdfs" if provider == HDFS else "rocksdb", partitions=4)

@@ -324,6 +324,17 @@ def retired(built: Built, manifest: int, held: range) -> None:
                 path.unlink()
 
 
+def third_held(tmp_path: Path) -> Built:
+    """Twelve batches, of which retention left the last and what a savepoint of the third needs."""
+    built = grown(tmp_path, batches=3)
+    savepoints.create(tmp_path, "third")
+    for number in range(9):
+        built.batch({(f"key {number}",): (number, 1)})
+    built.snapshot(10)
+    retired(built, 10, range(1, 4))
+    return built
+
+
 @pytest.mark.parametrize("ids", [False, True])
 def test_what_is_held_is_verified_and_can_be_read(tmp_path: Path, ids: bool) -> None:
     built = grown(tmp_path, ids=ids, batches=3)
@@ -351,12 +362,7 @@ def test_what_is_held_is_verified_and_can_be_read(tmp_path: Path, ids: bool) -> 
 
 
 def test_damage_of_what_is_held(tmp_path: Path) -> None:
-    built = grown(tmp_path, batches=3)
-    savepoints.create(tmp_path, "third")
-    for number in range(9):
-        built.batch({(f"key {number}",): (number, 1)})
-    built.snapshot(10)
-    retired(built, 10, range(1, 4))
+    built = third_held(tmp_path)
     purge(built, 10)
     damage(built.folder(0) / "2.changelog", 90)
     (error,) = Checkpoint(tmp_path).verify().findings
@@ -364,12 +370,7 @@ def test_damage_of_what_is_held(tmp_path: Path) -> None:
 
 
 def test_what_is_held_is_no_reason_to_miss_what_retention_removed(tmp_path: Path) -> None:
-    built = grown(tmp_path, batches=3)
-    savepoints.create(tmp_path, "third")
-    for number in range(9):
-        built.batch({(f"key {number}",): (number, 1)})
-    built.snapshot(10)
-    retired(built, 10, range(1, 4))
+    built = third_held(tmp_path)
     purge(built, 6)
     assert Checkpoint(tmp_path).verify().findings == ()
 

@@ -39,6 +39,19 @@ class HdfsRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks with Queri
     new StateStoreConf(conf)
   }
 
+  private def providerOf(root: Path, conf: StateStoreConf): StateStoreProvider =
+    StateStoreProvider.createAndInit(
+      StateStoreProviderId(source.id(root, 0), java.util.UUID.randomUUID()),
+      KeySchema,
+      ValueSchema,
+      plainKeys,
+      useColumnFamilies = false,
+      conf,
+      new Configuration(false),
+      useMultipleValuesPerKey = false,
+      None
+    )
+
   private val writes = Gen.zip(Gen.choose(0L, 25L), Gen.option(Gen.choose(0L, 1000L)))
   private val batches = Gen.listOfN(8, Gen.listOf(writes))
 
@@ -52,17 +65,7 @@ class HdfsRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks with Queri
               "spark.sql.streaming.stateStore.minDeltasForSnapshot" -> "1"
             )
             val root = new Path(s"file:$folder")
-            val provider = StateStoreProvider.createAndInit(
-              StateStoreProviderId(source.id(root, 0), java.util.UUID.randomUUID()),
-              KeySchema,
-              ValueSchema,
-              plainKeys,
-              useColumnFamilies = false,
-              conf,
-              new Configuration(false),
-              useMultipleValuesPerKey = false,
-              None
-            )
+            val provider = providerOf(root, conf)
             try {
               var expected = Map.empty[(Long, String), (Long, String)]
               for ((batch, version) <- history.zipWithIndex) {
@@ -113,17 +116,7 @@ class HdfsRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks with Queri
         val conf = confOf("spark.sql.streaming.stateStore.rowChecksum.enabled" -> "true")
         val root = new Path(s"file:$folder")
         val file = folder.resolve("state/0/0/1.delta")
-        val provider = StateStoreProvider.createAndInit(
-          StateStoreProviderId(source.id(root, 0), java.util.UUID.randomUUID()),
-          KeySchema,
-          ValueSchema,
-          plainKeys,
-          useColumnFamilies = false,
-          conf,
-          new Configuration(false),
-          useMultipleValuesPerKey = false,
-          None
-        )
+        val provider = providerOf(root, conf)
         val store = provider.getStore(0L, None)
         (0L until 5L).foreach(k => store.put(key(k, "k"), value(k, s"v$k")))
         store.commit()
