@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from bucketstate.errors import BucketstateError
+from bucketstate.doctor import of_progress
+from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.progress import Panel, Recorder
 
 if TYPE_CHECKING:
@@ -103,8 +104,22 @@ def test_saved_and_read_again(tmp_path: Path) -> None:
     for wrong in (other, tmp_path / "none"):
         with pytest.raises(BucketstateError, match=r"Recorder\.save"):
             Recorder.read(wrong)
+    with pytest.raises(BucketstateError, match=r"none is not there\. Give"):
+        Recorder.read(tmp_path / "none")
     with pytest.raises(BucketstateError, match="cannot be written"):
         recorder.save(tmp_path / "none" / "x.parquet")
+    with pytest.raises(InvalidArgumentError, match=r"progress\.csv would be Parquet"):
+        recorder.save(tmp_path / "progress.csv")
+    assert not (tmp_path / "progress.csv").exists()
+
+
+@pytest.mark.parametrize("wrong", ["x", "[]", b"x", 7, None, [7], ["{"], ["[]"], [object()]])
+def test_what_is_no_progress(wrong: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="give Spark's own objects"):
+        Recorder.of(wrong)
+    if not isinstance(wrong, list) or wrong == [7]:
+        with pytest.raises(InvalidArgumentError, match=r"no progress of a query .*: give json"):
+            of_progress(wrong)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from bucketstate.checkpoint.overview import Overview
 from bucketstate.doctor import checkpoint_rules, progress_rules
 from bucketstate.doctor.advice import Advice, Diagnosis
 from bucketstate.doctor.evidence import Progress, gathered
+from bucketstate.errors import InvalidArgumentError
 
 LEAST_BATCHES = 5
 """Fewer, after the first of each run, say nothing."""
@@ -21,10 +22,19 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
     Args:
         progresses: as Spark's JSON has them, in any order.
 
+    Raises:
+        InvalidArgumentError: something among them is no such progress.
+
     Safe from any thread: a function of its argument.
     """
     advice, notes = [], []
-    found = gathered(progresses)
+    try:
+        found = gathered(progresses)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"{progresses!r:.200} has something that is no progress of a query ({error}): give "
+            "json.loads(p.json) for each p of query.recentProgress, or Recorder.progress."
+        ) from error
     for evidence in found:
         batches = len(evidence.progresses)
         if batches < LEAST_BATCHES:

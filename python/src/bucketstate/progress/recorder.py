@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bucketstate.errors import BucketstateError
+from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.progress.panel import Panel
 from bucketstate.progress.plot import figure
 from bucketstate.progress.rows import Progress, batch_row, state_cells
@@ -32,6 +32,10 @@ try:
 except ModuleNotFoundError:
     # Without Spark there is nothing to listen to; what was reported can be read all the same.
     StreamingQueryListener = object  # type: ignore[assignment,misc]
+
+
+_NEEDED = ("id", "runId", "batchId", "timestamp")
+_GIVE = "give Spark's own objects, their JSON, or that as dicts."
 
 
 class Recorder(StreamingQueryListener):
@@ -57,7 +61,13 @@ class Recorder(StreamingQueryListener):
 
     @classmethod
     def of(cls, progress: Iterable[Any]) -> Self:
-        """A recorder of progresses that are there already, such as `query.recentProgress`."""
+        """A recorder of progresses that are there already, such as `query.recentProgress`.
+
+        Raises:
+            InvalidArgumentError: what is given is none, or has something else among it.
+        """
+        if isinstance(progress, str | bytes) or not isinstance(progress, Iterable):
+            raise InvalidArgumentError(f"{progress!r} is not several progresses: {_GIVE}")
         recorder = cls()
         for one in progress:
             recorder.add(one)
@@ -72,18 +82,24 @@ class Recorder(StreamingQueryListener):
         """
         try:
             texts = pq.read_table(path, columns=["progress"]).column("progress").to_pylist()
-        except (OSError, pa.ArrowInvalid, KeyError) as error:
+            return cls.of(texts)
+        except FileNotFoundError:
+            raise BucketstateError(
+                f"{path} is not there. Give a file that Recorder.save wrote."
+            ) from None
+        except (OSError, pa.ArrowInvalid, KeyError, InvalidArgumentError) as error:
             raise BucketstateError(
                 f"{path} does not hold a recorder's progress ({error}). Give a file that "
                 "Recorder.save wrote."
             ) from error
-        return cls.of(texts)
 
     def add(self, progress: Any) -> None:
-        """Keeps one progress: Spark's own object, its JSON, or that as a dict."""
-        # Spark's own is a dict too, but of other types than its JSON has.
-        text = progress if isinstance(progress, str) else getattr(progress, "json", None)
-        found: Progress = dict(progress) if text is None else json.loads(text)
+        """Keeps one progress: Spark's own object, its JSON, or that as a dict.
+
+        Raises:
+            InvalidArgumentError: what is given is none.
+        """
+        found = _json_of(progress)
         if self._name is not None and found.get("name") != self._name:
             return
         with self._lock:
@@ -120,9 +136,18 @@ class Recorder(StreamingQueryListener):
     def save(self, path: str | Path) -> None:
         """Writes the rows of `to_pandas` as Parquet, with each whole progress as JSON beside it.
 
+        Args:
+            path: ends in `.parquet`; a file that is there is replaced.
+
         Raises:
+            InvalidArgumentError: the path ends otherwise.
             BucketstateError: the file cannot be written.
         """
+        if Path(path).suffix != ".parquet":
+            raise InvalidArgumentError(
+                f"{path} would be Parquet: give it the ending .parquet, by which it is known, or "
+                "write to_pandas() as what you want."
+            )
         frame = self.to_pandas()
         frame["progress"] = [json.dumps(p) for p in self.progress]
         try:
@@ -172,3 +197,18 @@ class Recorder(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """What it did is kept; whoever wants to know why it ended asks the query."""
+
+
+def _json_of(progress: Any) -> Progress:
+    # Spark's own is a dict too, but of other types than its JSON has.
+    text = progress if isinstance(progress, str) else getattr(progress, "json", None)
+    try:
+        found = dict(progress) if text is None else json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{progress!r} is no progress ({error}): {_GIVE}") from error
+    known = found if isinstance(found, dict) else {}
+    if missing := [name for name in _NEEDED if name not in known]:
+        raise InvalidArgumentError(
+            f"{progress!r} is no progress, it is without {', '.join(missing)}: {_GIVE}"
+        )
+    return known
