@@ -75,11 +75,27 @@ def test_more_executors_take_less_each(keys: int, size: int, updates: int, execu
 
 
 @pytest.mark.parametrize("field", ["keys", "updates", "batch_seconds", "executors", "bandwidth"])
-@pytest.mark.parametrize("value", [0, -1, float("nan"), True, "many"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 1e300, True, "many"])
 def test_a_number_that_cannot_be(field: str, value: Any) -> None:
     given_: dict[str, Any] = {"keys": 1, "record_bytes": 1, "updates": 1, field: value}
     with pytest.raises(InvalidSettingError, match=f"{field} is .*: it must be a number greater"):
         Workload(**given_)
+
+
+def test_the_largest_numbers_of_all() -> None:
+    most = 2**63
+    for batch_seconds in (5e-324, float(most)):
+        work = Workload(
+            keys=most,
+            record_bytes=most,
+            updates=most,
+            batch_seconds=batch_seconds,
+            partitions=most,
+            executors=most,
+            snapshot_versions=most,
+            bandwidth=most,
+        )
+        assert reckon(work).num_buckets == 64
 
 
 def test_the_command_of_the_page_prints_what_the_page_has(

@@ -58,6 +58,7 @@ NATIVE_SHARE = 1.5
 FILE_BYTES = 16 << 20
 """`run.maxFileBytes` by default, in bytes."""
 
+_MOST = 1 << 63
 _SNAPSHOT_BYTES = 64 << 20  # snapshot.maxBytes, by default
 _BUCKETS = 64  # numBuckets, by default
 _KEYS_PER_BUCKET = 20_000
@@ -73,7 +74,7 @@ class Workload:
     """A stateful operator and the cluster that it runs on. Immutable.
 
     Raises:
-        InvalidSettingError: a value is no number greater than 0.
+        InvalidSettingError: a value is no number greater than 0, or one above 2**63.
     """
 
     keys: int
@@ -103,9 +104,11 @@ class Workload:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 < value <= _MOST:
                 raise InvalidSettingError(
-                    f"{field.name} is {value!r}: it must be a number greater than 0."
+                    f"{field.name} is {value!r}: it must be a number greater than 0, and at most "
+                    "2**63."
                 )
 
 
