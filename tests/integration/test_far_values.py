@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.spark.python_values import python_values
+from bucketstate.checkpoint.spark.python_values import python_values, with_dicts
 from bucketstate.cli import main
 from bucketstate.cli.rows import as_json
 
@@ -83,7 +83,7 @@ def test_every_command_reads_it(
     # Of the windows one is over.
     assert table.num_rows == (1 if query is windowed else 4)
     assert len(repr(checkpoint.scan().to_pandas())) > 0
-    for key, value in zip(python_values(table["key"]), python_values(table["value"]), strict=True):
+    for key, value in zip(python_values(table["key"]), with_dicts(table["value"]), strict=True):
         assert repr(checkpoint.scan().get(key)) == repr(value)
 
     out = str(tmp_path / "out")

@@ -1,5 +1,6 @@
 """The command `bucketstate`."""
 
+import argparse
 import json
 import re
 import shlex
@@ -20,6 +21,7 @@ from bucketstate import (
     spark_settings,
 )
 from bucketstate.cli import main
+from bucketstate.cli.parser import parser
 from bucketstate.config import EXTENSIONS_KEY
 from bucketstate.presets import PRESETS
 from bucketstate.properties import parsed
@@ -105,6 +107,77 @@ def test_a_flag_that_a_shell_would_take_apart_is_refused(
     assert f"localDir is '{folder}', which a shell would take apart" in err
     assert main(["conf", "--local-dir", folder]) == 0
     assert parsed(capsys.readouterr().out) == spark_settings(Conf(local_dir=folder))
+
+
+def test_a_setting_for_one_query_by_its_whole_key(capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = Conf(num_buckets=8).for_query("sessions", operator=1, time_bucket_expire_after="3d")
+    (key,) = [k for k in wanted.to_spark() if ".query." in k]
+    given = ["conf", "--no-jar", "--format", "json", "--num-buckets", "8", "--per-query"]
+    assert main([*given, f"{key}=3d"]) == 0
+    assert json.loads(capsys.readouterr().out) == without_jar(wanted)
+    everywhere = key.partition(".query.")[0]
+    for wrong, said in (
+        (f"{everywhere}=3d", "for all of them there is --time-bucket-expire-after"),
+        (key, "name the query or the operator behind the key"),
+        ("num-buckets=3", "is not a setting of bucketstate"),
+        (f"{key}=many", "it must be"),
+    ):
+        assert main([*given, wrong]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_presets_reason_stands_above_its_own_value_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    choices = PRESETS["large-state"].choices
+    (buckets,) = [c for c in choices if c.key.endswith(".numBuckets")]
+    given = ["conf", "--no-jar", "--preset", "large-state"]
+    assert main(given) == 0
+    assert f"# {buckets.why}" in capsys.readouterr().out
+    assert main([*given, "--num-buckets", "7"]) == 0
+    text = capsys.readouterr().out
+    assert f"# {buckets.why}" not in text
+    assert sum(line.startswith("# ") for line in text.splitlines()) == len(choices) - 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["shw"], "bucketstate: error: .* \\(did you mean show\\?\\)\nSee bucketstate --help"),
+        (
+            ["show", "x", "--limt", "3"],
+            "--limt 3 \\(did you mean --limit\\?\\)\nSee bucketstate show",
+        ),
+        (["conf", "--num-bucket", "3"], "\\(did you mean --num-buckets\\?\\)"),
+        (["conf", "--format", "propertis"], "\\(did you mean properties\\?\\)"),
+        (["savepoint", "creat", "x"], "\\(did you mean create\\?\\)"),
+        (["show"], "the following arguments are required: CHECKPOINT"),
+        (["diff", "x", "y"], "unrecognized arguments: y\nSee bucketstate diff --help"),
+    ],
+)
+def test_what_is_misspelled_is_one_line_and_what_may_be_meant(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    err = capsys.readouterr().err
+    assert re.search(said, err)
+    assert len(err.splitlines()) == 2
+
+
+def test_each_command_says_what_it_does_and_its_exit_codes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    for name in choices.choices:
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        text = capsys.readouterr().out
+        assert "Exit codes: 0 done" in text
+        assert "One html" not in text
+        about = text.split("\n\n")[1]
+        assert about.endswith(".")
 
 
 def test_native_options_are_given_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:

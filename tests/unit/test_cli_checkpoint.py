@@ -8,7 +8,7 @@ import math
 import subprocess
 import sys
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,13 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def test_inspect(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     text = ran(capsys, "inspect", built.root)
+    keys = str(len(built.rows()))
+    (row,) = [
+        row for row in cells(text) if row[:5] == ["0", "stateStoreSave", "default", "2", keys]
+    ]
+    most = max(len(built.states[6][p]) for p in range(2))
+    assert row[5] == str(most)
+    text = ran(capsys, "inspect", built.root, "--verbose")
     assert "operator 0 (stateStoreSave) at version 6" in text
     assert "manifest 4 (2 runs) + 2 changelogs" in text
     found = json.loads(ran(capsys, "inspect", built.root, "--json", "--buckets", "--version", 3))
@@ -73,7 +80,8 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_inspect_tells_cold_and_warm(capsys: pytest.CaptureFixture[str], built: Built) -> None:
-    text = ran(capsys, "inspect", built.root)
+    assert "cold in data files" not in ran(capsys, "inspect", built.root)
+    text = ran(capsys, "inspect", built.root, "-v")
     found = json.loads(ran(capsys, "inspect", built.root, "--json"))
     for store in found["operators"][0]["stores"]:
         of = store["residency"]
@@ -164,7 +172,9 @@ def test_inspect_of_state_that_expires(capsys: pytest.CaptureFixture[str], tmp_p
     built = aging(tmp_path, 3)
     text = ran(capsys, "inspect", built.root)
     assert "expired before" in text
-    assert text.count("2023-11-14 23:00:00") == 3
+    # The horizon of all, and the bucket that starts then; of each partition, with -v.
+    assert text.count("2023-11-14 23:00:00") == 2
+    assert ran(capsys, "inspect", built.root, "-v").count("2023-11-14 23:00:00") == 3
     table = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]
     for line in ("2023-11-14 23:00:00 2", "2023-11-15 00:00:00 2", "never expire 2"):
         assert line in table
@@ -230,7 +240,7 @@ def test_show(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     rows = lines(ran(capsys, "show", built.root, "--json", "--limit", 0, "--version", 5))
     found = {(r["partition_id"], *r["key"].values(), *r["value"].values()) for r in rows}
     assert found == {(p, *k, *v) for p, k, v in built.rows(5)}
-    assert len(lines(ran(capsys, "show", built.root, "--json"))) == 20
+    assert len(lines(ran(capsys, "show", built.root, "--json"))) == len(built.rows())
     text = ran(capsys, "show", built.root, "--limit", 3, "--partition", 1)
     assert "key.key" in text
     assert "more than these 3" in text
@@ -307,9 +317,14 @@ def test_an_ending_that_is_not_known(
 
 
 def test_verify(capsys: pytest.CaptureFixture[str], built: Built) -> None:
+    keys = len(built.rows())
     text = ran(capsys, "verify", built.root)
-    assert "opens version 6 from manifest 4 and 2 changelogs" in text
-    assert "is sound" in text
+    first, last = text.splitlines()
+    assert first.startswith("operator 0: a restart opens version 6 of 2 stores (")
+    assert first.endswith(f", {keys} keys)")
+    assert "is sound" in last
+    text = ran(capsys, "verify", built.root, "-v")
+    assert text.count("opens version 6 from manifest 4 and 2 changelogs") == 2
     damage(built.folder(0) / "6.changelog", 20)
     text = ran(capsys, "verify", built.root, code=3)
     assert "error: " in text
@@ -329,6 +344,19 @@ def test_diff(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     assert "before.count" in ran(capsys, "diff", built.root)
     ran(capsys, "diff", built.root, "--exit-code", code=3)
     ran(capsys, "diff", built.root, "--exit-code", "--from", 4, "--to", 4, code=0)
+
+
+def test_rows_that_a_terminal_is_too_narrow_for_are_lines(
+    capsys: pytest.CaptureFixture[str], built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "30")
+    text = ran(capsys, "show", built.root, "--limit", 2)
+    assert text.count("value.total  ") == 2
+    assert "-- 2 --" in text
+    monkeypatch.setenv("COLUMNS", "90")
+    assert "┃" in ran(capsys, "show", built.root, "--limit", 2)
 
 
 def dict_of(built: Built, version: int) -> dict[str, Any]:
@@ -407,6 +435,15 @@ def test_values_as_json_and_as_text() -> None:
         "raw": "01ff",
         "list": [None, 1.5, "NaN", "Infinity"],
     }
+    by_day = {date(2024, 3, 1): 1, None: math.nan, 7: "x"}
+    assert as_json(by_day) == '{"2024-03-01": 1, "null": "NaN", "7": "x"}'
+    assert [as_text(v) for v in (None, "-", "", "a", ["-", None])] == [
+        "-",
+        "'-'",
+        "''",
+        "a",
+        "['-', -]",
+    ]
     assert as_text(row) == (
         "{at: 2024-03-01 00:00:00+00:00, for: 0:01:00, cost: 1.50, raw: 0x01ff, "
         "list: [-, 1.5, nan, inf]}"

@@ -106,7 +106,7 @@ def test_show_a_variable(capsys: pytest.CaptureFixture[str], root: Path) -> None
         "b": "1970-01-01T02:00:00+00:00",
     }
     text = ran(capsys, "show", root, "--state-var", "by_value")
-    assert ["a", "1", "{v: 10}", str(HOUR), "0"] in cells(text)
+    assert ["a", "1", "10", str(HOUR), "0"] in cells(text)
 
 
 def test_show_timers(capsys: pytest.CaptureFixture[str], root: Path) -> None:

@@ -305,10 +305,21 @@ def test_the_command(built: Built, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(built.root), *both, "-o", str(output)]) == 0
     assert capsys.readouterr().out.startswith(f"{output} (")
     assert "What Spark reported of 12 batches" in Page(output).text
-    assert main(["report", str(built.root), "--quick", "--json", "-o", str(output)]) == 0
+    again = ["report", str(built.root), "-o", str(output)]
+    assert main([*again, "--quick"]) == 1
+    assert "is there already: choose another name, or add --overwrite" in capsys.readouterr().err
+    again.append("--overwrite")
+    assert main([*again, "--quick", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said == {"output": str(output), "bytes": output.stat().st_size, "ok": True}
     assert "Rows" not in Page(output).charts
+
+
+def test_the_page_on_standard_output(built: Built, capfdbinary: Any) -> None:
+    assert main(["report", str(built.root), "--quick", "-o", "-"]) == 0
+    assert capfdbinary.readouterr().out.startswith(b"<!DOCTYPE html>")
+    assert main(["report", str(built.root), "--json", "-o", "-"]) == 2
+    assert b"leave out one" in capfdbinary.readouterr().err
 
 
 def test_what_cannot_be_done(built: Built, capsys: pytest.CaptureFixture[str]) -> None:

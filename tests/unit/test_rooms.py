@@ -53,6 +53,7 @@ ROOMS: dict[str, set[str]] = {
         "properties",
         "registry",
         "report",
+        "scopes",
         "session",
         "sizing",
         "units",

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.checkpoint.spark.python_values import as_frame, day_of, micros_of, python_values
+from bucketstate.checkpoint.spark.python_values import (
+    as_frame,
+    day_of,
+    flattened,
+    micros_of,
+    python_values,
+    with_dicts,
+)
 from bucketstate.cli.rows import as_json
 from bucketstate.errors import InvalidArgumentError
 from tests.kit.checkpoints import Built
@@ -113,6 +120,34 @@ def test_slices_and_nulls_of_nested_values(far: bool) -> None:
     assert python_values(pa.chunked_array([odd[:1], odd[1:]])) == shown
 
 
+def test_maps_are_dicts_where_their_keys_are_plain_values() -> None:
+    plain = pa.map_(pa.string(), pa.list_(pa.map_(pa.int64(), pa.date32())))
+    by_struct = pa.map_(pa.struct([("n", pa.int64())]), pa.string())
+    day = date(2024, 3, 1)
+    kind = pa.struct([("plain", plain), ("other", by_struct)])
+    given = {"plain": [("a", [[(1, day)], None]), ("b", None)], "other": [({"n": 1}, "x")]}
+    array = pa.array([given, None], kind)
+    assert with_dicts(array) == [
+        {"plain": {"a": [{1: day}, None], "b": None}, "other": [({"n": 1}, "x")]},
+        None,
+    ]
+    frame = as_frame(pa.table({"plain": array.flatten()[0], "n": [1, 2]}))
+    assert frame["plain"].tolist() == [{"a": [{1: day}, None], "b": None}, None]
+    assert frame["n"].tolist() == [1, 2]
+    assert with_dicts(pa.chunked_array([pa.array([1, None])])) == [1, None]
+
+
+def test_structs_in_structs_are_columns() -> None:
+    inner = pa.array([{"w": {"start": 1, "end": 2}, "u": "a"}, None])
+    table = flattened(pa.table({"key": inner, "n": [1, 2]}))
+    assert table.to_pydict() == {
+        "key.w.start": [1, None],
+        "key.w.end": [2, None],
+        "key.u": ["a", None],
+        "n": [1, 2],
+    }
+
+
 def test_other_units_of_time() -> None:
     assert python_values(times(2**63 - 1, unit="ms")) == ["+292278994-08-17T07:12:55.807000+00:00"]
     assert python_values(times(2**62, unit="s", zone=None))[0].startswith("+")
@@ -142,7 +177,7 @@ def test_a_frame_has_what_pandas_has_and_texts() -> None:
 
 def test_all_of_it_is_read(checkpoint: Checkpoint) -> None:
     table = checkpoint.scan().to_arrow()
-    rows = list(zip(python_values(table["key"]), python_values(table["value"]), strict=True))
+    rows = list(zip(python_values(table["key"]), with_dicts(table["value"]), strict=True))
     assert len(rows) == len(DAYS) - 1
     frame = checkpoint.scan().to_pandas()
     assert len(repr(frame)) > 0

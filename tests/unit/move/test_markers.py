@@ -109,8 +109,8 @@ def test_where_they_are_shown(built: Built, capsys: pytest.CaptureFixture[str]) 
         "This is an import of s3a://states/a after batch 7, made on 2023-11-14 22:13:20 UTC by "
         "bucketstate 0.1.0."
     )
-    for command in ("inspect", "verify", "doctor"):
-        assert main([command, str(built.root)]) == 0
+    for command in (["inspect"], ["verify", "--verbose"], ["doctor"]):
+        assert main([*command, str(built.root)]) == 0
         assert told in capsys.readouterr().out
     diagnosis = of_checkpoint(Checkpoint(built.root).overview())
     assert diagnosis.notes == (told,)

@@ -21,7 +21,7 @@ from bucketstate.checkpoint.filtering import (
 from bucketstate.checkpoint.one_key import history_of_key, rows_of_key
 from bucketstate.checkpoint.selection import CHANGES, DIFF, HISTORY, NAMES, STATE
 from bucketstate.checkpoint.source import Source
-from bucketstate.checkpoint.spark.python_values import as_frame, python_values
+from bucketstate.checkpoint.spark.python_values import as_frame, flattened, with_dicts
 from bucketstate.checkpoint.store.bucket_residency import SCHEMA as BUCKET_RESIDENCY
 from bucketstate.checkpoint.store.bucket_residency import residency_per_bucket
 from bucketstate.errors import InvalidArgumentError
@@ -131,10 +131,12 @@ class Scan:
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`.
 
-        A column with a value that pandas has not, such as a year beyond 9999, is one of objects, in
-        which that is a text. Errors are as for `to_arrow_batch_reader`.
+        Of a struct in a struct they are `key.window.start`. A map is a dict where its keys are
+        plain values, else a list of pairs. A column with a value that pandas has not, such as a
+        year beyond 9999, is one of objects, in which that is a text. Errors are as for
+        `to_arrow_batch_reader`.
         """
-        return as_frame(self.to_arrow().flatten())
+        return as_frame(flattened(self.to_arrow()))
 
     def to_duckdb(
         self, table_name: str, connection: DuckDBPyConnection | None = None
@@ -186,7 +188,7 @@ class Scan:
                 "with that key for all of them."
             )
         # The partition stands behind the value.
-        found = python_values(table.column(table.num_columns - 2 - of.times))
+        found = with_dicts(table.column(table.num_columns - 2 - of.times))
         return found[0] if found else None
 
     def keys_per_bucket(self) -> pa.Table:

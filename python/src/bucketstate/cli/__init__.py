@@ -1,5 +1,20 @@
 """The command `bucketstate`."""
 
-from bucketstate.cli.main import main
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; its exit code. `argv` are its words, those of the process without."""
+    try:
+        # Here, because it takes a moment in which somebody may have had enough already.
+        from bucketstate.cli.run import run
+
+        return run(argv)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED

@@ -18,19 +18,21 @@ from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.cli import console
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
 from bucketstate.cli.given import key_arguments, state_of
-from bucketstate.cli.rows import as_json, as_text, records
+from bucketstate.cli.rows import as_json, as_text, flat_paths, records
 from bucketstate.cli.savepoint import held_table
 from bucketstate.cli.tables import (
     by_bucket,
-    keys_of,
     print_buckets,
     print_expiry,
     print_residency,
+    print_restarts,
+    print_stores,
+    print_sums,
     print_variables,
 )
 from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.errors import InvalidArgumentError
-from bucketstate.units import count, size
+from bucketstate.units import size
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -45,7 +47,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
     else:
-        _print_overview(found, internal=arguments.internal)
+        _print_overview(found, internal=arguments.internal, verbose=arguments.verbose)
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
@@ -105,7 +107,7 @@ def export(arguments: argparse.Namespace) -> int:
             overwrite=arguments.overwrite,
             progress=lambda done: advance(done, total),
         )
-    console.console().print(f"{written:,} rows in {target}", markup=False)
+    print(f"{written:,} rows in {target}")
     return EXIT_OK
 
 
@@ -117,7 +119,7 @@ def verify(arguments: argparse.Namespace) -> int:
     else:
         with console.progress("reading files") as advance:
             report = checkpoint.verify(advance)
-        _print_report(report)
+        _print_report(report, verbose=arguments.verbose)
     return EXIT_OK if report.ok else EXIT_FOUND
 
 
@@ -193,30 +195,36 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     )
 
 
+_ROWS_OF_A_TABLE = 20
+
+
 def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, title: str) -> int:
     """Rows up to the limit; how many were printed."""
     limit: int | None = arguments.limit
-    more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
+    if limit is None:
+        # Programs want all of them.
+        limit = 0 if arguments.json else _ROWS_OF_A_TABLE
     # With the one after, which says that there are more.
-    found = _limited(reader, None if limit is None else limit + 1)
+    found = _limited(reader, limit + 1 if limit else None)
+    more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
     if arguments.json:
         printed = 0
         for row in found:
-            if printed == limit:
+            if limit and printed == limit:
                 # Standard output is rows alone.
                 print(more, file=sys.stderr)
                 break
             print(as_json(row))
             printed += 1
         return printed
-    flat = [(name, path) for name, path in _paths(reader.schema)]
-    rows = [[as_text(_inside(row, path)) for _, path in flat] for row in found]
-    terminal = console.console()
-    terminal.print(console.table(title, [name for name, _ in flat], rows[:limit]))
-    if limit is not None and len(rows) > limit:
-        terminal.print(more)
+    paths = list(flat_paths(reader.schema))
+    rows = [[as_text(_inside(row, path)) for path in paths] for row in found]
+    shown = rows[:limit] if limit else rows
+    console.show(title, [".".join(path) for path in paths], shown)
+    if len(rows) > len(shown):
+        print(more)
     elif not rows:
-        terminal.print("no rows")
+        print("no rows")
     return len(rows)
 
 
@@ -231,16 +239,6 @@ def _limited(reader: pa.RecordBatchReader, limit: int | None) -> Iterator[dict[s
                 return
 
 
-def _paths(schema: pa.Schema) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """A column for each field of the structs."""
-    for column in schema:
-        if pa.types.is_struct(column.type):
-            for inner in column.type:
-                yield f"{column.name}.{inner.name}", (column.name, inner.name)
-        else:
-            yield column.name, (column.name,)
-
-
 def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = row
     for name in path:
@@ -248,60 +246,58 @@ def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
     return value
 
 
-def _print_overview(found: Overview, *, internal: bool) -> None:
-    terminal = console.console()
-    terminal.print(found.location, style="bold", markup=False)
+def _print_overview(found: Overview, *, internal: bool, verbose: bool) -> None:
+    console.say(found.location, "bold")
     last = "none yet" if found.last_batch is None else found.last_batch
     versions = f"{found.versions[0]} to {found.versions[-1]}" if found.versions else "none"
-    terminal.print(f"last committed batch {last}, versions in Spark's log: {versions}")
+    console.say(f"last committed batch {last}, versions in Spark's log: {versions}")
     if found.planned_batch is not None and found.planned_batch != found.last_batch:
-        terminal.print(f"batch {found.planned_batch} was planned and not committed")
+        console.say(f"batch {found.planned_batch} was planned and not committed")
     if found.copied:
-        terminal.print(found.copied, style="yellow", markup=False, soft_wrap=True)
+        console.say(found.copied, "yellow")
     if found.unfinished:
-        terminal.print(found.unfinished, style="red", markup=False, soft_wrap=True)
+        console.say(found.unfinished, "red")
     if found.half_done:
-        terminal.print(found.half_done, style="red", markup=False, soft_wrap=True)
+        console.say(found.half_done, "red")
     elif found.origin:
-        terminal.print(found.origin.summary, markup=False, soft_wrap=True)
+        console.say(found.origin.summary)
     if found.unheld:
-        terminal.print(found.unheld, style="red", markup=False, soft_wrap=True)
+        console.say(found.unheld, "red")
     if found.savepoints:
-        terminal.print(held_table(found.savepoints))
-    columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
+        console.console().print(held_table(found.savepoints))
+    print_sums(found)
     for operator in found.operators:
-        title = f"operator {operator.id} ({operator.name or 'unknown'}) at version {found.version}"
-        rows = []
-        for s in operator.stores:
-            start = "" if s.manifest_version is None else f"manifest {s.manifest_version} "
-            start += f"({s.runs} runs) + " if start else ""
-            source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
-            keys = count(None) if s.problem else keys_of(s.families)
-            cells = [s.partition, s.store, keys, source]
-            sizes = [size(s.read_bytes), count(s.files), size(s.bytes)]
-            rows.append([*cells, *sizes])
-        terminal.print(console.table(title, columns, rows))
+        if verbose:
+            print_stores(operator, found.version)
         for s in operator.stores:
             for remark in [*s.skipped, *s.replaced, *([s.problem] if s.problem else [])]:
-                terminal.print(f"partition {s.partition}, {s.store}: {remark}", markup=False)
+                of = f"operator {operator.id}, partition {s.partition}, {s.store}"
+                console.say(
+                    f"{of}: {'' if remark is not s.problem else 'cannot be read: '}{remark}"
+                )
         print_variables(operator, internal=internal)
-        print_residency(operator)
-        print_expiry(operator)
+        if verbose:
+            print_residency(operator)
+        print_expiry(operator, verbose=verbose)
 
 
-def _print_report(report: Report) -> None:
-    terminal = console.console()
+def _print_report(report: Report, *, verbose: bool) -> None:
     styles = {"error": "red", "warning": "yellow", "note": "dim"}
+    notes = [f for f in report.findings if f.severity == "note"]
     for finding in report.findings:
+        if finding.severity == "note" and not verbose:
+            continue
         where = "" if finding.path in finding.what else f"{finding.path}: "
-        line = f"{finding.severity}: {where}{finding.what}"
-        terminal.print(line, style=styles[finding.severity], markup=False, soft_wrap=True)
+        console.say(f"{finding.severity}: {where}{finding.what}", styles[finding.severity])
     for restart in report.restarts:
-        terminal.print(restart.summary, markup=False, soft_wrap=True)
+        if verbose or restart.failure:
+            console.say(restart.summary)
+    if not verbose:
+        print_restarts(report.restarts)
+        if notes:
+            console.say(f"notes of what harms nothing: {len(notes):,}, which --verbose tells")
     verdict = "sound" if report.ok else "DAMAGED"
-    terminal.print(
+    console.say(
         f"{report.location} is {verdict}: {report.files:,} files ({size(report.bytes)}), "
-        f"{report.versions:,} versions can be read",
-        markup=False,
-        soft_wrap=True,
+        f"{report.versions:,} versions can be read"
     )

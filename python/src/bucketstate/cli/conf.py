@@ -15,6 +15,7 @@ from bucketstate.kinds import Named
 from bucketstate.presets import PRESETS
 from bucketstate.properties import line
 from bucketstate.registry import Setting, registry
+from bucketstate.scopes import Scope
 from bucketstate.session import JARS, spark_settings, with_extension
 
 
@@ -27,10 +28,14 @@ def conf(arguments: argparse.Namespace) -> str:
     preset = PRESETS[arguments.preset] if arguments.preset else None
     settings = Conf.defaults().to_spark() if arguments.defaults else Conf().to_spark()
     settings |= preset.to_spark() if preset else {}
+    reasons = preset.reasons() if preset else {}
+    chosen: dict[str, str] = {}
     for setting in registry().settings:
         given = getattr(arguments, setting.field)
         if given is not None:
-            settings |= _checked(setting, given)
+            chosen |= _checked(setting, given)
+    chosen |= dict(map(_per_query, arguments.per_query))
+    settings |= chosen
     # Ours are checked; Spark's go along as they are.
     others = preset.others() if preset else {}
     found = replace(Conf.from_spark(settings), others=others)
@@ -39,7 +44,9 @@ def conf(arguments: argparse.Namespace) -> str:
         texts = {EXTENSIONS_KEY: ",".join(with_extension(extensions)), **found.to_spark()}
     else:
         texts = spark_settings(found, spark=arguments.spark, jars=jars, extensions=extensions)
-    return RENDERERS[arguments.format](texts, preset.reasons() if preset else {})
+    return RENDERERS[arguments.format](
+        texts, {key: why for key, why in reasons.items() if key not in chosen}
+    )
 
 
 def option(setting: Setting) -> str:
@@ -57,6 +64,19 @@ def _checked(setting: Setting, given: str | list[str]) -> dict[str, str]:
     except InvalidSettingError as error:
         raise InvalidSettingError(f"{option(setting)}: {error}") from error
     return setting.to_spark(value)
+
+
+def _per_query(given: str) -> tuple[str, str]:
+    """A setting for some queries, by its whole key: `.query.NAME` stands behind its own."""
+    key, there, value = given.partition("=")
+    setting, scope = registry().by_key(key)
+    if not there or scope == Scope():
+        raise InvalidSettingError(
+            f"--per-query {given}: name the query or the operator behind the key, as "
+            "KEY.query.NAME=VALUE or KEY.operator.0=VALUE; for all of them there is "
+            f"{option(setting)}."
+        )
+    return key, value
 
 
 def _listed(names: list[str]) -> list[str]:

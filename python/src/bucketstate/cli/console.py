@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bucketstate.errors import MissingLibraryError
 from bucketstate.optional import needed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_WIDTH = 160
-"""Characters of a line where there is no terminal to ask."""
+_WIDTH = 10_000
+"""Characters of a line where there is no terminal: tables are as wide as what is in them."""
 
 
 class Advance(Protocol):
@@ -24,9 +27,15 @@ class Advance(Protocol):
 def console(*, stderr: bool = False) -> Console:
     rich = needed("rich.console", extra="cli", what="Showing a checkpoint")
     found: Console = rich.Console(stderr=stderr, highlight=False)
+    found.on_broken_pipe = _raised  # type: ignore[method-assign]
     if not found.is_terminal:
         found.width = _WIDTH
     return found
+
+
+def _raised() -> None:
+    """Whoever runs the command knows what that means: rich would end the process with a failure."""
+    raise
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
@@ -43,9 +52,41 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> 
     return found
 
 
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table; on a terminal that it is too wide for, each row as lines of name and value."""
+    terminal, whole = console(), table(title, columns, rows)
+    wide = terminal.options.update(width=_WIDTH)
+    if not rows or terminal.measure(whole, options=wide).maximum <= terminal.width:
+        terminal.print(whole)
+        return
+    widest = max(map(len, columns))
+    terminal.print(title, style="bold", markup=False)
+    for number, row in enumerate(rows, 1):
+        terminal.print(f"-- {number} --", style="dim")
+        for column, cell in zip(columns, row, strict=True):
+            terminal.print(f"{column:{widest}}  {cell}", markup=False, soft_wrap=True)
+
+
+def say(text: str, style: str = "") -> None:
+    """One line, however long; in colour on a terminal, where rich is installed."""
+    try:
+        terminal = console()
+    except MissingLibraryError:
+        print(text)
+        return
+    terminal.print(text, style=style or None, markup=False, soft_wrap=True)
+
+
+def _untold(done: int, total: int | None) -> None:
+    pass
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Advance]:
-    """A bar on the terminal while something long goes on; nothing where there is no terminal."""
+    """A bar while something long goes on; nothing where no terminal, or no rich, is there."""
+    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
+        yield _untold
+        return
     rich = needed("rich.progress", extra="cli", what="A progress bar")
     with rich.Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)

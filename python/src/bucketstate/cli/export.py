@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,12 +14,19 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from bucketstate.checkpoint.spark.python_values import held_by_python, python_values
+from bucketstate.checkpoint.spark.python_values import (
+    flattened,
+    held_by_python,
+    python_values,
+    with_dicts,
+)
 from bucketstate.cli.rows import as_json, records
 from bucketstate.cli.usage import FORMATS
 from bucketstate.errors import BucketstateError
 
 _TEXT = ("csv", "jsonl")
+_URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+"""How a URI begins, in which a path has one slash where there were two."""
 
 
 class ExportError(BucketstateError):
@@ -65,10 +73,9 @@ def exported(
     Raises ExportError if the file is there already or cannot be written, or its format has no place
     for a type.
     """
+    check_target(target, overwrite=overwrite)
     if not _replaceable(target):
         return _into(target, target, reader, format, progress)
-    if target.exists() and not overwrite:
-        raise ExportError(f"{target} is there already: choose another name, or add --overwrite.")
     real = Path(os.path.realpath(target))
     partial = real.with_name(f".{real.name}.partial")
     try:
@@ -78,6 +85,17 @@ def exported(
     finally:
         partial.unlink(missing_ok=True)
     return done
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """ExportError for a file that is there already, and for a place that is no local path."""
+    if _URI.match(str(target)):
+        raise ExportError(
+            f"{target} is no file on a local disk: name one and copy it there, or send the output "
+            "('-') to a program that writes there, such as aws s3 cp - s3://bucket/name."
+        )
+    if _replaceable(target) and target.exists() and not overwrite:
+        raise ExportError(f"{target} is there already: choose another name, or add --overwrite.")
 
 
 def _replaceable(target: Path) -> bool:
@@ -182,11 +200,12 @@ class _Csv(_Arrow):
 
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
-    names, columns = [], []
-    for column in pa.Table.from_batches([batch]).flatten().itercolumns():
+    flat = flattened(pa.Table.from_batches([batch]))
+    columns = []
+    for column in flat.itercolumns():
         array = column.combine_chunks()
         if pa.types.is_nested(array.type) or pa.types.is_interval(array.type):
-            texts = [None if v is None else as_json(v) for v in python_values(array)]
+            texts = [None if v is None else as_json(v) for v in with_dicts(array)]
             array = pa.array(texts, pa.string())
         elif pa.types.is_binary(array.type):
             texts = [None if v is None else v.hex() for v in array.to_pylist()]
@@ -196,8 +215,7 @@ def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
         elif pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
             array = _dated(array)
         columns.append(array)
-    names = pa.Table.from_batches([batch]).flatten().column_names
-    return pa.RecordBatch.from_arrays(columns, names=names)
+    return pa.RecordBatch.from_arrays(columns, names=flat.column_names)
 
 
 def _dated(array: pa.Array) -> pa.Array:

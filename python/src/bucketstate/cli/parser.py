@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from bucketstate import __version__
+from bucketstate.cli.arguments import Parser
 from bucketstate.cli.completion import SHELLS
 from bucketstate.cli.conf import RENDERERS, option
 from bucketstate.cli.planned import add_kinds
@@ -20,7 +21,7 @@ _EXITS = (
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="bucketstate",
         description="Turn the bucketstate state store on for Spark, look into its checkpoints and "
         "move them.",
@@ -28,17 +29,18 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _spark(commands.add_parser("jar", help="print the path of the provider's jar"))
-    _conf(commands.add_parser("conf", help="print the settings that turn the provider on"))
+    _spark(_command(commands, "jar", "print the path of the provider's jar"))
+    _conf(_command(commands, "conf", "print the settings that turn the provider on"))
 
-    completion = commands.add_parser("completion", help="print a shell's script to complete this")
+    completion = _command(commands, "completion", "print a shell's script to complete this")
     completion.add_argument("shell", choices=SHELLS)
 
-    size = "what a state will take: memory, bytes written, a restart"
-    add_arguments(commands.add_parser("size", help=size, description=f"Reckons {size}."))
+    size = "reckon what a state will take: memory, bytes written, a restart"
+    add_arguments(_command(commands, "size", size))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     _version(inspect)
+    _verbose(inspect, "each partition: what a restart reads of it, what is cold and warm")
     inspect.add_argument(
         "--buckets",
         action="store_true",
@@ -74,7 +76,8 @@ def parser() -> argparse.ArgumentParser:
     _flatten(export)
     _times(export)
 
-    _of_checkpoint(commands, "verify", "read every file, say what is damaged")
+    verify = _of_checkpoint(commands, "verify", "read every file, say what is damaged")
+    _verbose(verify, "what a restart of each partition would read, and notes")
 
     diff = _of_checkpoint(commands, "diff", "how the states at two versions differ")
     newest = "the newer version (default: what a restart reads)"
@@ -101,11 +104,11 @@ def parser() -> argparse.ArgumentParser:
     fork = _move(commands, "fork", "a new checkpoint of one at a batch, for another query")
     _point(fork, "as it was after batch N", required=True)
     move = "another checkpoint of one, with a Spark session: in, out, other partitions"
-    add_kinds(commands.add_parser("move", help=f"checkpoint: {move}", epilog=_EXITS))
+    add_kinds(_command(commands, "move", move, of="checkpoint: "))
     _rewind(_of_checkpoint(commands, "rewind", "drop all batches after one, for good"))
     _savepoint(commands)
 
-    _doctor(commands.add_parser("doctor", help="what is slow or at risk, and which setting helps"))
+    _doctor(_command(commands, "doctor", "what is slow or at risk, and which setting helps"))
 
     _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
     return top
@@ -140,6 +143,14 @@ def _conf(conf: argparse.ArgumentParser) -> None:
     conf.add_argument(
         "--defaults", action="store_true", help="all settings, those not given by their defaults"
     )
+    conf.add_argument(
+        "--per-query",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="what is otherwise for some queries: the whole key of a setting with .query.NAME, "
+        ".operator.N or both behind it. Can be given again.",
+    )
     for setting in registry().settings:
         if setting.shown == (setting.key,):
             said = f"{setting.doc} (default {setting.default})"
@@ -156,9 +167,7 @@ def _conf(conf: argparse.ArgumentParser) -> None:
 
 def _savepoint(commands: object) -> None:
     what = "hold what a batch made, so that there is something to go back to"
-    top: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
-        "savepoint", help=f"checkpoint: {what}", description=f"{what.capitalize()}."
-    )
+    top = _command(commands, "savepoint", what, of="checkpoint: ")
     actions = top.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = _of_checkpoint(actions, "create", "hold what a batch made until it is dropped")
     create.add_argument("name", metavar="NAME", help="letters, digits, '-', '_' and '.'")
@@ -199,8 +208,9 @@ def _report(command: argparse.ArgumentParser) -> None:
         "--output",
         default="report.html",
         metavar="FILE",
-        help="default: report.html, which is replaced",
+        help="default: report.html; - for standard output",
     )
+    command.add_argument("--overwrite", action="store_true", help="replace the file")
     command.add_argument(
         "--quick",
         action="store_true",
@@ -208,19 +218,23 @@ def _report(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:
+def _command(commands: object, name: str, what: str, *, of: str = "") -> argparse.ArgumentParser:
+    said = f"{what[0].upper()}{what[1:]}."
     found: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
-        name, help=f"checkpoint: {what}", description=what.capitalize() + ".", epilog=_EXITS
+        name, help=f"{of}{what}", description=said, epilog=_EXITS
     )
+    return found
+
+
+def _of_checkpoint(commands: object, name: str, what: str) -> argparse.ArgumentParser:
+    found = _command(commands, name, what, of="checkpoint: ")
     found.add_argument("checkpoint", metavar="CHECKPOINT", help="the query's checkpointLocation")
     found.add_argument("--json", action="store_true", help="JSON, for programs")
     return found
 
 
 def _move(commands: object, name: str, what: str) -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = commands.add_parser(  # type: ignore[attr-defined]
-        name, help=f"checkpoint: {what}", description=what.capitalize() + ".", epilog=_EXITS
-    )
+    found = _command(commands, name, what, of="checkpoint: ")
     found.add_argument("source", metavar="SRC", help="the query's checkpointLocation: only read")
     found.add_argument("target", metavar="DST", help="a folder that is empty, or not there")
     how = found.add_mutually_exclusive_group()
@@ -268,6 +282,10 @@ def _version(command: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--batch", type=int, metavar="N", help="what batch N made, which is version N + 1"
     )
+
+
+def _verbose(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("-v", "--verbose", action="store_true", help=f"tell more: {what}")
 
 
 def _part(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
@@ -328,15 +346,14 @@ def _limit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--limit",
         type=_rows,
-        default=20,
         metavar="N",
-        help="rows to print at most, 0 for all of them (default: 20)",
+        help="rows to print at most, 0 for all of them (default: 20; with --json all)",
     )
 
 
-def _rows(text: str) -> int | None:
+def _rows(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(
             f"'{text}' is no number of rows: give 0 for all of them, or how many at most"
         )
-    return int(text) or None
+    return int(text)

@@ -1,4 +1,4 @@
-"""What `inspect` prints of an operator: buckets, expiry, cold and warm, state variables."""
+"""What `inspect` and `verify` print: sums, and an operator's stores, buckets, expiry, variables."""
 
 from __future__ import annotations
 
@@ -8,13 +8,70 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from bucketstate.checkpoint import Checkpoint, Overview
+from bucketstate.checkpoint import Checkpoint, Expiry, Overview, Restart
+from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.overview import FamilyOverview, OperatorOverview
 from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.checkpoint.store.expiry import TimeBucket
 from bucketstate.checkpoint.store.residency import Residency
 from bucketstate.cli import console
 from bucketstate.units import count, size
+
+
+def print_sums(found: Overview) -> None:
+    """A line for each store of each operator, all partitions together."""
+    rows = []
+    for operator in found.operators:
+        for name in sorted({s.store for s in operator.stores}):
+            stores = [s for s in operator.stores if s.store == name]
+            largest = max((s.keys for s in stores if s.keys is not None), default=None)
+            keys = keys_of(f for s in stores for f in s.families)
+            rows.append(
+                [
+                    operator.id,
+                    operator.name or "unknown",
+                    name,
+                    len(stores),
+                    "unknown" if any(s.problem for s in stores) else keys,
+                    count(largest),
+                    size(sum(s.read_bytes for s in stores)),
+                    count(max((s.changelogs for s in stores), default=0)),
+                    count(sum(s.files for s in stores)),
+                    size(sum(s.bytes for s in stores)),
+                ]
+            )
+    columns = ["#operator", "name", "store", "#partitions", "#keys", "#most in one"]
+    columns += ["#a restart reads", "#changelogs, at most", "#files", "#bytes"]
+    console.console().print(console.table(f"state at version {found.version}", columns, rows))
+
+
+def print_stores(operator: OperatorOverview, version: int) -> None:
+    """A line for each store of each partition: what a restart reads of it."""
+    columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
+    rows = []
+    for s in operator.stores:
+        start = "" if s.manifest_version is None else f"manifest {s.manifest_version} "
+        start += f"({s.runs} runs) + " if start else ""
+        source = "cannot be read" if s.problem else f"{start}{s.changelogs} changelogs"
+        keys = count(None) if s.problem else keys_of(s.families)
+        sizes = [size(s.read_bytes), count(s.files), size(s.bytes)]
+        rows.append([s.partition, s.store, keys, source, *sizes])
+    title = f"operator {operator.id} ({operator.name or 'unknown'}) at version {version}"
+    console.console().print(console.table(title, columns, rows))
+
+
+def print_restarts(restarts: Iterable[Restart]) -> None:
+    """A line for each operator whose stores a restart opens all: what it reads of them."""
+    by_operator = groupby(sorted(restarts, key=lambda r: r.operator), lambda r: r.operator)
+    for operator, each in by_operator:
+        of = list(each)
+        if any(r.failure for r in of):
+            continue
+        console.say(
+            f"operator {operator}: a restart opens version {of[0].version} of {len(of):,} stores "
+            f"({size(sum(r.bytes for r in of))}, {sum(r.keys for r in of):,} keys)"
+        )
+
 
 _SHOWN = 20
 """Buckets of an operator that a table lists at most; JSON has all of them."""
@@ -112,10 +169,10 @@ _SHOWN_TIMES = 20
 """Time buckets that a table lists at most; JSON has all of them."""
 
 
-def print_expiry(operator: OperatorOverview) -> None:
-    """Nothing for an operator whose state has no times."""
+def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
+    """Nothing for an operator whose state has no times. `verbose`: of each partition."""
     found = [
-        (store.partition, store.store, family.name, family.expiry)
+        (str(store.partition) if verbose else "all", store.store, family.name, family.expiry)
         for store in operator.stores
         for family in store.families
         if family.expiry is not None
@@ -123,16 +180,17 @@ def print_expiry(operator: OperatorOverview) -> None:
     if not found:
         return
     columns = ["#partition", "store", "family", "expired before", "newest", "#without a time"]
+    of_family: dict[tuple[str, str, str], list[Expiry]] = {}
+    for partition, store, name, expiry in found:
+        of_family.setdefault((partition, store, name), []).append(expiry)
     rows = [
         [
-            partition,
-            store,
-            family,
-            _time(expiry.horizon),
-            _time(expiry.newest),
-            count(expiry.untimed_keys),
+            *where,
+            _time(min((e.horizon for e in each if e.horizon), default=None)),
+            _time(max((e.newest for e in each if e.newest), default=None)),
+            count(summed(e.untimed_keys for e in each)),
         ]
-        for partition, store, family, expiry in found
+        for where, each in of_family.items()
     ]
     terminal = console.console()
     terminal.print(console.table(f"operator {operator.id}: times, in UTC", columns, rows))

@@ -77,7 +77,6 @@ def write_report(
 
     Safe from any thread, with a checkpoint of its own.
     """
-    needed("plotly.graph_objects", extra="cli", what="A report")
     target = Path(output)
     # Before much is read for nothing.
     if not target.parent.is_dir():
@@ -85,17 +84,29 @@ def write_report(
             f"{target} cannot be written: {target.parent} is no folder. Give a file in a folder "
             "that is there."
         )
+    data, ok = page_about(checkpoint, progress=progress, state=state, advance=advance)
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise BucketstateError(f"{target} cannot be written: {error}.") from error
+    return Written(target, len(data), ok)
+
+
+def page_about(
+    checkpoint: str | os.PathLike[str] | Checkpoint,
+    *,
+    progress: Given = None,
+    state: bool = True,
+    advance: Advance | None = None,
+) -> tuple[bytes, bool]:
+    """The page that `write_report` writes, and whether all that was read is sound."""
+    needed("plotly.graph_objects", extra="cli", what="A report")
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     found = gathered(
         checkpoint, _progress(progress), state=state, now=datetime.now(UTC), advance=advance
     )
-    data = html_of(page_of(found)).encode()
-    try:
-        target.write_bytes(data)
-    except OSError as error:
-        raise BucketstateError(f"{target} cannot be written: {error}.") from error
-    return Written(target, len(data), found.sound)
+    return html_of(page_of(found)).encode(), found.sound
 
 
 def _progress(given: Given) -> list[Progress] | None:
@@ -108,10 +119,8 @@ def _progress(given: Given) -> list[Progress] | None:
         return [dict(progress) for progress in read_progress(Path(given))]
     try:
         found = Recorder.of(given).progress
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(
-            f"progress={given!r} cannot be read ({error}): {_GIVE}"
-        ) from error
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"progress={given!r} cannot be read: {_GIVE}") from error
     for number, one in enumerate(found):
         if missing := _NEEDED - one.keys():
             names = ", ".join(sorted(missing))

@@ -45,19 +45,56 @@ def python_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
     return found
 
 
+def with_dicts(array: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """As `python_values`, but for maps: a dict where keys are no structs, lists or maps.
+
+    Those stay pairs of a key and a value, since a dict has no place for them.
+    """
+    found = python_values(array)
+    return [_with_dicts(value, array.type) for value in found] if _has_map(array.type) else found
+
+
+def _with_dicts(value: Any, kind: pa.DataType) -> Any:
+    if value is None or not _has_map(kind):
+        return value
+    if pa.types.is_map(kind):
+        pairs = [(_with_dicts(k, kind.key_type), _with_dicts(v, kind.item_type)) for k, v in value]
+        return pairs if pa.types.is_nested(kind.key_type) else dict(pairs)
+    if pa.types.is_list(kind):
+        return [_with_dicts(element, kind.value_type) for element in value]
+    return {field.name: _with_dicts(value[field.name], field.type) for field in kind}
+
+
+def _has_map(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _has_map(kind.value_type)
+    return pa.types.is_map(kind) or (
+        pa.types.is_struct(kind) and any(_has_map(field.type) for field in kind)
+    )
+
+
+def flattened(table: pa.Table) -> pa.Table:
+    """With a column for each field of a struct, also within others: `key.window.start`."""
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    return table
+
+
 def as_frame(table: pa.Table) -> pd.DataFrame:
     """The table as a DataFrame; a column with values beyond Python's is one of objects."""
     import pandas as pd
 
     beyond = [
-        n for n, column in enumerate(table.columns) if not all(map(held_by_python, column.chunks))
+        n
+        for n, column in enumerate(table.columns)
+        if _has_map(column.type) or not all(map(held_by_python, column.chunks))
     ]
     if not beyond:
         plain: pd.DataFrame = table.to_pandas()
         return plain
     # By place: two columns may have one name.
     columns = [
-        pd.Series(python_values(column), dtype="object")
+        pd.Series(with_dicts(column), dtype="object")
         if n in beyond
         else table.select([n]).to_pandas().iloc[:, 0]
         for n, column in enumerate(table.columns)

@@ -6,6 +6,7 @@ import argparse
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from bucketstate.cli.completion import completion
@@ -14,36 +15,61 @@ from bucketstate.cli.parser import parser
 from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
 from bucketstate.cli.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
-from bucketstate.errors import BucketstateError, InvalidArgumentError, InvalidSettingError
+from bucketstate.errors import (
+    BucketstateError,
+    InvalidArgumentError,
+    InvalidSettingError,
+    MissingLibraryError,
+)
 from bucketstate.jar import jar_path
 
-EXIT_INTERRUPTED = 130
 
-
-def main(argv: Sequence[str] | None = None) -> int:
+def run(argv: Sequence[str] | None = None) -> int:
+    """Runs a command; its exit code. Says in one line what it could not do."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # As standard error does: what its encoding has not is no reason to end.
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
     try:
-        code = _run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned  # type: ignore[assignment]
+            code = _run(arguments)
         # There is none where the shell closed it.
         if sys.stdout is not None:
             sys.stdout.flush()
     except (InvalidSettingError, InvalidArgumentError) as error:
         # Settings and arguments come from the command line alone.
-        print(f"bucketstate: {error}", file=sys.stderr)
-        return EXIT_MISUSE
+        return _failed(error, EXIT_MISUSE)
+    except MissingLibraryError as error:
+        # One extra has what all commands need: nobody shall install it by halves.
+        return _failed(str(error).replace("bucketstate[checkpoint]", "bucketstate[cli]"))
     except BucketstateError as error:
-        print(f"bucketstate: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return _failed(error)
     except BrokenPipeError:
         # Whoever read the output has enough; nothing more can be said to them.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_OK
+    except OSError as error:
+        _drop_output()
+        # What fails of a file that has a name says which.
+        lost = f"standard output cannot be written: {error.strerror}."
+        return _failed(lost if error.filename is None else error)
     return code
+
+
+def _failed(what: object, code: int = EXIT_FAILED) -> int:
+    print(f"bucketstate: {what}", file=sys.stderr)
+    return code
+
+
+def _warned(message: Warning | str, *_: object) -> None:
+    print(f"bucketstate: warning: {message}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """What is left of it is not tried again when the process ends."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: argparse.Namespace) -> int:
