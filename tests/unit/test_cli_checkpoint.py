@@ -337,6 +337,8 @@ def test_diff(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     assert newest == lines(
         ran(capsys, "diff", built.root, "--from", 5, "--to", 6, "--json", "--limit", 0)
     )
+    batches = ["--from-batch", 4, "--to-batch", 5]
+    assert newest == lines(ran(capsys, "diff", built.root, *batches, "--json"))
     before, after = dict_of(built, 5), dict_of(built, 6)
     assert {row["key"]["key"] for row in newest} == {
         key for key in before.keys() | after.keys() if before.get(key) != after.get(key)

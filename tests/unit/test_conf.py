@@ -329,3 +329,11 @@ def test_a_native_option_in_no_group_is_refused_with_the_two() -> None:
         Conf.from_spark({PREFIX + "rocksdb.options.foo": "1"})
     with pytest.raises(InvalidSettingError, match=r"rocksdb\.options\.db\.<name> or "):
         Conf.from_spark({PREFIX + "rocksdb.options": "1"})
+
+
+def test_it_shows_what_is_given() -> None:
+    conf = Conf(num_buckets=8, others={"spark.a": "b"})
+    assert repr(conf) == "Conf(num_buckets=8, others=(('spark.a', 'b'),))"
+    scoped = conf.for_query("q", time_bucket_expire_after="1h")
+    assert eval(repr(scoped)) == scoped
+    assert repr(Conf()) == "Conf()"

@@ -64,6 +64,12 @@ def test_frames_dicts_and_dataclasses_are_the_same_rows() -> None:
             assert Harness(count, by="key", schema=schema).run(batch) == [{"key": "a", "n": 2}]
 
 
+def test_it_shows_what_it_runs() -> None:
+    running = Harness(count, by=["key", "at"])
+    running.run(rows("ab"))
+    assert repr(running) == "<Harness of count by key, at: 2 keys at 2024-01-01 00:00:00+00:00>"
+
+
 def test_a_timeout_fires_once_and_only_after_it_was_passed() -> None:
     running = Harness(
         Timed(lambda s: s.timeout_after(timedelta(minutes=5))), by="key", timeout="processing"

@@ -86,6 +86,11 @@ def test_a_batch_without_state() -> None:
     assert frame["watermark"].tolist() == [None]
 
 
+def test_it_shows_how_much_it_has() -> None:
+    assert repr(recorded()) == "<Recorder: 3 progresses>"
+    assert repr(Recorder("flights")) == "<Recorder of 'flights': 0 progresses>"
+
+
 def test_nothing_recorded() -> None:
     assert Recorder().to_pandas().empty
     assert Recorder().operators_to_pandas().empty

@@ -52,6 +52,12 @@ class Conf(Settings):
         self._keep("per_query", tuple(sorted(given.items())))
         self._keep("others", _of_spark(self.others))
 
+    def __repr__(self) -> str:
+        # What is not given is left to others, and is not worth a line of thirty times None.
+        given = {field: value for field, value in self._given().items() if value != ()}
+        given |= {n: v for n in ("per_query", "others") if (v := getattr(self, n))}
+        return f"Conf({', '.join(f'{field}={value!r}' for field, value in given.items())})"
+
     @classmethod
     def defaults(cls) -> Self:
         """Every setting, given as the provider's default."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.errors import InvalidArgumentError, MissingLibraryError
+from bucketstate.errors import InvalidArgumentError, MissingLibraryError, NoSuchStateError
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
 
@@ -97,6 +98,9 @@ def test_filters_that_say_the_whole_key_look_it_up(
         ({"user_key": 3}, "user_key=3 is given without key"),
         ({"decode": "total long", "flatten": False}, "flatten=False is given with decode"),
         ({"columns": "key"}, "columns='key' is a text"),
+        ({"columns": []}, r"columns=\[\] names none"),
+        ({"kind": "diff", "since": 1, "since_batch": 0}, "since=1 and since_batch=0 are given"),
+        ({"since_batch": 0}, "since_batch=0 is given to a scan of state"),
     ],
 )
 def test_arguments_are_checked_before_anything_is_read(
@@ -107,6 +111,63 @@ def test_arguments_are_checked_before_anything_is_read(
     given = checkpoint.scan()
     with pytest.raises(InvalidArgumentError, match=told):
         given.update(**arguments)
+
+
+@pytest.mark.parametrize("kind", ["diff", "changes"])
+def test_batches_in_place_of_versions(checkpoint: Checkpoint, kind: str) -> None:
+    by_batch = checkpoint.scan(kind, since_batch=3, batch=4)
+    assert by_batch.to_arrow() == checkpoint.scan(kind, since=4, version=5).to_arrow()
+    assert by_batch.to_arrow() == checkpoint.scan(kind, batch=4).to_arrow()
+    with pytest.raises(InvalidArgumentError, match="since_batch=1.5 is a float"):
+        checkpoint.scan(kind, since_batch=1.5).to_arrow()
+    with pytest.raises(NoSuchStateError, match="From version 5 to 3 is not a way forward"):
+        checkpoint.scan(kind, since_batch=4, batch=2).to_arrow()
+
+
+def test_a_batch_wherever_a_version_can_be_given(checkpoint: Checkpoint) -> None:
+    """Of every public method that takes a version."""
+    taken = {
+        name: inspect.signature(getattr(checkpoint, name)).parameters
+        for name in dir(checkpoint)
+        if not name.startswith("_") and callable(getattr(checkpoint, name))
+    }
+    with_version = {name for name, of in taken.items() if "version" in of}
+    # The attempt is at a version, whichever batch makes it.
+    assert {name for name, of in taken.items() if "batch" in of} == with_version - {"attempt"}
+    assert len(with_version) > 5
+    for name in ("schema", "operator_at", "state_variables"):
+        number = [0] if name == "operator_at" else []
+        ask = getattr(checkpoint, name)
+        assert ask(*number, batch=2) == ask(*number, version=3)
+        with pytest.raises(InvalidArgumentError, match="version=3 and batch=2 are given"):
+            ask(*number, version=3, batch=2)
+
+
+def test_filters_for_what_is_null(tmp_path: Path) -> None:
+    built = Built(tmp_path / "nulls")
+    built.batch({("a",): (1, None), ("b",): (None, 2), (None,): (3, 3)})
+    checkpoint = Checkpoint(built.root)
+
+    def keys(*filters: tuple[str, str, Any]) -> set[Any]:
+        table = checkpoint.scan(columns=["key.key"], filters=filters).to_arrow()
+        return set(table["key.key"].to_pylist())
+
+    assert keys(("value.total", "=", None)) == {"a"}
+    assert keys(("value.total", "!=", None)) == {"b", None}
+    assert keys(("key.key", "==", None)) == {None}
+    assert keys(("value.count", "!=", None), ("value.total", "=", None)) == {"a"}
+    with pytest.raises(InvalidArgumentError, match="give a value of that type"):
+        keys(("value.total", "<", None))
+
+
+@pytest.mark.parametrize("memory", ["1g", 0, -1, 1.5, None, True])
+def test_memory_is_a_number_of_bytes(built: Built, memory: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="^memory=.*give a"):
+        Checkpoint(built.root, memory=memory)
+
+
+def test_a_checkpoint_shows_which_it_is(built: Built) -> None:
+    assert repr(Checkpoint(built.root)) == f"Checkpoint('{built.root}')"
 
 
 def test_the_value_of_a_key_whatever_else_is_asked_for(

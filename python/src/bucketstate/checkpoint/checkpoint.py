@@ -15,10 +15,11 @@ from bucketstate.checkpoint.scan import Scan
 from bucketstate.checkpoint.selection import STATE, Selection
 from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, whole_number
 from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.checkpoint.verify.report import Report
 from bucketstate.checkpoint.verify.verify import Progress, verify
+from bucketstate.errors import InvalidArgumentError
 
 
 class Checkpoint(Catalog):
@@ -37,7 +38,7 @@ class Checkpoint(Catalog):
             has more.
 
     Raises:
-        InvalidArgumentError: what is given is no path, or no file system.
+        InvalidArgumentError: what is given is no path, no file system, or no number of bytes.
         MissingLibraryError: fsspec is needed and not installed.
         NotACheckpointError: the folder is not the checkpoint of a stateful query.
         OtherProviderError: another state store provider wrote its state.
@@ -54,8 +55,13 @@ class Checkpoint(Catalog):
         *,
         memory: int = MEMORY,
     ) -> None:
+        if whole_number("memory", memory) < 1:
+            raise InvalidArgumentError(f"memory={memory}: give a number of bytes from 1 on.")
         super().__init__(Folder.at(path, filesystem))
         self._memory = memory
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.location!r})"
 
     def scan(
         self,
@@ -69,6 +75,7 @@ class Checkpoint(Catalog):
         version: int | None = None,
         batch: int | None = None,
         since: int | None = None,
+        since_batch: int | None = None,
         key: Any = None,
         user_key: Any = None,
         times: bool = False,
@@ -111,6 +118,7 @@ class Checkpoint(Catalog):
             version: the state after batch n is version n + 1; without, what a restart reads.
             batch: the state that this batch made, in place of a version.
             since: of `changes` and `diff` the older version; without, the one before.
+            since_batch: the state that this batch made, in place of `since`.
             key: this key alone, looked up without reading the others: the value of the key's
                 column; of several columns a tuple of all values, or a dict of them by column. Of a
                 state variable it is the grouping key. Texts may be bytes. The first columns are
@@ -127,7 +135,8 @@ class Checkpoint(Catalog):
                 migrations, as when the query runs. With transformWithState, parts (values, lists
                 and maps) are state variables of their own. Takes pyspark.
             columns: these alone, such as `key.station` and `state.total`, by those names.
-            filters: rows for which all of them hold, such as `("value.count", ">", 5)`. Where they
+            filters: rows for which all of them hold, such as `("value.count", ">", 5)`, with one of
+                `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. None is what is null. Where they
                 say what the whole key is, it is looked up; other filters of the key are applied
                 before documents are decoded.
 
@@ -144,6 +153,7 @@ class Checkpoint(Catalog):
             version,
             batch,
             since,
+            since_batch,
             key,
             user_key,
             times,

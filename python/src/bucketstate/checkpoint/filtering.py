@@ -26,6 +26,7 @@ OPERATORS: dict[str, Callable[[pa.Array, Any], pa.Array]] = {
         pc.is_in(column, pa.array(list(values), column.type))
     ),
 }
+_OF_NULL = {"=": pc.is_null, "==": pc.is_null, "!=": pc.is_valid}
 _EQUAL = (pc.equal,)
 _EXACT = ((pa.types.is_integer, int), (pa.types.is_string, str), (pa.types.is_boolean, bool))
 """Types of columns, and of the values with which a key of them is looked up."""
@@ -75,14 +76,14 @@ def key_in(filters: Sequence[Filter], schema: pa.Schema) -> dict[str, Any] | Non
 
 
 def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBatch:
-    """The rows that all filters want. Nulls are wanted by none."""
+    """The rows that all filters want. Nulls are wanted by those alone that ask for None."""
     if not filters:
         return batch
     masks = []
     for name, how, value in filters:
         column = column_of(batch, path_of(name, batch.schema, "filters"))
         try:
-            masks.append(OPERATORS[how](column, value))
+            masks.append(_mask(column, how, value))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as e:
             raise InvalidArgumentError(
                 f"filters has {(name, how, value)!r}, but {name} is {column.type}: give a value "
@@ -92,6 +93,14 @@ def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBat
     for other in masks[1:]:
         mask = pc.and_(mask, other)
     return batch.filter(mask, null_selection_behavior="drop")
+
+
+def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
+    if value is not None:
+        return OPERATORS[how](column, value)
+    if how not in _OF_NULL:
+        raise TypeError("null is neither less nor more")
+    return _OF_NULL[how](column)
 
 
 def column_of(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:

@@ -17,10 +17,11 @@ _PLACE = {"kind", "operator", "partition", "columns", "filters"}
 _OF_STATE = {"store", "column_family", "state_var"}
 _OF_KEY = {"key", "user_key", "times", "flatten"}
 _VERSION = {"version", "batch"}
+_SINCE = {"since", "since_batch"}
 _TAKEN = {
     STATE: _PLACE | _OF_STATE | _OF_KEY | _VERSION | {"decode"},
-    CHANGES: _PLACE | _OF_STATE | _VERSION | {"since"},
-    DIFF: _PLACE | _OF_STATE | _VERSION | {"since"},
+    CHANGES: _PLACE | _OF_STATE | _VERSION | _SINCE,
+    DIFF: _PLACE | _OF_STATE | _VERSION | _SINCE,
     TIMERS: _PLACE | _VERSION | {"times"},
     HISTORY: _PLACE | _OF_STATE | _OF_KEY,
 }
@@ -43,6 +44,7 @@ class Selection:
     version: int | None = None
     batch: int | None = None
     since: int | None = None
+    since_batch: int | None = None
     key: Any = None
     user_key: Any = None
     times: bool = False
@@ -60,6 +62,7 @@ class Selection:
                 "none: leave it out."
             )
         self._check_pair("version", "batch", " Batch n makes version n + 1.")
+        self._check_pair("since", "since_batch", " Batch n makes version n + 1.")
         self._check_pair("state_var", "column_family")
         if self.kind == HISTORY and self.key is None:
             raise InvalidArgumentError("A scan of history is of one key: give key.")
@@ -71,6 +74,10 @@ class Selection:
             raise InvalidArgumentError(
                 f"{name}={getattr(self, name)!r} is given with decode, which reads whole states: "
                 "leave one of them out."
+            )
+        if self.columns is not None and not self.columns:
+            raise InvalidArgumentError(
+                f"columns={self.columns!r} names none: leave it out for all."
             )
         if isinstance(self.columns, str):
             raise InvalidArgumentError(f"columns={self.columns!r} is a text: give a list of them.")

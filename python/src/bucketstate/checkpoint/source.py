@@ -40,9 +40,10 @@ class Source:
         """The version from which changes and differences are read; 0 where there are none."""
         if self.selection.kind not in (CHANGES, DIFF):
             return 0
-        if self.selection.since is None:
-            return max(0, self.version - 1)
-        return whole_number("since", self.selection.since)
+        since, batch = self.selection.since, self.selection.since_batch
+        if batch is not None:
+            return self.catalog.version_at(batch=whole_number("since_batch", batch))
+        return max(0, self.version - 1) if since is None else whole_number("since", since)
 
     def reading(self) -> Reading:
         of, version = self.selection, self.version
@@ -65,7 +66,7 @@ class Source:
         if self.since > self.version >= 0:
             raise NoSuchStateError(
                 f"From version {self.since} to {self.version} is not a way forward: give two "
-                "versions, the older one as `since`."
+                "versions or batches, the older one as `since` or `since_batch`."
             )
         partition = self.selection.partition
         numbers = range(self.partitions) if partition is None else [partition]

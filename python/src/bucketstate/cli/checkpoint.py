@@ -76,10 +76,13 @@ def show(arguments: argparse.Namespace) -> int:
 
 def diff(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    newer = checkpoint.restart_version if arguments.to is None else arguments.to
+    newer = checkpoint.version_at(arguments.version, arguments.batch)
     older = max(0, newer - 1) if arguments.since is None else arguments.since
-    scan = checkpoint.scan("diff", **_selection(arguments)).update(version=newer, since=older)
-    found = _print_rows(scan.to_arrow_batch_reader(), arguments, f"version {older} to {newer}")
+    if arguments.since_batch is not None:
+        older = checkpoint.version_at(batch=arguments.since_batch)
+    places = _selection(arguments) | {"version": newer, "batch": None, "since": older}
+    reader = checkpoint.scan("diff", **places).to_arrow_batch_reader()
+    found = _print_rows(reader, arguments, f"version {older} to {newer}")
     return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
 
 

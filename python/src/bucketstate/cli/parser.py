@@ -80,15 +80,24 @@ def parser() -> argparse.ArgumentParser:
     _verbose(verify, "what a restart of each partition would read, and notes")
 
     diff = _of_checkpoint(commands, "diff", "how the states at two versions differ")
-    newest = "the newer version (default: what a restart reads)"
-    diff.add_argument(
-        "--from",
-        dest="since",
+    older = diff.add_mutually_exclusive_group()
+    older.add_argument(
+        "--from", dest="since", type=int, metavar="N", help="the older one (default: one before)"
+    )
+    older.add_argument(
+        "--from-batch", dest="since_batch", type=int, metavar="N", help="what batch N made, instead"
+    )
+    newer = diff.add_mutually_exclusive_group()
+    newer.add_argument(
+        "--to",
+        dest="version",
         type=int,
         metavar="N",
-        help="the older version (default: one before)",
+        help="the newer one (default: what a restart reads)",
     )
-    diff.add_argument("--to", type=int, metavar="N", help=newest)
+    newer.add_argument(
+        "--to-batch", dest="batch", type=int, metavar="N", help="what batch N made, instead"
+    )
     diff.add_argument("--exit-code", action="store_true", help="exit with 3 if they differ")
     _part(diff)
     _limit(diff)

@@ -59,6 +59,10 @@ class Recorder(StreamingQueryListener):
         self._kept: deque[Progress] = deque(maxlen=limit)
         self._panels: list[Panel] = []
 
+    def __repr__(self) -> str:
+        name = "" if self._name is None else f" of {self._name!r}"
+        return f"<Recorder{name}: {len(self.progress)} progresses>"
+
     @classmethod
     def of(cls, progress: Iterable[Any]) -> Self:
         """A recorder of progresses that are there already, such as `query.recentProgress`.

@@ -137,6 +137,11 @@ class Harness:
         self._watermark: int | None = 0 if event_time or timeout == "event" else None
         self._last_watermark = 0
 
+    def __repr__(self) -> str:
+        name = (self._recipe or self._definition).name
+        keys = sum(not kept.empty for kept in self._stored.kept().values())
+        return f"<Harness of {name} by {', '.join(self._by)}: {keys} keys at {self.clock}>"
+
     @property
     def clock(self) -> datetime:
         """The processing time of the next batch. It can be set, also naive, in `time_zone`."""

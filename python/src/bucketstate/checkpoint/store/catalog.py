@@ -197,33 +197,52 @@ class Catalog:
             f"{shown(self.versions)}."
         )
 
-    def operator_at(self, number: int, version: int | None = None) -> OperatorInfo:
+    def operator_at(
+        self, number: int, version: int | None = None, *, batch: int | None = None
+    ) -> OperatorInfo:
         """An operator as it was for the batch that made a version: its state variables change.
 
+        Args:
+            number: the id of the stateful operator.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
+
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator; the message lists them.
         """
-        newest, of = self.operator(number), self.version_at(version)
+        newest, of = self.operator(number), self.version_at(version, batch)
         return newest if newest.transform is None else self.query.operator(number, of - 1)
 
     def state_variables(
-        self, operator: int = 0, version: int | None = None
+        self, operator: int = 0, version: int | None = None, *, batch: int | None = None
     ) -> tuple[StateVariable, ...]:
         """The state variables of a transformWithState at a version, by name, with their schemas.
 
-        Empty for other operators. Without a version, as a restart has them.
+        Empty for other operators.
+
+        Args:
+            operator: the id of the stateful operator.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
 
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator.
             DamagedFileError: Spark's schema file lacks one of them, or cannot be read.
         """
-        found = self.operator_at(operator, version)
+        found = self.operator_at(operator, version, batch=batch)
         return tuple(self._typed(found, v) for v in found.state_variables)
 
     def state_variable(
-        self, name: str, operator: int = 0, version: int | None = None
+        self,
+        name: str,
+        operator: int = 0,
+        version: int | None = None,
+        *,
+        batch: int | None = None,
     ) -> StateVariable:
         """One state variable of a transformWithState at a version, with its schemas.
 
@@ -231,14 +250,16 @@ class Catalog:
             name: as the function calls it.
             operator: the id of the stateful operator.
             version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
 
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator, it has no state variables, or none of that
                 name.
             DamagedFileError: Spark's schema file lacks it, or cannot be read.
         """
-        found = self.operator_at(operator, version)
+        found = self.operator_at(operator, version, batch=batch)
         if found.transform is None:
             raise NoSuchStateError(
                 f"Operator {operator} ({found.name}) has no state variables, only a "
@@ -253,14 +274,22 @@ class Catalog:
             )
         return self._typed(found, variable)
 
-    def timers_family(self, operator: int = 0, version: int | None = None) -> str:
+    def timers_family(
+        self, operator: int = 0, version: int | None = None, *, batch: int | None = None
+    ) -> str:
         """The column family of a transformWithState's timers.
 
+        Args:
+            operator: the id of the stateful operator.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
+
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator, or it can have no timers.
         """
-        found = self.operator_at(operator, version)
+        found = self.operator_at(operator, version, batch=batch)
         family = found.transform.timers if found.transform else None
         if family is None:
             mode = (
@@ -278,6 +307,7 @@ class Catalog:
         store: str = DEFAULT_STORE,
         column_family: str | None = None,
         version: int | None = None,
+        batch: int | None = None,
     ) -> FamilySchema:
         """Spark's schema of a column family's keys and values, as it was for a version.
 
@@ -286,12 +316,14 @@ class Catalog:
             store: for stream-stream joins, which have several.
             column_family: for operators that have several.
             version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
 
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator, store or column family.
         """
-        found = self.operator_at(operator, version)
+        found = self.operator_at(operator, version, batch=batch)
         schemas = self._schemas_of(found, self.store_info(found, store))
         if column_family is None and found.transform is not None:
             names = ", ".join(v.name for v in found.state_variables) or "none"
