@@ -118,7 +118,7 @@ def test_batches_in_place_of_versions(checkpoint: Checkpoint, kind: str) -> None
     by_batch = checkpoint.scan(kind, since_batch=3, batch=4)
     assert by_batch.to_arrow() == checkpoint.scan(kind, since=4, version=5).to_arrow()
     assert by_batch.to_arrow() == checkpoint.scan(kind, batch=4).to_arrow()
-    with pytest.raises(InvalidArgumentError, match="since_batch=1.5 is a float"):
+    with pytest.raises(InvalidArgumentError, match=r"since_batch=1\.5 is a float"):
         checkpoint.scan(kind, since_batch=1.5).to_arrow()
     with pytest.raises(NoSuchStateError, match="From version 5 to 3 is not a way forward"):
         checkpoint.scan(kind, since_batch=4, batch=2).to_arrow()
@@ -162,7 +162,7 @@ def test_filters_for_what_is_null(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("memory", ["1g", 0, -1, 1.5, None, True])
 def test_memory_is_a_number_of_bytes(built: Built, memory: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="^memory=.*give a"):
+    with pytest.raises(InvalidArgumentError, match=r"^memory=.*give a"):
         Checkpoint(built.root, memory=memory)
 
 

@@ -143,7 +143,7 @@ def test_columns_and_filters(found: Checkpoint) -> None:
         "key.user"
     ].tolist() == ["u1"]
     frame = states.to_pandas()
-    assert {"key.user", "state.total", "state.last", "timers"} <= set(frame.columns)
+    assert {"key.user", "state.total", "state.last.at", "timers"} <= set(frame.columns)
 
 
 def test_filters_of_the_key_are_applied_before_documents_are_read(tmp_path: Path) -> None:
@@ -216,6 +216,80 @@ def test_what_is_no_state_of_a_stateful_function(tmp_path: Path) -> None:
         Checkpoint(tmp_path).scan(decode=Visits).to_arrow()
     with pytest.raises(DefinitionError, match="must be a dataclass"):
         Checkpoint(tmp_path).scan(decode=int).to_arrow()
+
+
+def test_a_text_has_no_version(tmp_path: Path) -> None:
+    states = written(tmp_path, {"a": row_of(Visits(total=3), version=7)}).scan
+    assert states(decode="total long").get("a").total == 3
+    with pytest.raises(MigrationError, match="written by version 7"):
+        states(decode=Visits).get("a")
+
+
+def test_a_text_with_a_name_that_no_state_has_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, {"a": (1, -1, json.dumps({"n": 3}))})
+    assert main(["show", str(tmp_path), "--decode", "nn long", "--json"]) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out)["state"] == {"nn": None}
+    (line,) = out.err.splitlines()
+    assert line.startswith("bucketstate: warning: State has no field n, which stored states have")
+
+
+def test_show_unfolds_states_by_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rows = {
+        "a": Kept(1, 60_000, ((1_000, "quiet"),), json.dumps({"n": 3, "by": {"x": [1]}})).row,
+        "b": Kept(1, text=json.dumps({"n": 4, "more": None})).row,
+        "c": Kept(0, timers=((2_000, None), (2**60, "far"))).row,
+        "d": Kept(1, 5_000).row,
+    }
+    written(tmp_path, rows)
+
+    def shown(*arguments: str) -> str:
+        assert main(["show", str(tmp_path), *arguments]) == 0
+        return capsys.readouterr().out
+
+    found = {row["key"]["user"]: row for row in map(json.loads, shown("--json").splitlines())}
+    assert [*found["a"]] == ["key", "state", "timers", "partition_id"]
+    assert found["a"]["state"] == {"n": 3, "by": {"x": [1]}}
+    assert found["a"]["timers"] == [
+        {"at": "1970-01-01T00:00:01+00:00", "name": "quiet"},
+        {"at": "1970-01-01T00:01:00+00:00", "name": None},
+    ]
+    assert (found["b"]["state"], found["b"]["timers"]) == ({"n": 4, "more": None}, [])
+    assert found["c"]["state"] is None
+    assert found["c"]["timers"] == [
+        {"at": "1970-01-01T00:00:02+00:00", "name": None},
+        {"at": 2**60, "name": "far"},
+    ]
+    assert (found["d"]["state"], len(found["d"]["timers"])) == (None, 1)
+    text = shown()
+    for name in ("key.user", "state.n", "state.by", "state.more", "timers"):
+        assert name in text
+    assert "{x: [1]}" in text
+    assert "timers" not in shown("--key", "b")
+    (alone,) = map(json.loads, shown("--key", "a", "--json").splitlines())
+    assert alone == found["a"]
+    (once,) = map(json.loads, shown("--key", "b", "--history", "--json").splitlines())
+    assert (once["version"], once["state"]) == (1, {"n": 4, "more": None})
+    assert "groupState.version" in shown("--stored")
+
+
+def test_show_of_a_function_on_transform_with_state_is_its_states(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = Variables(tmp_path)
+    made.kept["state"] = Family(KEY, SCHEMA)
+    made.new_schemas()
+    made.write_metadata(VARIABLES | {"state": ("ValueState", False)})
+    document = (1, -1, json.dumps({"total": 5}))
+    made.batch({"state": {plain_key("a"): made.row(SCHEMA, document)}})
+    assert main(["show", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == {"total": 5}
+    assert main(["show", str(tmp_path), "--key", "a"]) == 0
+    text = capsys.readouterr().out
+    assert "state.total" in text
+    assert "beside it --state-var shows its parts: " in text
 
 
 @pytest.mark.usefixtures("found")

@@ -35,6 +35,8 @@ class Documents:
 
     def __init__(self, state: Any, *, beside: bool) -> None:
         self._codec: StateCodec = state_codec(state, UTC)
+        # What is no class has no versions, so it is asked for fields alone.
+        self._versioned = isinstance(state, type)
         self._parts = self._codec.parts
         self._beside = beside and bool(self._parts)
         fields = [f for f in self._codec.stored if not (beside and f.name in self._parts)]
@@ -50,7 +52,8 @@ class Documents:
         codec = self._codec
         parts = {n: p.kind() for n, p in self._parts.items()} if self._beside else None
         try:
-            return codec.load(kept.text, kept.version, _NOTHING_EXPIRES, parts)
+            version = kept.version if self._versioned else codec.evolution.version
+            return codec.load(kept.text, version, _NOTHING_EXPIRES, parts)
         except (MismatchError, UnreadableError, ValueError) as error:
             what = str(error)
             if isinstance(error, MismatchError):

@@ -30,6 +30,7 @@ from bucketstate.cli.tables import (
     print_sums,
     print_variables,
 )
+from bucketstate.cli.unfolding import VARIABLE, is_kept, paths_of, unfolded
 from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.units import size
@@ -57,6 +58,7 @@ def inspect(arguments: argparse.Namespace) -> int:
 
 def show(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
+    parts = _choose_states(checkpoint, arguments)
     given = key_arguments(checkpoint, arguments)
     title = "timers" if arguments.timers else "state"
     if arguments.history:
@@ -70,7 +72,11 @@ def show(arguments: argparse.Namespace) -> int:
                 "--history has states as they are stored: leave out --decode."
             )
         given["kind"] = "history"
-    _print_rows(_rows(checkpoint, arguments, given), arguments, title)
+    reader = _rows(checkpoint, arguments, given)
+    unfold = not arguments.stored and is_kept(reader.schema)
+    _print_rows(reader, arguments, title, unfold=unfold)
+    if parts and not arguments.json:
+        print(f"beside it --state-var shows its parts: {', '.join(parts)}")
     return EXIT_OK
 
 
@@ -201,7 +207,29 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
 _ROWS_OF_A_TABLE = 20
 
 
-def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, title: str) -> int:
+def _choose_states(checkpoint: Checkpoint, arguments: argparse.Namespace) -> list[str]:
+    """Of a stateful function on transformWithState, its states where nothing else is asked for.
+
+    Returns the state variables beside them.
+    """
+    if arguments.timers or arguments.state_var or arguments.column_family or arguments.decode:
+        return []
+    version = checkpoint.version_at(arguments.version, arguments.batch)
+    of = checkpoint.operator_at(arguments.operator, version).state_variables
+    names = [variable.name for variable in of]
+    if (VARIABLE, "value") not in [(variable.name, variable.kind) for variable in of]:
+        return []
+    arguments.state_var = VARIABLE
+    return [name for name in names if name != VARIABLE]
+
+
+def _print_rows(
+    reader: pa.RecordBatchReader,
+    arguments: argparse.Namespace,
+    title: str,
+    *,
+    unfold: bool = False,
+) -> int:
     """Rows up to the limit; how many were printed."""
     limit: int | None = arguments.limit
     if limit is None:
@@ -209,6 +237,8 @@ def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, tit
         limit = 0 if arguments.json else _ROWS_OF_A_TABLE
     # With the one after, which says that there are more.
     found = _limited(reader, limit + 1 if limit else None)
+    if unfold:
+        found = unfolded(found)
     more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
     if arguments.json:
         printed = 0
@@ -220,8 +250,9 @@ def _print_rows(reader: pa.RecordBatchReader, arguments: argparse.Namespace, tit
             print(as_json(row))
             printed += 1
         return printed
-    paths = list(flat_paths(reader.schema))
-    rows = [[as_text(_inside(row, path)) for path in paths] for row in found]
+    every = list(found)
+    paths = list(paths_of(reader.schema, every) if unfold else flat_paths(reader.schema))
+    rows = [[as_text(_inside(row, path)) for path in paths] for row in every]
     shown = rows[:limit] if limit else rows
     console.show(title, [".".join(path) for path in paths], shown)
     if len(rows) > len(shown):
@@ -245,7 +276,8 @@ def _limited(reader: pa.RecordBatchReader, limit: int | None) -> Iterator[dict[s
 def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = row
     for name in path:
-        value = None if value is None else value[name]
+        # A state that was written by other code may lack a field.
+        value = None if value is None else value.get(name)
     return value
 
 

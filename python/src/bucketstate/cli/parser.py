@@ -56,6 +56,11 @@ def parser() -> argparse.ArgumentParser:
     _version(show)
     _key(show)
     _decode(_timers(_part(show)))
+    show.add_argument(
+        "--stored",
+        action="store_true",
+        help="states of bucketstate.stateful as they are stored, not unfolded",
+    )
     _flatten(show)
     _times(show)
     _limit(show)
