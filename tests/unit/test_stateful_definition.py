@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import InitVar, dataclass, field
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 import pytest
+from pyspark import cloudpickle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, ListState, MapState, State
+from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 
 
@@ -75,6 +79,39 @@ class Empty:
     pass
 
 
+T = TypeVar("T")
+
+
+@dataclass
+class Box(Generic[T]):
+    v: T
+
+
+@dataclass
+class IntBox(Box[int]):
+    more: int = 0
+
+
+@dataclass
+class NeedsMore:
+    n: int = 0
+    scale: InitVar[int] = field(kw_only=True)
+
+
+@dataclass(init=False)
+class OwnInit:
+    n: int = 0
+
+    def __init__(self) -> None:
+        self.n = 1
+
+
+@dataclass
+class TwoCases:
+    n: int = 0
+    N: int = 0
+
+
 @pytest.mark.parametrize(
     ("state", "told"),
     [
@@ -92,6 +129,16 @@ class Empty:
         (TtlOnPlain, "TtlOnPlain.n has a time to live, but is not a part"),
         (ListKeys, "ListKeys.by_list: a map's key must be a plain value"),
         (Empty, "Empty has no fields"),
+        (IntBox, "IntBox.v is ~T, a type variable: annotate the field again"),
+        (
+            NeedsMore,
+            "NeedsMore needs scale, which is no field, so it cannot be made of what is stored",
+        ),
+        (OwnInit, "OwnInit takes no n, so it cannot be made"),
+        (TwoCases, "TwoCases has n and N, which are one name for Spark"),
+        ("n int, N int", "State has n and N, which are one name for Spark"),
+        ("n int, n int", "State has n and n, which are one name for Spark"),
+        ("a struct<b int, B int>", "has b and B, which are one name for Spark"),
         ("n lang", "The schema 'n lang' cannot be read after 'n lang': expected a type"),
         ("n", "The schema 'n' cannot be read after 'n': expected a type"),
         ("n array<long", "cannot be read after 'n array < long': expected '>'"),
@@ -204,12 +251,63 @@ def test_a_definition_is_the_function_and_may_be_defined_again() -> None:
         ({"version": 0}, "version=0 of a state"),
         ({"version": 2, "migrations": {2: dict}}, "must be a version before it (1 to 1)"),
         ({"version": 2, "migrations": {1: "x"}}, "each value a function"),
+        ({"version": 2, "migrations": [dict]}, "give a dict from each version"),
     ],
 )
 def test_an_evolution_that_cannot_be_is_refused(options: Any, told: str) -> None:
     with pytest.raises(DefinitionError) as refusal:
         stateful.state(**options)
     assert told in str(refusal.value)
+
+
+def test_a_decorator_without_brackets() -> None:
+    with pytest.raises(DefinitionError, match=r"on Total has no brackets: write @stateful\.state"):
+        stateful.state(Total)  # type: ignore[arg-type]
+
+
+class OfSpark(StatefulProcessor):
+    def init(self, handle: Any) -> None: ...
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("processor", [OfSpark, OfSpark()])
+def test_a_processor_of_sparks_is_told_what_to_change(processor: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"^OfSpark is a StatefulProcessor of Spark's: give"):
+        stateful.define(processor)
+    with pytest.raises(DefinitionError, match=r"handleInputRows\(self, key, rows, state: State"):
+        Harness(processor, by="key")
+
+
+def test_a_definition_looks_like_the_function_to_tools() -> None:
+    def documented(key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:
+        """Counts."""
+        return Out(key.key, len(rows) + state.value.n)
+
+    made: Any = stateful.define(documented, state=Total, output=Out)
+    assert (made.__name__, made.__doc__, made.__module__) == ("documented", "Counts.", __name__)
+    assert made.__wrapped__ is documented
+    assert inspect.unwrap(made) is documented
+    assert inspect.signature(made) == inspect.signature(documented)
+    assert made == stateful.define(documented, state=Total, output=Out)
+
+    class Documented:
+        """Counts, too."""
+
+        def handleInputRows(self, key: Any, rows: pd.DataFrame, state: State[Total]) -> Out:
+            return Out(key.key, len(rows) + state.value.n)
+
+    of_class: Any = stateful.define(Documented, state=Total, output=Out)
+    assert (of_class.__name__, of_class.__doc__) == ("Documented", "Counts, too.")
+    assert not hasattr(of_class, "__wrapped__")
+    again: Any = stateful.define(made, output="key string, n long")
+    assert (again.__name__, again.__doc__) == ("documented", "Counts.")
+    assert cloudpickle.loads(cloudpickle.dumps(count_defined)).__name__ == "count"
+
+
+count_defined = stateful.define(count)
 
 
 @pytest.mark.parametrize("options", [{"ttl": 5}, {"ttl": pd.Timedelta(0)}, {"time": "never"}])

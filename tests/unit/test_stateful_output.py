@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 from pyspark import worker
+from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from bucketstate import stateful
@@ -31,6 +32,11 @@ def putting_out(result: Any, output: Any = OUTPUT, rows: Any = ROWS) -> list[dic
     return Harness(stateful.define(fn, state=Total, output=output), by="key").run(rows)
 
 
+class Named(NamedTuple):
+    key: str
+    n: int
+
+
 EXPECTED = [{"key": "x", "n": 1}, {"key": "y", "n": 2}]
 
 
@@ -45,6 +51,8 @@ EXPECTED = [{"key": "x", "n": 1}, {"key": "y", "n": 2}]
         lambda: [pd.DataFrame(EXPECTED[:1]), EXPECTED[1]],
         lambda: [EXPECTED[0], pd.DataFrame(EXPECTED[1:]), pd.DataFrame()],
         lambda: (dict(e) for e in EXPECTED),
+        lambda: [Row(**e) for e in EXPECTED],
+        lambda: (Row(**EXPECTED[0]), Named("y", 2)),
     ],
 )
 def test_output_comes_in_many_forms(result: Any) -> None:
@@ -58,7 +66,17 @@ def test_output_as_dataclasses() -> None:
     assert putting_out([outs[0], EXPECTED[1]], Out) == EXPECTED
 
 
-@pytest.mark.parametrize("result", [None, [], pd.DataFrame(), iter(())])
+@pytest.mark.parametrize("result", [Row(key="x", n=1), Named("x", 1)])
+def test_a_row_with_names_is_one_row(result: Any) -> None:
+    assert putting_out(result) == EXPECTED[:1]
+    assert putting_out(result, Out) == EXPECTED[:1]
+    nested = Row(key="x", in_=Row(n=1, m="a"))
+    schema = "key string, in_ struct<n: long, m: string>"
+    (row,) = putting_out(nested, schema)
+    assert (row["in_"].n, row["in_"].m) == (1, "a")
+
+
+@pytest.mark.parametrize("result", [None, [], (), pd.DataFrame(), iter(())])
 def test_no_output(result: Any) -> None:
     assert putting_out(result) == []
 
@@ -71,7 +89,9 @@ def test_no_output(result: Any) -> None:
         ({"key": b"x", "n": 1}, "field key is bytes b'x', expected a str"),
         ({"key": "x", "m": 1}, "field m is str 'm', expected one of the fields key, n"),
         ({"key": "x", "n": 2**63}, "field n is int 9223372036854775808"),
-        (5, ": is int 5, expected an instance of Output, a dict, a DataFrame or many"),
+        (5, ": is int 5, expected an instance of Output, a dict, a Row, a DataFrame or"),
+        (("x", 1), "is tuple ('x', 1), expected an instance of Output, a dict, a Row"),
+        (Row(key="x", n="one"), "field n is str 'one', expected an int"),
         ("text", "is str 'text', expected"),
         ([("x", 1)], "is tuple ('x', 1), expected an instance of Output"),
         (pd.DataFrame({"key": ["x"], "n": ["1"]}), "field n is str '1', expected an int"),

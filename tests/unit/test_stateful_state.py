@@ -449,3 +449,56 @@ def test_newer_state_is_not_read_by_older_code() -> None:
     older = newer.restarted(stateful.define(fn, state=Before, output="x long"))
     with pytest.raises(MigrationError, match=r"written by version 2 of Before.*up to 1"):
         older.run(ROW)
+
+
+@pytest.mark.parametrize("method", ["put", "appendList"])
+@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+def test_a_text_is_not_a_list_of_its_letters(method: str, operator: Any) -> None:
+    @dataclass
+    class Tagged:
+        tags: ListState[str] = field(default_factory=ListState)
+
+    def tag(_key: Any, _rows: Any, state: Any) -> None:
+        getattr(state.value.tags, method)("abc")
+
+    harness = Harness(stateful.define(tag, state=Tagged), by="key", operator=operator)
+    with pytest.raises(StateUsageError, match=rf"{method}\('abc'\) of a ListState would add each"):
+        harness.run([{"key": "a"}])
+
+
+@dataclass
+class Positive:
+    n: int = 1
+    inner: ListState[Inner] = field(default_factory=ListState)
+
+    def __post_init__(self) -> None:
+        if self.n < 0:
+            raise ValueError("below zero")
+
+
+@dataclass
+class Inner:
+    m: int = 1
+
+    def __post_init__(self) -> None:
+        if self.m < 0:
+            raise ValueError("far below zero")
+
+
+@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+def test_a_class_that_does_not_take_what_is_stored(operator: Any) -> None:
+    def spoil(_key: Any, rows: list[dict[str, Any]], state: State[Positive]) -> None:
+        assert list(state.value.inner.get()) == []
+        state.value.n = rows[0]["n"]
+        if rows[0]["m"] is not None:
+            inner = Inner()
+            inner.m = rows[0]["m"]
+            state.value.inner.put([inner])
+
+    schema = "key string, n long, m long"
+    define = stateful.define(spoil, state=Positive, output="key string")
+    for n, m, told in ((-1, None, "Positive .*: below zero"), (1, -1, "Inner .*far below zero")):
+        harness = Harness(define, by="key", operator=operator, schema=schema)
+        harness.run([{"key": "a", "n": n, "m": m}])
+        with pytest.raises(MigrationError, match=rf"state of Key\(key='a'\) .*making {told}"):
+            harness.run([{"key": "a", "n": 2, "m": None}])

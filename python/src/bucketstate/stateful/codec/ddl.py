@@ -43,7 +43,7 @@ from bucketstate.stateful.codec.codecs import (
     StrCodec,
 )
 from bucketstate.stateful.codec.containers import DictCodec, ListCodec, OptionalCodec
-from bucketstate.stateful.codec.structs import Field, StructCodec
+from bucketstate.stateful.codec.structs import Field, StructCodec, check_names
 from bucketstate.stateful.codec.times import (
     DateCodec,
     DatetimeCodec,
@@ -87,6 +87,7 @@ def parse_ddl(text: str) -> StructType:
 
 def struct_of_schema(schema: StructType, name: str, zone: tzinfo) -> StructCodec:
     """The codec of a schema: a class of that name is made, with the columns as its attributes."""
+    check_names(name, schema.names)
     made: list[tuple[str, Any, Any]] = []
     fields = []
     for column in schema.fields:

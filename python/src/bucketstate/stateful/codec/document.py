@@ -230,13 +230,13 @@ class StateCodec:
             self._check_renamed(document, beside)
         arguments = self._struct.arguments(document)
         if beside is not None:
-            return self.cls(**arguments, **beside)
+            return self._struct.restored({**arguments, **beside})
         for name, part in self.parts.items():
             try:
                 arguments[name] = part.load(document.get(name, []), clock)
             except MismatchError as e:
                 raise e.under(name) from None
-        return self.cls(**arguments)
+        return self._struct.restored(arguments)
 
     def unreadable(
         self, key: Any, version: int, e: MismatchError | UnreadableError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bucketstate.stateful.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 T = TypeVar("T")
 _ATTRIBUTE = "__bucketstate_evolution__"
@@ -25,25 +26,41 @@ class Evolution:
 
 
 def state(
+    cls: None = None,
+    /,
     *,
     version: int = 1,
     migrations: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] | None = None,
 ) -> Callable[[type[T]], type[T]]:
     """A class decorator for a state that changed in ways its types cannot say.
 
+    It is called, with what follows, and stands above `@dataclass`.
+
     A field that was added with a default, one that was removed and an int that became a float need
     no migration; a version without one is passed over.
 
     Args:
+        cls: nothing.
         version: of the class as it is now, from 1.
         migrations: `migrations[n]` gets the fields as stored by version n, as JSON values, and
             returns those of version n + 1.
 
     Raises:
-        DefinitionError: a version below 1, or a migration from a version that is not before it.
+        DefinitionError: a class where nothing is expected, a version below 1, or a migration from
+            a version that is not before it.
     """
+    if cls is not None:
+        raise DefinitionError(
+            f"@stateful.state on {getattr(cls, '__name__', cls)} has no brackets: write "
+            "@stateful.state(version=2), as of the class now, above @dataclass."
+        )
     if not isinstance(version, int) or version < 1:
         raise DefinitionError(f"version={version!r} of a state: it must be a whole number from 1.")
+    if migrations is not None and not isinstance(migrations, Mapping):
+        raise DefinitionError(
+            f"migrations={migrations!r} of a state: give a dict from each version to the function "
+            "that takes its fields to the next one, such as {1: of_first}."
+        )
     steps = dict(migrations or {})
     for step, function in steps.items():
         if step not in range(1, version) or not callable(function):
@@ -52,9 +69,9 @@ def state(
                 f"before it (1 to {version - 1}), each value a function of the stored fields."
             )
 
-    def mark(cls: type[T]) -> type[T]:
-        setattr(cls, _ATTRIBUTE, Evolution(version, steps))
-        return cls
+    def mark(marked: type[T]) -> type[T]:
+        setattr(marked, _ATTRIBUTE, Evolution(version, steps))
+        return marked
 
     return mark
 

@@ -8,7 +8,18 @@ import typing
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
+from inspect import Parameter, signature
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from uuid import UUID
 
 from pyspark.sql.types import DecimalType
@@ -76,6 +87,12 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
         return EnumCodec(hint, _codec_of_values(values, hint, where))
     if is_dataclass_type(hint):
         return struct_of_dataclass(hint, zone, within)
+    if isinstance(hint, TypeVar):
+        name = where.rpartition(".")[2]
+        raise DefinitionError(
+            f"{where} is {hint}, a type variable: annotate the field again in the class where its "
+            f"type is known, such as {name}: int."
+        )
     origin, arguments = get_origin(hint), get_args(hint)
     made = None if not arguments else _generic(hint, origin, arguments, where, zone, within)
     if made is not None:
@@ -186,7 +203,28 @@ def checked_fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
                 f"{cls.__name__}.{field.name} has init=False, so it cannot be restored from what "
                 "is stored. Make it a property, or an ordinary field."
             )
+    _check_made_of(cls, [field.name for field in fields])
     return fields
+
+
+def _check_made_of(cls: type[Any], names: list[str]) -> None:
+    """DefinitionError for a class that cannot be made of its fields, as of what is stored."""
+    taken = signature(cls).parameters
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in taken.values())
+    others = [
+        name
+        for name, p in taken.items()
+        if p.default is Parameter.empty
+        and p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        and name not in names
+    ]
+    lost = [] if takes_any else [name for name in names if name not in taken]
+    if others or lost:
+        which = f"needs {others[0]}, which is no field" if others else f"takes no {lost[0]}"
+        raise DefinitionError(
+            f"{cls.__name__} {which}, so it cannot be made of what is stored: give "
+            "an InitVar a default, and leave __init__ to the dataclass."
+        )
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:

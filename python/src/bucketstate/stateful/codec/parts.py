@@ -11,7 +11,7 @@ import dataclasses
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.errors import DefinitionError, StateUsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -103,16 +103,24 @@ class ListState(Generic[T]):
         return iter([h.value for h in self._held])
 
     def put(self, newState: Iterable[T]) -> None:
-        """Replaces all values; their time to live starts again."""
-        self._held = [Held(v) for v in newState]
+        """Replaces all values; their time to live starts again.
+
+        Raises:
+            StateUsageError: it is one text, whose letters would be the values.
+        """
+        self._held = [Held(v) for v in several(newState, "put")]
 
     def appendValue(self, newState: T) -> None:
         """Adds a value behind the others; its time to live starts now."""
         self._held.append(Held(newState))
 
     def appendList(self, newState: Iterable[T]) -> None:
-        """Adds values behind the others; their time to live starts now."""
-        self._held.extend(Held(v) for v in newState)
+        """Adds values behind the others; their time to live starts now.
+
+        Raises:
+            StateUsageError: it is one text, whose letters would be the values.
+        """
+        self._held.extend(Held(v) for v in several(newState, "appendList"))
 
     def clear(self) -> None:
         """Removes all values."""
@@ -120,6 +128,16 @@ class ListState(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._held)
+
+
+def several(values: Iterable[T], method: str) -> Iterable[T]:
+    """The values; StateUsageError for one text, which Python takes for as many as its letters."""
+    if isinstance(values, str | bytes):
+        raise StateUsageError(
+            f"{method}({values!r}) of a ListState would add each letter: give a list of values, or "
+            "one alone to appendValue."
+        )
+    return values
 
 
 class MapState(Generic[K, V]):

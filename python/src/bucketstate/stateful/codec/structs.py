@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import DataType, StructField, StructType
 
 from bucketstate.stateful.codec.codecs import LEAST, MOST, Codec
-from bucketstate.stateful.errors import NOTHING, MismatchError, did_you_mean
+from bucketstate.stateful.errors import (
+    NOTHING,
+    DefinitionError,
+    MismatchError,
+    UnreadableError,
+    did_you_mean,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +40,7 @@ class StructCodec(Codec):
         self.cls = cls
         self.fields = tuple(fields)
         self.names = tuple(f.name for f in fields)
+        check_names(cls.__name__, self.names)
         self.expected = f"an instance of {cls.__name__}"
         self.schema = StructType([StructField(f.name, f.codec.spark, True) for f in fields])
         self.spark = self.schema
@@ -96,7 +103,18 @@ class StructCodec(Codec):
         return made
 
     def load(self, stored: Any) -> Any:
-        return self.cls(**self.arguments(stored))
+        return self.restored(self.arguments(stored))
+
+    def restored(self, arguments: Mapping[str, Any]) -> Any:
+        """An instance of what was stored. UnreadableError where the class's own code fails."""
+        try:
+            return self.cls(**arguments)
+        except Exception as e:
+            raise UnreadableError(
+                f"making {self.cls.__name__} of what is stored failed with {type(e).__name__}: "
+                f"{e}. Its __post_init__ runs each time a state is read: have it take all that "
+                "was stored, or raise the version and add a migration."
+            ) from e
 
     def cell(self, value: Any) -> Any:
         given = value.asDict() if hasattr(value, "asDict") else value
@@ -153,6 +171,7 @@ class StructCodec(Codec):
             )
 
     def _of_mapping(self, value: Any) -> Mapping[str, Any]:
+        value = by_name(value)
         if not isinstance(value, Mapping):
             raise self.mismatch(value)
         if unknown := [k for k in value if k not in self.names]:
@@ -165,6 +184,26 @@ class StructCodec(Codec):
                 raise MismatchError(codec.expected, NOTHING, absent[0])
             return {**dict.fromkeys(absent), **value}
         return value
+
+
+def check_names(owner: str, names: Sequence[str]) -> None:
+    """DefinitionError for two names that are one for Spark, which does not mind their case."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.get(name.lower())) is not None:
+            raise DefinitionError(
+                f"{owner} has {other} and {name}, which are one name for Spark: rename one of them."
+            )
+        seen[name.lower()] = name
+
+
+def by_name(value: Any) -> Any:
+    """A row of Spark's, or a named tuple, as a dict of its fields; all else as it is."""
+    if isinstance(value, tuple):
+        for method in ("asDict", "_asdict"):
+            if hasattr(value, method):
+                return getattr(value, method)()
+    return value
 
 
 def _cached(cls: type[Any], name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -71,6 +72,16 @@ class Definition:
 
     library: Library | None = None
     """The library of a function over columns, which gets many keys in a call; None for one key."""
+
+    def __post_init__(self) -> None:
+        # What tools look for in a function that was decorated. It is frozen for everybody else.
+        given = self.handlers.given
+        for name in ("__module__", "__qualname__", "__doc__"):
+            if (found := getattr(given, name, None)) is not None:
+                object.__setattr__(self, name, found)
+        object.__setattr__(self, "__name__", self.name)
+        if inspect.isroutine(given):
+            object.__setattr__(self, "__wrapped__", given)
 
     def __call__(self, *given: Any) -> Any:
         return self.input_rows(*given)

@@ -344,7 +344,7 @@ class State(Generic[T]):
         except MismatchError as e:
             raise self.unreadable(e) from None
         except UnreadableError as e:
-            raise self._codec.unreadable(self._key, version, e) from e
+            raise self.unreadable(e) from e
 
     def _new(self) -> tuple[Any, str]:
         try:
@@ -367,7 +367,7 @@ class State(Generic[T]):
         except MismatchError as e:
             raise self.unfit(e) from None
 
-    def unreadable(self, e: MismatchError) -> MigrationError:
+    def unreadable(self, e: MismatchError | UnreadableError) -> MigrationError:
         """The error for a stored value that the state class cannot take. Used by the parts."""
         return self._codec.unreadable(self._key, self._kept.version, e)
 

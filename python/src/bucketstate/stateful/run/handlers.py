@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
 from bucketstate.stateful.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ class Handlers:
     initial_state: Callable[..., Any] | None = None
     columnar: bool = False
     """Whether they get many keys in a call."""
+    given: Any = None
+    """The function, object or class that they are of."""
 
     @property
     def timer_method(self) -> tuple[Callable[..., Any], str] | None:
@@ -40,6 +44,8 @@ class Handlers:
 
 def handlers_of(fn: Any, name: str, *, columnar: bool = False) -> Handlers:
     """Raises DefinitionError for what has none, or one that cannot be called as it will be."""
+    _check_not_sparks(fn, name)
+    given = fn
     if isinstance(fn, type):
         if not hasattr(fn, "handleInputRows"):
             raise DefinitionError(
@@ -62,7 +68,7 @@ def handlers_of(fn: Any, name: str, *, columnar: bool = False) -> Handlers:
                 "state) and handleInitialState(key, initial, state)."
             )
         _check_parameters(fn, name, of_rows)
-        return Handlers(name, fn, columnar=columnar)
+        return Handlers(name, fn, columnar=columnar, given=given)
     timer = _named(fn, name, "handleExpiredTimer", of_timer)
     if columnar:
         if hasattr(fn, "handleInitialState"):
@@ -71,8 +77,21 @@ def handlers_of(fn: Any, name: str, *, columnar: bool = False) -> Handlers:
                 "applyInPandasWithState, which has no initial state. Remove it, or write a "
                 "function with one key in a call for transformWithState."
             )
-        return Handlers(name, rows, timer, columnar=True)
-    return Handlers(name, rows, timer, _named(fn, name, "handleInitialState", INITIAL))
+        return Handlers(name, rows, timer, columnar=True, given=given)
+    initial = _named(fn, name, "handleInitialState", INITIAL)
+    return Handlers(name, rows, timer, initial, given=given)
+
+
+def _check_not_sparks(fn: Any, name: str) -> None:
+    """DefinitionError for a processor of Spark's, whose handlers have the same names."""
+    if issubclass(fn if isinstance(fn, type) else type(fn), StatefulProcessor):
+        raise DefinitionError(
+            f"{name} is a StatefulProcessor of Spark's: give it to Spark's transformWithState as "
+            "it is. Here a class has no base: what its init gets from the handle are fields of a "
+            "dataclass (a ValueState, ListState or MapState), which handleInputRows(self, key, "
+            "rows, state: State[Totals]) and handleExpiredTimer(self, key, timer, state) get as "
+            "state; timers are state.registerTimer, and init and close go."
+        )
 
 
 def name_of(fn: Any) -> str:

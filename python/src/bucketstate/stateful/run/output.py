@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bucketstate.stateful.codec.containers import OptionalCodec
+from bucketstate.stateful.codec.structs import by_name
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ class Output:
         if isinstance(result, pd.DataFrame):
             yield from self._checked(key, result)
             return
-        if isinstance(result, Mapping) or self.is_row(result):
+        if isinstance(result, Mapping) or self.is_row(result) or by_name(result) is not result:
             yield [self.row(key, result)]
             return
+        if isinstance(result, tuple) and not any(map(self._like_a_row, result or [{}])):
+            raise self._wrong(key, result)
         if isinstance(result, str | bytes) or not isinstance(result, Iterable):
             raise self._wrong(key, result)
         rows: list[tuple[Any, ...]] = []
@@ -87,6 +90,9 @@ class Output:
     def is_row(self, result: Any) -> bool:
         """Whether it is one row, of the class that is declared."""
         return self.codec is not None and isinstance(result, self.codec.cls)
+
+    def _like_a_row(self, item: Any) -> bool:
+        return isinstance(item, Mapping | pd.DataFrame | tuple) or self.is_row(item)
 
     def row(self, key: Any, item: Any) -> tuple[Any, ...]:
         """The values of a row as Spark takes them; WrongTypeError where they do not fit."""
@@ -150,7 +156,8 @@ class Output:
                 f"{where} is {found}, expected nothing: the function is declared to return None. "
                 "Declare its output, in the hint or as output=."
             )
-        e = mismatch or MismatchError(f"{self.codec.expected}, a dict, a DataFrame or many", item)
+        kinds = f"{self.codec.expected}, a dict, a Row, a DataFrame or many of these"
+        e = mismatch or MismatchError(kinds, item)
         field = f": field {e.path}" if e.path else ""
         return WrongTypeError(
             f"{where}{field} is {e.found_text}, expected {e.expected}. Convert it in the function, "

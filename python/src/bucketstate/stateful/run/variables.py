@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pyspark.sql.types import StringType, StructField, StructType
 
-from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
-from bucketstate.stateful.errors import MismatchError
+from bucketstate.stateful.codec.parts import ListState, MapState, ValueState, several
+from bucketstate.stateful.errors import MismatchError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +38,7 @@ class PartErrors(Protocol):
     def unfit(self, mismatch: MismatchError, /) -> Exception:
         """The error for a value that does not fit the declared type."""
 
-    def unreadable(self, mismatch: MismatchError, /) -> Exception:
+    def unreadable(self, why: MismatchError | UnreadableError, /) -> Exception:
         """The error for a stored value that the declared type cannot take."""
 
 
@@ -74,6 +74,8 @@ class _Values:
             return step(value)
         except MismatchError as e:
             raise error(e.under(self._name)) from None
+        except UnreadableError as e:
+            raise self._errors.unreadable(e) from e
 
 
 class _Ahead(Iterator[T]):
@@ -147,7 +149,7 @@ class ListVariable(_Variable, ListState[T]):
         return self._iterate(map(self._values.decoded, self._variable.get()))
 
     def put(self, newState: Iterable[T]) -> None:
-        rows = [self._values.encoded(v) for v in newState]
+        rows = [self._values.encoded(v) for v in several(newState, "put")]
         self._write()
         if rows:
             self._variable.put(rows)
@@ -161,7 +163,7 @@ class ListVariable(_Variable, ListState[T]):
         self._variable.appendValue(row)
 
     def appendList(self, newState: Iterable[T]) -> None:
-        rows = [self._values.encoded(v) for v in newState]
+        rows = [self._values.encoded(v) for v in several(newState, "appendList")]
         if rows:
             self._write()
             self._variable.appendList(rows)
