@@ -130,3 +130,25 @@ def in_days(key: Any, _rows: list[dict[str, Any]], state: State[Days]) -> dict[s
 
 def dated(key: Any, _rows: list[dict[str, Any]], _state: State[Days]) -> dict[str, Any]:
     return {"key": key.key, "at": at(0)}
+
+
+def failing(key: Any, rows: list[dict[str, Any]], state: State[Counted]) -> None:
+    """Fails in the second batch of a key."""
+    if state.exists:
+        raise ZeroDivisionError(f"as it was told, for {key.key}")
+    state.update({"n": len(rows)})
+
+
+def failing_there(_key: Any, _rows: list[dict[str, Any]], _state: State[Counted]) -> None:
+    """Fails in Spark alone."""
+    if TaskContext.get() is not None:
+        raise ZeroDivisionError("in a worker")
+
+
+@dataclass
+class Numbered:
+    n: int = 0
+
+
+def numbered(_key: Any, rows: list[Numbered], state: State[Counted]) -> None:
+    state.value.n += len(rows)

@@ -22,7 +22,10 @@ from tests.integration.comparing import (
     counting,
     dated,
     elsewhere,
+    failing,
+    failing_there,
     in_days,
+    numbered,
     totalling,
     unlike,
 )
@@ -123,6 +126,28 @@ def test_what_is_not_is_told(spark: SparkSession, operator: Operator, fn: Any, t
         compare(spark, defined, batches, by="key", operator=operator)
     assert "\n  harness: {'key': " in str(difference.value)
     assert "\n  Spark: {'key': " in str(difference.value)
+
+
+@pytest.mark.parametrize("restart_after", [(), 0])
+def test_a_function_that_fails_does_so_as_in_the_harness(
+    spark: SparkSession, restart_after: Any
+) -> None:
+    batches = [[{"key": "a"}], [{"key": "b"}, {"key": "a"}], [{"key": "c"}]]
+    with pytest.raises(ZeroDivisionError, match="as it was told, for a") as failure:
+        compare(spark, failing, batches, by="key", restart_after=restart_after)
+    assert "in failing for Key(key='a')" in failure.value.__notes__
+    # Nothing of what Spark tells of it.
+    assert failure.value.__context__ is None
+    careless = stateful.define(numbered, output="key string")
+    with pytest.raises(DefinitionError, match=r"^Numbered\.n takes an int of 64 bits, and that"):
+        compare(spark, careless, [[{"key": "a", "n": "x"}]], by="key")
+
+
+def test_a_query_that_fails_where_the_harness_does_not_is_a_difference(
+    spark: SparkSession,
+) -> None:
+    with pytest.raises(DifferenceError, match=r"^Batch 0: Spark's query fails, and the harness"):
+        compare(spark, failing_there, [[{"key": "a"}]], by="key")
 
 
 class Started(StreamingQueryListener):

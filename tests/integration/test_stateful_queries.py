@@ -10,6 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 (PySpark's own name)
 
 from bucketstate import stateful
+from bucketstate.stateful import DefinitionError
 from bucketstate.stateful.codec.ddl import parse_ddl
 from tests.integration import stateful_functions as fns
 from tests.integration.streams import (
@@ -214,6 +215,12 @@ def test_an_unchanged_state_is_not_written(spark: SparkSession, tmp_path: Path) 
     fresh = {e["key"] for e in batches[1]} - known
     updated = [p["stateOperators"][0]["numRowsUpdated"] for p in streamed.progress]
     assert updated[:2] == [len(known), len(fresh)]
+
+
+def test_a_column_that_spark_would_not_find_is_refused(spark: SparkSession) -> None:
+    rows = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "a.b")
+    with pytest.raises(DefinitionError, match=r"^The column 'a\.b' has a dot in its name"):
+        stateful.apply(rows, by="value", fn=fns.echo)
 
 
 @pytest.mark.parametrize(

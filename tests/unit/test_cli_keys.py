@@ -61,5 +61,8 @@ def test_the_text_of_a_key() -> None:
     assert of("2024-01-01", T.DateType()) == ("2024-01-01",)
     assert of('[1, "x"]', T.LongType(), T.StringType()) == (1, "x")
     assert of('{"a": 1, "b": "x"}', T.LongType(), T.StringType()) == {"a": 1, "b": "x"}
+    with pytest.raises(InvalidArgumentError, match=r"not the column of the key: give .* a bigint"):
+        of('{"aa": 7}', T.LongType())
+    assert of('{"aa": 7}', T.StringType()) == ('{"aa": 7}',)
     with pytest.raises(InvalidArgumentError, match=r"--key 'x' has not the columns.*a bigint, b"):
         of("x", T.LongType(), T.StringType())

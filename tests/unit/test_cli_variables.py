@@ -123,7 +123,7 @@ def test_show_an_internal_family(capsys: pytest.CaptureFixture[str], root: Path)
 def test_what_is_not_there(capsys: pytest.CaptureFixture[str], root: Path) -> None:
     told = failed(capsys, "show", root, "--state-var", "nope")
     assert "There are: by_value, count, every, last, plain, recent." in told
-    assert "name one of them, or ask for its timers" in failed(capsys, "show", root)
+    assert "name one of them with state_var (--state-var)" in failed(capsys, "show", root)
     with pytest.raises(SystemExit) as usage:
         main(["show", str(root), "--state-var", "count", "--timers"])
     assert usage.value.code == 2

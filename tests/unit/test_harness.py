@@ -70,6 +70,11 @@ def test_it_shows_what_it_runs() -> None:
     assert repr(running) == "<Harness of count by key, at: 2 keys at 2024-01-01 00:00:00+00:00>"
 
 
+def test_a_schema_that_is_none() -> None:
+    with pytest.raises(DefinitionError, match=r"^The schema of the rows is \['k'\]: it must be"):
+        Harness(count, by="key", schema=["k"])
+
+
 def test_a_timeout_fires_once_and_only_after_it_was_passed() -> None:
     running = Harness(
         Timed(lambda s: s.timeout_after(timedelta(minutes=5))), by="key", timeout="processing"

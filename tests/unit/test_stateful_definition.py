@@ -120,7 +120,10 @@ class TwoCases:
         (Deep, "WithComplex.phase is complex"),
         (Recursive, "Recursive holds itself (Recursive > Recursive)"),
         (WithoutInit, "WithoutInit.n has init=False"),
-        (BareList, "BareList.tags is list, which"),
+        (
+            BareList,
+            "BareList.tags is list, which does not say what it holds: write for example list[",
+        ),
         (BarePart, "BarePart.values does not say what it holds"),
         (
             PartOfParts,
@@ -174,6 +177,12 @@ def bad_rows(key: Any, rows: set[int], state: State[Total]) -> None: ...
 def two_parameters(key: Any, rows: Any) -> None: ...
 
 
+def state_second(key: Any, state: State[Total], rows: Any) -> None: ...
+
+
+def bare_state(key: Any, rows: Any, state: Total) -> None: ...
+
+
 class NeedsArguments:
     def __init__(self, gap: int) -> None:
         self.gap = gap
@@ -205,6 +214,8 @@ class BadTimeout:
             "BadTimeout.handleExpiredTimer(state: 'State[Total]') -> 'None' cannot be called",
         ),
         (7, "7 is no stateful function"),
+        (state_second, "state_second takes its state as the second parameter"),
+        (bare_state, "annotate it as State[Total], whose value is state.value"),
     ],
 )
 def test_a_function_that_cannot_work_is_refused(fn: Any, told: str) -> None:

@@ -17,7 +17,9 @@ from pyspark.sql.types import StructType
 
 from bucketstate import stateful
 from bucketstate.stateful import DefinitionError, State, WrongTypeError
+from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.run.chunks import columns_of
+from bucketstate.stateful.run.inputs import Inputs
 from bucketstate.testing import Harness
 from tests.kit.stateful import Out, Total
 
@@ -232,13 +234,65 @@ def test_rows_as_dataclasses_or_dicts() -> None:
 def test_rows_that_do_not_fit_their_dataclass_are_refused() -> None:
     def records(_key: Any, rows: list[Event], _state: Any) -> None: ...
 
-    with pytest.raises(WrongTypeError, match=r"A row has str 'x' for Event.value, expected an int"):
-        seen_by(records, [{**EVENTS[0], "value": "x"}])
+    with pytest.raises(
+        WrongTypeError, match=r"A row has float 1\.5 for Event.value, expected an i"
+    ):
+        seen_by(records, [{**EVENTS[0], "value": 1.5}])
     with pytest.raises(DefinitionError) as refusal:
         seen_by(records, [{"key": "a", "value": 1, "att": datetime(2024, 3, 1, tzinfo=UTC)}])
     assert "Event.at has no column in the rows, which have key, value, att. Did you mean att?" in (
         str(refusal.value)
     )
+
+
+@dataclass
+class Everything:
+    n: int = 0
+    f: float = 0.0
+    s: str | None = None
+    at: datetime | None = None
+    d: Decimal | None = None
+    many: list[int] = field(default_factory=list)
+    by: dict[str, Event | None] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("column", "fitting"),
+    [
+        ("n string", False),
+        ("n boolean", False),
+        ("n decimal(10,0)", False),
+        ("n double", True),
+        ("n tinyint", True),
+        ("f int", True),
+        ("s binary", False),
+        ("at date", False),
+        ("at timestamp_ntz", True),
+        ("d double", False),
+        ("d decimal(20,2)", True),
+        ("many bigint", False),
+        ("many array<string>", False),
+        ("many array<int>", True),
+        ("by map<int, struct<value: long>>", False),
+        ("by map<string, struct<value: string>>", False),
+        ("by map<string, struct<more: string>>", True),
+    ],
+)
+def test_types_of_columns_are_held_against_those_of_a_dataclass(column: str, fitting: bool) -> None:
+    def records(_key: Any, rows: list[Everything], _state: Any) -> None: ...
+
+    definition = stateful.define(records, state=Total, output="key string")
+    schema = parse_ddl(f"key string, {column}")
+    inputs = Inputs(definition, schema, UTC, extension=False)
+    if fitting:
+        inputs.check()
+        return
+    name = column.partition(" ")[0]
+    found = schema[name].dataType.simpleString()
+    with pytest.raises(DefinitionError) as refusal:
+        inputs.check()
+    assert f"Everything.{name} takes " in str(refusal.value)
+    assert f"column of the rows is {found}: change the field's type" in str(refusal.value)
 
 
 def test_chunks_come_one_by_one_or_joined() -> None:

@@ -393,7 +393,10 @@ def test_a_changed_class_reads_what_is_stored() -> None:
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        (Needs, "field new holds nothing, expected an int of 64 bits, for a field without a def"),
+        (
+            Needs,
+            "field new holds nothing, expected an int of 64 bits (the field has no default). It",
+        ),
         (BadMigration, "migrations[1] of BadMigration returned a list"),
         (FailingMigration, "cannot be read as FailingMigration: migrations[1] failed"),
         ("n string", "field n holds int 3, expected a str"),

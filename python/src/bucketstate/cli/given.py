@@ -102,15 +102,20 @@ def key_of(text: str, schema: T.StructType, option: str) -> Any:
         found = None
     if isinstance(found, dict) and found and set(found) <= set(schema.names):
         return found
+    columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in schema)
     if len(schema) == 1:
         kind = schema[0].dataType
+        if isinstance(found, dict) and not isinstance(kind, (T.StructType, T.StringType)):
+            raise InvalidArgumentError(
+                f"{option} {text!r} has not the column of the key: give the value of {columns}, or "
+                f'JSON of it as {{"{schema.names[0]}": ...}}.'
+            )
         plain = isinstance(found, (int, float, Decimal)) and isinstance(kind, _NUMBERS)
         nested = isinstance(kind, (T.BooleanType, T.StructType, T.ArrayType))
         # A text is one whatever it looks like.
         return (found if plain or (nested and found is not None) else text,)
     if isinstance(found, list):
         return tuple(found)
-    columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in schema)
     raise InvalidArgumentError(
         f"{option} {text!r} has not the columns of the key: give JSON of {columns}, by name as "
         f'{{"{schema.names[0]}": ...}} or in that order as [...].'

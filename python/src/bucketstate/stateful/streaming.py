@@ -104,6 +104,7 @@ def apply(
     if recipe is None:
         definition = define(fn, **declared)
         operators.check(definition, operator, timeout, initial_state=has_initial)
+    _check_dots(df.columns)
     df, names = _with_keys(df, list(by) if isinstance(by, list | tuple) else [by])
     if recipe is not None:
         df, names = recipe.project(df), [*names, *recipe.adds]
@@ -203,6 +204,16 @@ def _initial(rows: DataFrame, keys: StructType) -> Any:
                 f"by a {field.dataType.simpleString()}: cast it."
             )
     return Wire(rows.schema, keys.names, masked=False).project(rows).groupBy(*keys.names)
+
+
+def _check_dots(columns: Sequence[str]) -> None:
+    """DefinitionError for a column that Spark's operator would look for in another one."""
+    for name in columns:
+        if "." in name:
+            raise DefinitionError(
+                f"The column {name!r} has a dot in its name, with which Spark's operator finds no "
+                "column: rename it, as df.withColumnRenamed does, or leave it out."
+            )
 
 
 def _with_keys(df: DataFrame, by: list[Any]) -> tuple[DataFrame, list[str]]:

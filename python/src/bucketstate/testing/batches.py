@@ -45,7 +45,9 @@ class Batches:
     def __init__(self, schema: Any, zone: tzinfo, recipe: Recipe | None = None) -> None:
         self._zone = zone
         self._recipe = recipe
-        self._codec: StructCodec | None = None if schema is None else output_codec(schema, zone)
+        self._codec: StructCodec | None = None
+        if schema is not None:
+            self._codec = output_codec(schema, zone, "schema of the rows")
         self._columns: dict[str, Column] = {}
 
     @property

@@ -10,6 +10,7 @@ from datetime import UTC, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
@@ -91,7 +92,7 @@ def compare(
 
     Raises:
         DifferenceError: an AssertionError, for the first batch that differs, and for a query that
-            does not end in time.
+            fails where the harness does not, or does not end in time.
         DefinitionError: the function can never work, the batches have no rows at all, or no batch
             follows a restart.
         SessionError: the session cannot run the operator.
@@ -142,21 +143,36 @@ def compare(
             patience=patience,
         )
         streamed: dict[int, pa.Table] = {}
+        failure: StreamingQueryException | None = None
         for part in parts:
             # Batches without rows come at the end: so a restart is behind a batch that was given.
             idle = ends and part is parts[-1]
-            streamed |= query.run(part.fn, tables[part.first : part.end], idle=idle)
+            try:
+                streamed |= query.run(part.fn, tables[part.first : part.end], idle=idle)
+            except StreamingQueryException as e:
+                failure = e
+                break
         restarts = {part.first: part.fn for part in parts[1:]}
         answers: list[list[dict[str, Any]]] = []
-        for batch in query.planned():
+        planned = query.planned()
+        for batch in planned:
             if batch.number in restarts:
                 harness = harness.restarted(restarts[batch.number])
             _check_watermark(batch, harness)
             harness.clock = batch.at
+            # Where the function failed in the query, it does so here, and says it in one line.
             told = harness.run(given[batch.number] if batch.number < len(given) else ())
+            if failure is not None:
+                continue
             found = _typed(streamed.get(batch.number), harness._definition, zone)
             _check("rows", batch.number, told, found)
             answers.append(found)
+        if failure is not None:
+            said = str(failure).strip().partition("\n")[0]
+            raise DifferenceError(
+                f"Batch {planned[-1].number if planned else 0}: Spark's query fails, and the "
+                f"harness does not: {said}"
+            ) from failure
         if answers:
             keyed = harness._batches if isinstance(fn, Recipe) else read
             stored = query.stored(KeyCodec(keyed.key_schema(harness._query.by), zone))

@@ -25,10 +25,13 @@ def damaged(path: str, problem: str) -> DamagedFileError:
     return DamagedFileError(f"{what} {REMEDY}").about(path, what)
 
 
-def newer(path: str, what: str, known: int, found: int) -> NewerFormatError:
+def newer(
+    path: str, what: str, known: int, found: int, by: str = "bucketstate"
+) -> NewerFormatError:
+    """`by` is what wrote the file."""
     problem = f"{path}: expected {what} of format version {known} or older, found {found}."
     return NewerFormatError(
-        f"{problem} It was written by a newer bucketstate: upgrade this package."
+        f"{problem} It was written by a newer {by}: upgrade this package."
     ).about(path, problem)
 
 
@@ -54,5 +57,5 @@ def format_of(line: str, path: str, what: str, known: int) -> int:
     if not line.startswith("v") or not line[1:].isdecimal() or line == "v0":
         raise damaged(path, f"expected its format, such as 'v1', found '{line[:40]}'")
     if int(line[1:]) > known:
-        raise newer(path, what, known, int(line[1:]))
+        raise newer(path, what, known, int(line[1:]), "Spark")
     return int(line[1:])

@@ -73,6 +73,8 @@ def opened(
             found, inside = fs.FileSystem.from_uri(text)
         else:
             found, inside = _by_fsspec(text, name)
+    except InvalidArgumentError:
+        raise
     except (ArrowException, OSError, ValueError, ImportError) as error:
         raise StorageError(f"{text} cannot be opened: {first_line(error)}. {hint(name)}") from error
     return found, inside, name
@@ -128,5 +130,13 @@ def _by_fsspec(uri: str, scheme: str) -> tuple[fs.FileSystem, str]:
         what=f"{uri}: pyarrow has no file system for {scheme}:, and fsspec may have one. It",
         library="fsspec",
     )
-    found, inside = fsspec.url_to_fs(uri)
+    try:
+        found, inside = fsspec.url_to_fs(uri)
+    except ValueError as error:
+        if "Protocol not known" not in str(error):
+            raise
+        raise InvalidArgumentError(
+            f"{uri}: there is no file system called {scheme!r}, not of pyarrow and not of fsspec. "
+            "Correct the URI, or install the package that has it."
+        ) from None
     return _as_arrow(found), inside

@@ -162,7 +162,9 @@ def _integer(value: Any, bits: int) -> int:
     if isinstance(value, (bool, str, float)):
         raise TypeError(f"a {type(value).__name__}")
     number = int(value)
-    if number != value or not -(1 << bits - 1) <= number < 1 << bits - 1:
+    if number != value:
+        raise ValueError("not whole")
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise ValueError(f"not within {bits} bits")
     return number
 

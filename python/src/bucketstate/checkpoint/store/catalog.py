@@ -329,9 +329,14 @@ class Catalog:
             names = ", ".join(v.name for v in found.state_variables) or "none"
             raise NoSuchStateError(
                 f"Operator {operator} ({found.name}) keeps its state in state variables: name one "
-                f"of them, or ask for its timers. There are: {names}."
+                f"of them with state_var (--state-var). There are: {names}."
             )
         name = column_family or DEFAULT_FAMILY
+        if name not in schemas and column_family is None:
+            raise NoSuchStateError(
+                f"Operator {operator} ({found.name}) has several column families: name one of them "
+                f"with column_family (--column-family). There are: {', '.join(sorted(schemas))}."
+            )
         if name not in schemas:
             raise NoSuchStateError(
                 f"Operator {operator} has no column family '{name}'. There are: "
@@ -373,6 +378,11 @@ class Catalog:
             if info.name == name:
                 return info
         known = ", ".join(s.name for s in operator.stores)
+        if name == DEFAULT_STORE:
+            raise NoSuchStateError(
+                f"Operator {operator.id} ({operator.name}) has several stores: name one of them "
+                f"with store (--store). There are: {known}."
+            )
         raise NoSuchStateError(
             f"Operator {operator.id} ({operator.name}) has no store '{name}'. There are: {known}."
         )

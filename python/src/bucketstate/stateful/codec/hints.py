@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Hashable
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
@@ -57,6 +58,13 @@ SUPPORTED = (
     "of these"
 )
 _MOST_DIGITS = 38
+_BARE: dict[Any, str] = {
+    list: "list[int]",
+    tuple: "tuple[int, ...]",
+    set: "set[int]",
+    frozenset: "frozenset[int]",
+    dict: "dict[str, int]",
+}
 
 _SCALARS: dict[Any, Any] = {
     int: IntCodec,
@@ -97,6 +105,11 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
     made = None if not arguments else _generic(hint, origin, arguments, where, zone, within)
     if made is not None:
         return made
+    if isinstance(hint, Hashable) and hint in _BARE:
+        raise DefinitionError(
+            f"{where} is {_text(hint)}, which does not say what it holds: write for example "
+            f"{_BARE[hint]}."
+        )
     raise DefinitionError(
         f"{where} is {_text(hint)}, which has no place in a Spark schema. "
         f"Supported are {SUPPORTED}."

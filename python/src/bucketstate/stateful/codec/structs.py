@@ -131,7 +131,7 @@ class StructCodec(Codec):
         for field in self.fields:
             if field.name not in given:
                 if field.required:
-                    expected = f"{field.codec.expected}, for a field without a default,"
+                    expected = f"{field.codec.expected} (the field has no default)"
                     raise MismatchError(expected, NOTHING, field.name)
                 continue
             value = given[field.name]

@@ -264,7 +264,7 @@ def _checked(made: Definition) -> Definition:
     return made
 
 
-def output_codec(output: Any, zone: tzinfo) -> StructCodec:
+def output_codec(output: Any, zone: tzinfo, what: str = "output") -> StructCodec:
     if isinstance(output, str):
         output = parse_ddl(output)
     if isinstance(output, StructType):
@@ -272,7 +272,7 @@ def output_codec(output: Any, zone: tzinfo) -> StructCodec:
     if is_dataclass_type(output):
         return struct_of_dataclass(output, zone)
     raise DefinitionError(
-        f"The output is {output!r}: it must be a dataclass, a DDL text or a StructType."
+        f"The {what} is {output!r}: it must be a dataclass, a DDL text or a StructType."
     )
 
 

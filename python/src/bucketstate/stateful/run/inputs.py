@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.types import IntegralType
 
+from bucketstate.stateful.codec.fitting import fits
 from bucketstate.stateful.errors import (
     DefinitionError,
     MismatchError,
@@ -48,6 +49,7 @@ class Inputs:
         self._chunked = definition.chunked
         self._record = definition.record_codec(zone)
         self._names = list(schema.names)
+        self._types = {f.name: f.dataType for f in schema.fields}
         self._frames = Frames(schema, zone, extension=extension)
         self._plain = {
             f.name: Plain(f.dataType, zone) for f in schema.fields if needs_plain(f.dataType)
@@ -55,9 +57,18 @@ class Inputs:
         self._whole = {f.name for f in schema.fields if isinstance(f.dataType, IntegralType)}
 
     def check(self) -> None:
-        """DefinitionError for a record with a field that the rows have no column for."""
-        if self._record is not None:
-            _check_columns(self._record, self._names)
+        """DefinitionError for a record with a field that no column, or none of its type, is for."""
+        if self._record is None:
+            return
+        _check_columns(self._record, self._names)
+        for field in self._record.fields:
+            found = self._types.get(field.name)
+            if found is not None and not fits(field.codec.spark, found):
+                raise DefinitionError(
+                    f"{self._record.cls.__name__}.{field.name} takes {field.codec.expected}, and "
+                    f"that column of the rows is {found.simpleString()}: change the field's type, "
+                    "or cast the column."
+                )
 
     def shaped(self, chunks: Iterator[Columns]) -> Any:
         shaped = map(self._shape(), chunks)

@@ -88,6 +88,13 @@ def state_hint(hints: Hints) -> Any:
     hint = hints.parameter(2)
     if get_origin(hint) is State:
         return get_args(hint)[0]
+    if hints.takes_state_second:
+        raise _second(hints)
+    if is_dataclass_type(hint):
+        raise DefinitionError(
+            f"{hints.name} takes {_name(hint)} as its third parameter, and gets a state that holds "
+            f"one: annotate it as State[{_name(hint)}], whose value is state.value."
+        )
     raise DefinitionError(
         f"{hints.name} does not say what its state is: annotate its third parameter as "
         "State[Totals], with a dataclass Totals, or give state= a dataclass, a DDL text or a "
@@ -133,10 +140,7 @@ def check_state(every: list[Hints], state: Any) -> None:
     """
     for hints in every:
         if hints.takes_state_second:
-            raise DefinitionError(
-                f"{hints.name} takes its state as the second parameter: it is handed over as the "
-                "last one. Change their order."
-            )
+            raise _second(hints)
         hinted = hints.parameter(_LAST)
         of = get_args(hinted)[0] if get_origin(hinted) is State else state
         if state is not None and of is not state:
@@ -249,6 +253,13 @@ def check_columns_output(every: list[Hints]) -> None:
                 f"{hints.name} returns columns and does not say which: give output= a dataclass, a "
                 "DDL text or a StructType, or annotate that it returns None."
             )
+
+
+def _second(hints: Hints) -> DefinitionError:
+    return DefinitionError(
+        f"{hints.name} takes its state as the second parameter: it is handed over as the last one. "
+        "Change their order."
+    )
 
 
 def _rows_of(hint: Any) -> Any:
