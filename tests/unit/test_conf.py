@@ -337,3 +337,27 @@ def test_it_shows_what_is_given() -> None:
     scoped = conf.for_query("q", time_bucket_expire_after="1h")
     assert eval(repr(scoped)) == scoped
     assert repr(Conf()) == "Conf()"
+
+
+@pytest.mark.parametrize(
+    ("span", "after", "told"),
+    [
+        ("2h", "1h", "which is longer than .*='1h': state expires by whole spans"),
+        ("1s", "4001s", "which is less than one in 4000 of"),
+    ],
+)
+def test_a_span_that_no_task_would_take(span: str, after: str, told: str) -> None:
+    with pytest.raises(InvalidSettingError, match=told):
+        Conf(time_bucket_span=span, time_bucket_expire_after=after)
+    with pytest.raises(InvalidSettingError, match=told):
+        Conf(time_bucket_span=span).for_query("q", time_bucket_expire_after=after)
+    with pytest.raises(InvalidSettingError, match=r"span\.query\.q is"):
+        Conf(time_bucket_expire_after=after).for_query("q", time_bucket_span=span)
+    # Who sets the other one is not known.
+    Conf(time_bucket_span=span)
+    Conf(time_bucket_span=span, time_bucket_expire_after="never")
+
+
+def test_spans_that_tasks_take() -> None:
+    for span, after in (("1h", "1h"), ("1s", "4000s"), ("auto", "30d")):
+        Conf(time_bucket_span=span, time_bucket_expire_after=after)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from bucketstate.errors import InvalidSettingError
-from bucketstate.kinds import Named, Value, pairs_of
+from bucketstate.kinds import Duration, Named, Value, pairs_of
 from bucketstate.presets import PRESETS
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
@@ -21,6 +21,8 @@ EXTENSION_CLASS = "io.bucketstate.BucketstateExtensions"
 """The session extension that `transformWithState` needs, for `spark.sql.extensions`."""
 
 EXTENSIONS_KEY = "spark.sql.extensions"
+_MOST_SPANS = 4000
+"""Into so many spans the time after which state expires can be divided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Conf(Settings):
     in the order of their names. It cannot change, so any number of threads may use one.
 
     Raises:
-        InvalidSettingError: a value is not allowed.
+        InvalidSettingError: a value is not allowed, or not beside another one.
     """
 
     per_query: tuple[tuple[str, Value], ...] = ()
@@ -51,6 +53,7 @@ class Conf(Settings):
         # In one order, so that the same settings are equal.
         self._keep("per_query", tuple(sorted(given.items())))
         self._keep("others", _of_spark(self.others))
+        self._check_spans()
 
     def __repr__(self) -> str:
         # What is not given is left to others, and is not worth a line of thirty times None.
@@ -149,6 +152,27 @@ class Conf(Settings):
         """What is given for all queries, by field."""
         values = {field.name: getattr(self, field.name) for field in fields(Settings)}
         return {field: value for field, value in values.items() if value is not None}
+
+    def _check_spans(self) -> None:
+        """InvalidSettingError for a span of which a task would say that it cannot be."""
+        span, after = (
+            registry().by_field(f) for f in ("time_bucket_span", "time_bucket_expire_after")
+        )
+        given = {s.key: getattr(self, s.field) for s in (span, after)} | dict(self.per_query)
+        scopes = {
+            key[len(s.key) :] for key in given for s in (span, after) if key.startswith(s.key)
+        }
+        for scope in sorted(scopes):
+            keys = [s.key + scope if s.key + scope in given else s.key for s in (span, after)]
+            each, most = (Duration.seconds(given[key]) for key in keys)
+            if each is None or most is None or each <= most <= each * _MOST_SPANS:
+                continue
+            wrong = "longer than" if each > most else f"less than one in {_MOST_SPANS} of"
+            raise InvalidSettingError(
+                f"{keys[0]} is {given[keys[0]]!r}, which is {wrong} {keys[1]}={given[keys[1]]!r}: "
+                "state expires by whole spans, so make it a small part of that time, or leave it "
+                "out."
+            )
 
     def _keep(self, field: str, value: object) -> None:
         # It is frozen for everybody else.

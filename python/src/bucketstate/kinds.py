@@ -161,6 +161,12 @@ class Duration:
             return text == self.word
         return _between(self.min, int(time[1]) * _SECONDS[time[2]], _MOST_SECONDS)
 
+    @staticmethod
+    def seconds(text: object) -> int | None:
+        """The seconds of a time that is allowed; None for a word."""
+        time = _TIME.fullmatch(str(text).strip())
+        return None if time is None else int(time[1]) * _SECONDS[time[2]]
+
 
 @dataclass(frozen=True)
 class OneOf:

@@ -295,3 +295,11 @@ def damage(path: Path, at: int, sound: bytes | None = None) -> None:
     data = bytearray(sound if sound is not None else path.read_bytes())
     data[at] ^= 1 << (at % 8)
     path.write_bytes(bytes(data))
+
+
+def test_an_empty_folder_of_an_operator_is_nothing(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    (built.root / "state" / "7").mkdir()
+    checkpoint = Checkpoint(tmp_path)
+    assert [operator.id for operator in checkpoint.operators] == [0]
+    assert checkpoint.verify().findings == ()

@@ -18,7 +18,7 @@ from bucketstate.doctor import (
     of_progress,
     read_progress,
 )
-from bucketstate.doctor.sources import is_progress, refusals
+from bucketstate.doctor.sources import event_logs, is_progress, refusals
 
 
 def doctor(arguments: argparse.Namespace) -> int:
@@ -34,6 +34,11 @@ def doctor(arguments: argparse.Namespace) -> int:
 def _diagnosis(place: str) -> Diagnosis:
     if is_progress(Path(place)):
         return _of_progress(Path(place))
+    if logs := event_logs(Path(place)):
+        raise ProgressFileError(
+            f"{place} is a folder of event logs: give those of the applications that are meant, "
+            f"such as {logs[0]}."
+        )
     return of_checkpoint(Checkpoint(place).overview())
 
 

@@ -19,6 +19,7 @@ _STARTED = "SparkListenerLogStart"
 _ENVIRONMENT = "SparkListenerEnvironmentUpdate"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _OURS = "io.bucketstate.BucketedStateStoreProvider"
+_LOG = re.compile(r"(eventlog_v2_)?(app|application|local|spark)-?_?[0-9a-f]+")
 _ROLLED = re.compile(r"events_([0-9]+)_.*")
 _ZSTD = (".zst", ".zstd")
 _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
@@ -39,6 +40,13 @@ class ProgressFileError(BucketstateError):
 def is_progress(path: Path) -> bool:
     """Whether that is a file, or the folder of an event log, and not a checkpoint."""
     return path.is_file() or bool(_rolled(path))
+
+
+def event_logs(folder: Path) -> list[Path]:
+    """The event logs in a folder that Spark writes those of its applications into."""
+    if not folder.is_dir():
+        return []
+    return sorted(file for file in folder.iterdir() if _LOG.match(file.name))
 
 
 def read_progress(path: Path) -> list[Progress]:

@@ -41,7 +41,9 @@ class Catalog:
     @cached_property
     def operators(self) -> tuple[OperatorInfo, ...]:
         """The stateful operators, by their id."""
-        return tuple(self.query.operator(number) for number in self.query.operator_ids)
+        found = (self.query.operator(number) for number in self.query.operator_ids)
+        # An empty folder is what is left of an operator that kept nothing, as of a first batch.
+        return tuple(o for o in found if any(store.partitions for store in o.stores))
 
     @cached_property
     def savepoints(self) -> tuple[Savepoint, ...]:
