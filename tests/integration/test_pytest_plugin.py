@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -75,7 +75,7 @@ def test_enabling_again_sets_what_is_given_and_no_more(spark: SparkSession) -> N
 
 
 @pytest.mark.parametrize("name", ["low-latency", "large-state", "small-files"])
-def test_a_session_that_runs_takes_every_preset(spark: SparkSession, name: str) -> None:
+def test_a_session_that_runs_takes_every_preset(spark: SparkSession, name: Any) -> None:
     preset = Conf.preset(name).to_spark()
     with settings(spark, preset):
         enable(spark, Conf.preset(name))

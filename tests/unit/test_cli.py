@@ -152,6 +152,7 @@ def test_a_presets_reason_stands_above_its_own_value_alone(
         (["conf", "--format", "propertis"], "\\(did you mean properties\\?\\)"),
         (["savepoint", "creat", "x"], "\\(did you mean create\\?\\)"),
         (["show"], "the following arguments are required: CHECKPOINT"),
+        (["jar", "--spark", ""], "'' is no version of Spark, such as 4.2"),
         (["diff", "x", "y"], "unrecognized arguments: y\nSee bucketstate diff --help"),
     ],
 )

@@ -36,7 +36,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("inspect", "{cp}", "--buckets", "--internal", "--batch", "0"),
     ("show", "{cp}"),
     ("show", "{cp}", "--json", "--limit", "0"),
-    ("show", "{cp}", "--no-flatten", "--version", "1"),
+    ("show", "{cp}", "--version", "1"),
     ("show", "{cp}", "--times"),
     ("show", "{cp}", "--key", KEY_OF_FIRST, "--version", "1"),
     ("show", "{cp}", "--key", KEY_OF_FIRST, "--history"),

@@ -33,6 +33,7 @@ def test_one_key(capsys: pytest.CaptureFixture[str], built: Built) -> None:
         (["--history"], "--history is of one key: give --key"),
         (["--user-key", "x"], "--user-key is of one key: give --key"),
         (["--key", "a", "--timers"], "not of timers"),
+        (["--no-flatten"], "--no-flatten is of a list or a map: give --state-var"),
         (["--key", "a", "--history", "--batch", "1"], "leave out --version and --batch"),
         (["--key", "a", "--user-key", "x"], "--user-key is of a map variable"),
     ],

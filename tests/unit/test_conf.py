@@ -2,7 +2,7 @@
 
 from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bucketstate import PROVIDER_CLASS, Conf, InvalidSettingError
 from bucketstate.config import PROVIDER_KEY
-from bucketstate.presets import PRESETS
+from bucketstate.presets import PRESETS, PresetName
 from bucketstate.registry import registry
 
 PREFIX = "spark.sql.streaming.stateStore.bucketed."
@@ -91,7 +91,7 @@ def test_the_defaults_are_given_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_what_it_sets(name: str) -> None:
+def test_a_preset_is_what_it_sets(name: Any) -> None:
     conf = Conf.preset(name)
     assert conf.to_spark() == {PROVIDER_KEY: PROVIDER_CLASS, **PRESETS[name].to_spark()}
     assert Conf.preset(name, compaction_max_runs=99) == replace(conf, compaction_max_runs=99)
@@ -100,7 +100,7 @@ def test_a_preset_is_what_it_sets(name: str) -> None:
 def test_a_preset_that_is_not_known_names_those_that_are() -> None:
     expected = "no preset 'large': it must be one of 'low-latency', 'large-state', 'small-files'"
     with pytest.raises(InvalidSettingError, match=expected):
-        Conf.preset("large")
+        Conf.preset("large")  # type: ignore[arg-type]
     with pytest.raises(InvalidSettingError, match="numBuckets is 0: it must be"):
         Conf.preset("large-state", num_buckets=0)
 
@@ -356,6 +356,10 @@ def test_a_span_that_no_task_would_take(span: str, after: str, told: str) -> Non
     # Who sets the other one is not known.
     Conf(time_bucket_span=span)
     Conf(time_bucket_span=span, time_bucket_expire_after="never")
+
+
+def test_type_checkers_know_the_presets() -> None:
+    assert set(get_args(PresetName)) == set(PRESETS)
 
 
 def test_spans_that_tasks_take() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Duration, Named, Value, pairs_of
-from bucketstate.presets import PRESETS
+from bucketstate.presets import PRESETS, PresetName
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
 from bucketstate.settings import Settings
@@ -68,7 +68,7 @@ class Conf(Settings):
         return cls(**every)
 
     @classmethod
-    def preset(cls, name: str, **settings: Any) -> Self:
+    def preset(cls, name: PresetName, **settings: Any) -> Self:
         """The settings for a purpose, as given ones: they win over what the session has.
 
             Conf.preset("large-state", num_buckets=1024)

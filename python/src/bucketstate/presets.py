@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
+
+PresetName = Literal["low-latency", "large-state", "small-files"]
 
 _SPARK = "spark.sql.streaming."
 _OURS = "spark.sql.streaming.stateStore.bucketed."

@@ -164,6 +164,8 @@ def _rows(
                 "--decode has the columns of states: leave out --times, --store and --no-flatten."
             )
         decode = state_of(arguments.decode)
+    elif not arguments.flatten and not arguments.state_var:
+        raise InvalidArgumentError("--no-flatten is of a list or a map: give --state-var, too.")
     how: dict[str, Any] = {
         "times": arguments.times,
         "flatten": arguments.flatten,

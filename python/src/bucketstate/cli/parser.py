@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from bucketstate import __version__
 from bucketstate.cli.arguments import Parser
@@ -130,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _spark(command: argparse.ArgumentParser) -> None:
     what = "the Spark that the jar is for, as 4.2 (default: that of the pyspark installed here)"
-    command.add_argument("--spark", metavar="VERSION", help=what)
+    command.add_argument("--spark", type=_version_of_spark, metavar="VERSION", help=what)
 
 
 def _conf(conf: argparse.ArgumentParser) -> None:
@@ -363,6 +364,12 @@ def _limit(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="rows to print at most, 0 for all of them (default: 20; with --json all)",
     )
+
+
+def _version_of_spark(text: str) -> str:
+    if not re.match(r"[0-9]+\.[0-9]+", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no version of Spark, such as 4.2")
+    return text
 
 
 def _rows(text: str) -> int:
