@@ -193,7 +193,8 @@ class Scripted:
         state.update(made)
 
     def update(self, value: int, _step: Step, state: State[Any]) -> None:
-        state.update({"total": value, "log": state.value.log})
+        fresh = vars(self.state())
+        state.update({**fresh, "total": value, "log": state.value.log})
 
     def clear(self, _value: int, _step: Step, state: State[Any]) -> None:
         state.clear()

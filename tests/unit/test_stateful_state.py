@@ -174,7 +174,7 @@ def test_exists_and_clear_within_one_call() -> None:
 
     def step(state: State[Total]) -> None:
         seen.append(state.exists)
-        state.update({"n": 3})
+        state.update({"n": 3, "tags": []})
         seen.append(state.exists)
         state.clear()
         seen.append(state.exists)
@@ -219,7 +219,7 @@ def test_a_class_without_a_default_says_so_where_there_is_no_state() -> None:
 def test_a_value_that_does_not_fit_the_state_names_the_key_and_the_field(
     change: Any, told: str
 ) -> None:
-    running = harness(lambda s: s.update(change))
+    running = harness(lambda s: s.update({"n": 0, "tags": []} | change))
     with pytest.raises(WrongTypeError) as refusal:
         running.run(ROW)
     assert "The state of Key(key='a')" in str(refusal.value)

@@ -162,7 +162,7 @@ class Numbers:
 )
 def test_what_python_itself_would_trip_over_is_refused_by_name(change: Any, told: str) -> None:
     def step(_key: Any, _rows: Any, state: State[Numbers]) -> None:
-        state.update(change)
+        state.update({"f": 0.0, "by_name": {}, "texts": {}} | change)
 
     with pytest.raises(WrongTypeError) as refusal:
         Harness(stateful.define(step, state=Numbers, output=Out), by="key").run(ROW)

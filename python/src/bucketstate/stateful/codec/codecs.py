@@ -10,6 +10,7 @@ import base64
 import binascii
 from abc import ABC, abstractmethod
 from decimal import Decimal, InvalidOperation, localcontext
+from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,6 +95,14 @@ class Codec(ABC):
     def mismatch(self, value: Any) -> MismatchError:
         return MismatchError(self.expected, value)
 
+    def altered(self, value: Any) -> MismatchError:
+        """For a value that would be another type's when it comes back from where it is stored."""
+        advice = (
+            f"In the next call it would be {self.expected} and no {type(value).__name__}: give "
+            "that from the start."
+        )
+        return MismatchError(self.expected, value, advice=advice)
+
 
 class IntCodec(Codec):
     kinds = "i"
@@ -116,6 +125,11 @@ class IntCodec(Codec):
         if not -self._limit <= number < self._limit:
             raise self.mismatch(value)
         return number
+
+    def dump(self, value: Any) -> int:
+        if isinstance(value, Enum):
+            raise self.altered(value)
+        return self.check(value)
 
     def _fits(self, kind: pa.DataType) -> bool:
         return bool(pa.types.is_signed_integer(kind) and kind.bit_width <= self._bits)
@@ -177,6 +191,11 @@ class StrCodec(Codec):
         if isinstance(value, str):
             return value
         raise self.mismatch(value)
+
+    def dump(self, value: Any) -> str:
+        if isinstance(value, Enum):
+            raise self.altered(value)
+        return self.check(value)
 
     def _fits(self, kind: pa.DataType) -> bool:
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -68,7 +68,8 @@ class OptionalCodec(Codec):
             if not isinstance(value, list | np.ndarray | Mapping) and missing(value):
                 return None
             plain = not e.path and e.expected == self.inner.expected
-            raise (self.mismatch(value) if plain else e) from None
+            own = MismatchError(self.expected, value, advice=e.advice)
+            raise (own if plain else e) from None
 
 
 class ListCodec(Codec):
@@ -86,6 +87,8 @@ class ListCodec(Codec):
         return self._each(self._element.check, value)
 
     def dump(self, value: Any) -> list[Any]:
+        if isinstance(value, list | tuple) and type(value) is not list:
+            raise self.altered(value)
         return self._each(self._element.dump, value)
 
     def load(self, stored: Any) -> list[Any]:
@@ -109,7 +112,9 @@ class TupleCodec(ListCodec):
         return super().check(self._tuple(value))
 
     def dump(self, value: Any) -> list[Any]:
-        return super().dump(self._tuple(value))
+        if type(self._tuple(value)) is not tuple:
+            raise self.altered(value)
+        return self._each(self._element.dump, value)
 
     def load(self, stored: Any) -> Any:
         return tuple(super().load(stored))
@@ -136,7 +141,10 @@ class SetCodec(ListCodec):
         return [self._element.check(v) for v in self._sorted(value)]
 
     def dump(self, value: Any) -> list[Any]:
-        return [self._element.dump(v) for v in self._sorted(value)]
+        found = [self._element.dump(v) for v in self._sorted(value)]
+        if type(value) is not self._kind:
+            raise self.altered(value)
+        return found
 
     def load(self, stored: Any) -> Any:
         return self._kind(super().load(stored))
@@ -169,7 +177,10 @@ class RecordCodec(Codec):
         return dict(zip(self._places, self._each("check", self._tuple(value)), strict=True))
 
     def dump(self, value: Any) -> dict[str, Any]:
-        return dict(zip(self._places, self._each("dump", self._tuple(value)), strict=True))
+        places = self._tuple(value)
+        if type(value) is not tuple:
+            raise self.altered(value)
+        return dict(zip(self._places, self._each("dump", places), strict=True))
 
     def load(self, stored: Any) -> Any:
         return self._each("load", self._values(stored))
@@ -222,6 +233,8 @@ class DictCodec(Codec):
         return dict(self._pairs(self._key.check, self._value.check, value))
 
     def dump(self, value: Any) -> dict[str, Any] | list[Any]:
+        if isinstance(value, Mapping) and type(value) is not dict:
+            raise self.altered(value)
         pairs = self._pairs(self._key.dump, self._value.dump, value)
         return dict(pairs) if self._as_object else [{"key": k, "value": v} for k, v in pairs]
 

@@ -102,7 +102,7 @@ def struct_of_schema(schema: StructType, name: str, zone: tzinfo) -> StructCodec
         fields.append(Field(column.name, OptionalCodec(codec), required=False))
     if not fields:
         raise DefinitionError(f"{name} has no columns: give it at least one.")
-    return StructCodec(dataclasses.make_dataclass(name, made), fields)
+    return StructCodec(dataclasses.make_dataclass(name, made), fields, made=True)
 
 
 def codec_of_type(spark: DataType, where: str, zone: tzinfo) -> Codec:

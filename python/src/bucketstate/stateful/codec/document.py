@@ -12,6 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+import numpy as np
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
 from bucketstate.stateful.codec.containers import COMPOUND
@@ -28,6 +29,7 @@ from bucketstate.stateful.codec.json_text import decode, encode
 from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
 from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.errors import (
+    NOTHING,
     DefinitionError,
     MigrationError,
     MismatchError,
@@ -200,10 +202,16 @@ class StateCodec:
             return value
         if not isinstance(value, dict):
             raise MismatchError(f"a {self.name} or a dict of its fields", value)
-        try:
-            return self.cls(**{n: p.kind() for n, p in self.parts.items()} | value)
-        except TypeError:
-            raise MismatchError(f"the fields of {self.name}", value) from None
+        if value.keys() - self._names:
+            raise MismatchError(f"the fields of {self.name}", value)
+        if absent := sorted(self._names - value.keys()):
+            raise MismatchError(
+                "all fields, as a dict takes the place of the whole state",
+                NOTHING,
+                absent[0],
+                advice="Give them all, or set attributes of state.value.",
+            )
+        return self.cls(**value)
 
     def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)
@@ -355,6 +363,8 @@ def _check_default(field: dataclasses.Field[Any], codec: Codec, where: str) -> N
         return
     try:
         codec.dump(default)
+        if isinstance(default, np.ndarray):
+            raise codec.altered(default)
     except MismatchError as e:
         path = f", at {e.path}" if e.path else ""
         advice = e.advice or "Change the default, or the field's type."

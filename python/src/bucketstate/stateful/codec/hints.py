@@ -210,6 +210,7 @@ def checked_fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
     fields = dataclasses.fields(cls)
     if not fields:
         raise DefinitionError(f"{cls.__name__} has no fields: give it at least one.")
+    _check_decorated(cls, {f.name for f in fields})
     for field in fields:
         if not field.init:
             raise DefinitionError(
@@ -238,6 +239,20 @@ def _check_made_of(cls: type[Any], names: list[str]) -> None:
             f"{cls.__name__} {which}, so it cannot be made of what is stored: give "
             "an InitVar a default, and leave __init__ to the dataclass."
         )
+
+
+def _check_decorated(cls: type[Any], fields: set[str]) -> None:
+    """DefinitionError for a name that looks like a field, and is none for want of `@dataclass`."""
+    for owner in cls.__mro__:
+        if "__dataclass_fields__" in vars(owner):
+            continue
+        for name, hint in vars(owner).get("__annotations__", {}).items():
+            if name in fields or name.startswith("_") or "ClassVar" in str(hint):
+                continue
+            raise DefinitionError(
+                f"{cls.__name__}.{name} is no field, and would not be kept: {owner.__name__} has "
+                "no @dataclass of its own. Give it one, or annotate the name as ClassVar."
+            )
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:

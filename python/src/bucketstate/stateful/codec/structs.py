@@ -34,10 +34,17 @@ class Field:
 
 
 class StructCodec(Codec):
-    """A dataclass, or a mapping with the same fields."""
+    """A dataclass, or a mapping with the same fields.
 
-    def __init__(self, cls: type[Any], fields: Sequence[Field]) -> None:
+    Args:
+        cls: the dataclass.
+        fields: its fields, or those of them that are stored with it.
+        made: whether the class was made of a schema, so that nobody else makes instances of it.
+    """
+
+    def __init__(self, cls: type[Any], fields: Sequence[Field], *, made: bool = False) -> None:
         self.cls = cls
+        self._made = made
         self.fields = tuple(fields)
         self.names = tuple(f.name for f in fields)
         check_names(cls.__name__, self.names)
@@ -85,11 +92,12 @@ class StructCodec(Codec):
             self._check_attributes(value)
             given = None
         if given is None:
-            given = (
-                {n: getattr(value, n) for n in self.names}
-                if isinstance(value, self.cls)
-                else self._of_mapping(value)
-            )
+            if type(value) is self.cls:
+                given = {n: getattr(value, n) for n in self.names}
+            elif isinstance(value, self.cls) or (isinstance(value, Mapping) and not self._made):
+                raise self.altered(value)
+            else:
+                given = self._of_mapping(value)
         made = {}
         for name, exact, codec in self._exact:
             found = given[name]
