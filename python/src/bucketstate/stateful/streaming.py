@@ -191,18 +191,7 @@ def _function(adapter: Any, many: Any, name: str) -> Any:
 
 def _initial(rows: DataFrame, keys: StructType) -> Any:
     """The initial state by the keys of the rows."""
-    for field in keys.fields:
-        if field.name not in rows.columns:
-            raise DefinitionError(
-                f"initial_state has no column {field.name}, which the rows are grouped by; it has "
-                f"{', '.join(rows.columns)}."
-            )
-        found = rows.schema[field.name].dataType
-        if found != field.dataType:
-            raise DefinitionError(
-                f"initial_state.{field.name} is {found.simpleString()}, and the rows are grouped "
-                f"by a {field.dataType.simpleString()}: cast it."
-            )
+    operators.check_initial(keys, rows.schema, typed=True)
     return Wire(rows.schema, keys.names, masked=False).project(rows).groupBy(*keys.names)
 
 
@@ -238,4 +227,5 @@ def _with_keys(df: DataFrame, by: list[Any]) -> tuple[DataFrame, list[str]]:
                 "another one with .alias(name)."
             )
         df = df.withColumn(name, key)
+    operators.check_names(names)
     return df, names

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.times import DatetimeCodec
@@ -67,12 +67,28 @@ class Batches:
         return from_arrow_schema(pa.schema([(n, c.type) for n, c in self._columns.items()]))
 
     def key_schema(self, by: list[str]) -> StructType:
-        if absent := [n for n in by if n not in self.schema.names]:
+        """The grouping columns, by the names that `by` has for them."""
+        schema = self.schema
+        found = zip(by, self.key_columns(by), strict=True)
+        fields = [StructField(name, schema[n].dataType, schema[n].nullable) for name, n in found]
+        if maps := [f.name for f in fields if _holds_map(f.dataType)]:
             raise DefinitionError(
-                f"by={absent[0]!r} is not a column of the rows, which have "
-                f"{', '.join(self.schema.names)}."
+                f"by={maps[0]!r} holds a map, by which Spark does not group. Group by what tells "
+                "the groups apart, such as one of its entries."
             )
-        return StructType([self.schema[n] for n in by])
+        return StructType(fields)
+
+    def key_columns(self, by: list[str]) -> list[str]:
+        """What the rows call the grouping columns: Spark finds a column by its name in any case."""
+        names = self.schema.names
+        lower = {n.lower(): n for n in reversed(names)}
+        found = [n if n in names else lower.get(n.lower()) for n in by]
+        if None in found:
+            raise DefinitionError(
+                f"by={by[found.index(None)]!r} is not a column of the rows, which have "
+                f"{', '.join(names)}."
+            )
+        return [n for n in found if n is not None]
 
     def table(self, rows: Any) -> pa.Table | None:
         """The batch as Arrow; None where it has no rows.
@@ -129,7 +145,8 @@ class Batches:
         and every NaN. The group's key is that of its first row. `by_rows`: as its worker does that
         compares the keys of rows once more, to which a NaN is equal to no other.
         """
-        keys = zip(*(table.column(n).to_pylist() for n in key.names), strict=True)
+        by = self.key_columns(list(key.names))
+        keys = zip(*(table.column(n).to_pylist() for n in by), strict=True)
         found: dict[Any, tuple[Any, list[int]]] = {}
         for row, cells in enumerate(keys):
             alike = _alike(cells)
@@ -164,6 +181,17 @@ class Batches:
 
 
 _NAN = "NaN", object()
+
+
+def _holds_map(spark: DataType) -> bool:
+    match spark:
+        case MapType():
+            return True
+        case ArrayType():
+            return _holds_map(spark.elementType)
+        case StructType():
+            return any(_holds_map(f.dataType) for f in spark.fields)
+    return False
 
 
 def _alike(cell: Any) -> Any:

@@ -120,7 +120,7 @@ class GroupRun:
         self._adapter = adapter
         self._output = ready.output
         self._timeout = timeout
-        self._names = ready.key.names
+        self._by = ready.by
         self.stored = stored
         self._clocks = clocks
 
@@ -135,7 +135,7 @@ class GroupRun:
             pd.DataFrame({n: pandas_column(chunk.column(n)) for n in chunk.column_names})
             for chunk in group.chunks
         ]
-        cells = tuple(frames[0][n][0] for n in self._names)
+        cells = tuple(frames[0][n][0] for n in self._by)
         return self._call(group.key, cells, frames, timed_out=False)
 
     def fire(

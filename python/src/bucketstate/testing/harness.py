@@ -16,6 +16,7 @@ from bucketstate.stateful.errors import (
     DefinitionError,
     MismatchError,
     StateUsageError,
+    UnreadableError,
 )
 from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
@@ -30,6 +31,7 @@ from bucketstate.testing.runs import Clocks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.run.operators import Operator
     from bucketstate.stateful.run.slots import Slot
     from bucketstate.testing.runs import Group, Run
@@ -94,7 +96,7 @@ class Harness:
         chunked: bool | None = None,
         many_keys: bool = True,
     ) -> None:
-        _check_arguments(by, delay, rows_per_chunk)
+        _check_arguments(by, delay, rows_per_chunk, seed)
         timeout = clock_of(fn, timeout)
         self._by = [by] if isinstance(by, str) else list(by)
         self._zone = zone_of(time_zone, "time_zone")
@@ -155,14 +157,19 @@ class Harness:
         """Moves the clock on.
 
         Args:
-            duration: kept in whole milliseconds.
+            duration: 0 or more; kept in whole milliseconds.
 
         Raises:
-            StateUsageError: it is no timedelta.
+            StateUsageError: it is no timedelta, is negative, or leads beyond the years of Python.
         """
-        if not isinstance(duration, timedelta):
-            raise StateUsageError(f"advance({duration!r}): give a timedelta.")
-        self._clock += duration // MILLISECOND
+        if not isinstance(duration, timedelta) or duration < timedelta(0):
+            raise StateUsageError(f"advance({duration!r}): give a timedelta of 0 or more.")
+        try:
+            self._clock = self._millis(self.clock + duration)
+        except OverflowError:
+            raise StateUsageError(
+                f"advance({duration!r}) leads beyond the year 9999: give a shorter one."
+            ) from None
 
     @property
     def watermark(self) -> datetime | None:
@@ -210,6 +217,8 @@ class Harness:
             run = self._started(stored)
             if initial is not None:
                 assert self._initial_batches is not None
+                keys = self._batches.key_schema(self._query.by)
+                operators.check_initial(keys, self._initial_batches.schema, typed=False)
                 for group in self._groups(self._initial_batches, initial):
                     for row in range(group.chunks[0].num_rows):
                         run.initial(group.key, group.chunks[0].slice(row, 1))
@@ -233,27 +242,36 @@ class Harness:
             key: the values of the columns in `by`.
 
         Raises:
-            StateUsageError: there are more or fewer of them.
+            StateUsageError: there are more or fewer of them, or the rows can have no such key.
+            MigrationError: what is stored cannot be read as the state class.
         """
-        return self.states().get(self._key(key))
+        of = self._key(key)
+        kept = self._stored.kept().get(of)
+        return None if kept is None or kept.text is None else self._value(of, kept)
 
     def set_state(self, value: Any, *key: Any) -> None:
         """Gives a key a state, before the first batch or between two.
 
         It is as if the function had been called and had done `state.update(value)` alone: a timeout
-        that was set ends, timers stay. A key that the rows cannot have is a WrongTypeError of the
-        next batch.
+        that was set ends, timers stay. Before the first batch with rows, a key that they cannot
+        have is a WrongTypeError of that batch.
 
         Args:
-            value: an instance of the state class, or a dict of its fields.
+            value: an instance of the state class, or a dict of all its fields.
             key: the values of the columns in `by`.
 
         Raises:
             WrongTypeError: the value does not fit the state class.
-            StateUsageError: there are more or fewer values of the key.
+            StateUsageError: there are more or fewer values of the key, or the rows can have no such
+                key.
         """
-        of, cells = self._query.key(key, self._batches)
         codec = self._definition.state_codec(self._zone)
+        if any(isinstance(k, codec.cls) for k in key):
+            raise StateUsageError(
+                f"set_state({value!r}, {', '.join(map(repr, key))}) has the state among the values "
+                "of the key: give it first, and then the key."
+            )
+        of, cells = self._query.key(key, self._batches)
         clocks = Clocks(self._clock, self._watermark)
 
         def step(slot: Slot) -> None:
@@ -268,11 +286,13 @@ class Harness:
             self._given_keys.add(of)
 
     def states(self) -> dict[Any, Any]:
-        """All states by key, copies; without values of parts that the next batch finds expired."""
-        codec = self._definition.state_codec(self._zone)
-        clock = Clock(self._clock, self._watermark)
+        """All states by key, copies; without values of parts that the next batch finds expired.
+
+        Raises:
+            MigrationError: what is stored cannot be read as the state class.
+        """
         return {
-            key: self._stored.value(key, codec, clock)
+            key: self._value(key, kept)
             for key, kept in self._stored.kept().items()
             if kept.text is not None
         }
@@ -349,6 +369,13 @@ class Harness:
         made._query.extension = self._query.extension
         return made
 
+    def _value(self, key: Any, kept: Kept) -> Any:
+        codec = self._definition.state_codec(self._zone)
+        try:
+            return self._stored.value(key, codec, Clock(self._clock, self._watermark))
+        except (MismatchError, UnreadableError) as e:
+            raise codec.unreadable(key, kept.version, e) from e
+
     def _settle_given_keys(self) -> None:
         keys = self._query.keys(self._batches)
         if keys is None or not self._given_keys:
@@ -393,10 +420,13 @@ class Harness:
             raise StateUsageError(f"{e.found_text} is not a datetime.") from None
 
 
-def _check_arguments(by: Any, delay: Any, rows_per_chunk: Any) -> None:
+def _check_arguments(by: Any, delay: Any, rows_per_chunk: Any, seed: Any) -> None:
     names = [by] if isinstance(by, str) else by
     if not isinstance(names, list | tuple) or not names or {type(n) for n in names} != {str}:
         raise DefinitionError(f"by={by!r}: give the name of a column, or a list of some.")
+    operators.check_names(names)
+    if type(seed) is not int:
+        raise DefinitionError(f"seed={seed!r}: give a whole number.")
     if not isinstance(delay, timedelta) or delay < timedelta(0):
         raise DefinitionError(
             f"delay={delay!r}: give a timedelta of 0 or more, such as timedelta(minutes=5)."

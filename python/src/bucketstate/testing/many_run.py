@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
@@ -39,8 +39,10 @@ class ManyRun:
         self._many = many
         self._output = ready.output
         self._names = ready.key.names
+        self._by = ready.by
         wire = ready.wire.schema
-        self._call = call_type(StructType([wire[name] for name in self._names]))
+        kinds = zip(self._names, [wire[name].dataType for name in self._by], strict=True)
+        self._call = call_type(StructType([StructField(*of) for of in kinds]))
         self.stored = stored
         self._clocks = clocks
         self._cuts = cuts
@@ -60,7 +62,7 @@ class ManyRun:
         starts = []
         at = 0
         for group in groups:
-            cells = tuple(table.column(n)[at].as_py() for n in self._names)
+            cells = tuple(table.column(n)[at].as_py() for n in self._by)
             known.append((group.key, cells))
             starts.append(at)
             at += sum(chunk.num_rows for chunk in group.chunks)

@@ -75,6 +75,7 @@ class ProcessorRun:
         self,
         calls: Calls,
         key: KeyCodec,
+        by: list[str],
         schema: StructType,
         initial: StructType | None,
         stored: StoredVariables,
@@ -82,7 +83,7 @@ class ProcessorRun:
         *,
         chunk: int,
     ) -> None:
-        self._names = key.names
+        self._by = by
         self._memory = stored.memory
         self._output = calls.output.codec
         self._handle = MemoryHandle(stored.memory, clocks.now)
@@ -127,7 +128,7 @@ class ProcessorRun:
 
     def _enter(self, key: Any, row: Row) -> None:
         self._handle.key = key
-        self._memory.cells[key] = tuple(row[n] for n in self._names)
+        self._memory.cells[key] = tuple(row[n] for n in self._by)
 
     def _rows(self, chunks: list[pa.Table]) -> Iterator[Row]:
         for chunk in chunks:

@@ -84,23 +84,22 @@ class Query:
         """The function as Spark would call it, once the rows' types are known."""
         schema = batches.schema
         if self._prepared is None or self._prepared.schema != schema:
-            self._prepared = self._of(
-                schema, KeyCodec(batches.key_schema(self.by), self._zone, self._definition.key)
-            )
+            key = KeyCodec(batches.key_schema(self.by), self._zone, self._definition.key)
+            self._prepared = self._of(schema, key, batches.key_columns(self.by))
         return self._prepared
 
-    def _of(self, schema: StructType, key: KeyCodec) -> Prepared:
+    def _of(self, schema: StructType, key: KeyCodec, by: list[str]) -> Prepared:
         wire = self._wire(schema)
         output = self._definition.output_codec(self._zone)
         of = self._definition, schema
         made = StructType([]) if output is None else output.schema
         if self._definition.library is None:
             calls = Calls(*of, self._timeout, self._zone, extension=self.extension)
-            return Prepared(schema, key, wire, output, calls, None)
+            return Prepared(schema, key, by, wire, output, calls, None)
         columnar = Columnar(
             *of, key, wire, made, self._timeout, self._zone, extension=self.extension
         )
-        return Prepared(schema, key, wire, output, None, columnar)
+        return Prepared(schema, key, by, wire, output, None, columnar)
 
     def started(
         self,
@@ -119,7 +118,7 @@ class Query:
         chunk = chunk_size(rows_per_chunk or 0)
         schema = None if initial is None else initial.schema
         return ProcessorRun(
-            ready.calls, ready.key, ready.schema, schema, stored, clocks, chunk=chunk
+            ready.calls, ready.key, ready.by, ready.schema, schema, stored, clocks, chunk=chunk
         )
 
     def _rows_run(self, ready: Prepared, stored: StoredRows, clocks: Clocks, order: Random) -> Run:
@@ -155,7 +154,7 @@ class Query:
     def key(self, values: tuple[Any, ...], batches: Batches) -> tuple[Any, tuple[Any, ...] | None]:
         """A key that a test names, and as Spark hands it over.
 
-        None for that until the rows' types are known, and for a key that no group can have.
+        None for that until the rows' types are known. StateUsageError for one that no row can have.
         """
         if len(values) != len(self.by):
             raise StateUsageError(
@@ -166,11 +165,19 @@ class Query:
         if keys is not None:
             try:
                 made = keys.given(values)
-            except MismatchError:
-                pass
-            else:
-                return made, keys.cells(made)
+            except MismatchError as e:
+                raise StateUsageError(
+                    f"The key {values!r} is none that the rows can have: {e.path} is {e.found_text}"
+                    f", expected {e.expected}."
+                ) from None
+            return made, keys.cells(made)
         named = namedtuple("Key", self.by, rename=True)  # type: ignore[misc]
+        try:
+            hash(values)
+        except TypeError:
+            raise StateUsageError(
+                f"The key {values!r} is none before the rows are known: run a batch first."
+            ) from None
         return named._make(values), None
 
     def settle(self, given: Any, keys: KeyCodec, stored: Any) -> None:

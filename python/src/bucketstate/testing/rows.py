@@ -39,6 +39,10 @@ def rows_of(given: Any) -> list[Any]:
     """
     if isinstance(given, pd.DataFrame):
         names = [str(n) for n in given.columns]
+        if twice := [n for n in names if names.count(n) > 1]:
+            raise WrongTypeError(
+                f"The batch has the column {twice[0]!r} twice. Give one of them another name."
+            )
         columns = [_of_pandas(given.iloc[:, n]) for n in range(len(names))]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     single = isinstance(given, Mapping) or hasattr(given, "asDict") or is_dataclass_instance(given)

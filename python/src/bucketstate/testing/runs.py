@@ -27,6 +27,8 @@ class Prepared:
 
     schema: StructType
     key: KeyCodec
+    by: list[str]
+    """What the rows call the grouping columns."""
     wire: Wire
     output: StructCodec | None
     """The codec of the output; None where the function puts nothing out."""

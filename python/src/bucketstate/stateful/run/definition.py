@@ -148,7 +148,7 @@ def define(
 
 
 def define(
-    fn: Any = None, *, state: Any = None, output: Any = None, chunked: bool | None = None
+    fn: Any = ..., *, state: Any = None, output: Any = None, chunked: bool | None = None
 ) -> Definition | Callable[[Any], Definition]:
     """Checks a stateful function and keeps its types; also a decorator, with or without arguments.
 
@@ -176,7 +176,7 @@ def define(
             the field), a state or output that is not declared, handlers whose hints contradict each
             other, or a method that is nearly called as a handler is.
     """
-    if fn is None:
+    if fn is ...:
         return lambda given: define(given, state=state, output=output, chunked=chunked)
     if isinstance(fn, Definition):
         if state is None and output is None and chunked is None:

@@ -126,7 +126,7 @@ class State(Generic[T]):
         """Sets the state.
 
         Args:
-            value: an instance of its class, or a dict of its fields.
+            value: an instance of its class, or a dict of all its fields.
 
         Raises:
             WrongTypeError: it is neither, or a field of it does not fit.
@@ -138,7 +138,7 @@ class State(Generic[T]):
         self._given = True
 
     def clear(self) -> None:
-        """Removes the state. A timeout set in this call stays set."""
+        """Removes the state. A timeout set in this call stays set, and timers stay."""
         self._value = _UNREAD
         self._given = False
         self._present = False
@@ -235,14 +235,19 @@ class State(Generic[T]):
         kept = (t for t in self._timers if (t != (at, None) if name is None else t[1] != name))
         self._timers = tuple(sorted([*kept, (at, name)], key=order))
 
-    def deleteTimer(self, which: datetime | str) -> None:
-        """Removes the timer of that name, or the one without a name of that time, if there is.
+    def deleteTimer(self, which: datetime | str | Timer) -> None:
+        """Removes a timer, if there is one.
+
+        Args:
+            which: its name; the time of one without a name; or one that `listTimers` gave.
 
         Raises:
-            StateUsageError: the query has no timeout, or what is given is no datetime and no name.
+            StateUsageError: the query has no timeout, or what is given is none of these.
         """
         check_clock(self._timeout_kind, "deleteTimer")
-        if isinstance(which, str):
+        if isinstance(which, Timer):
+            self._timers = tuple(t for t in self._timers if t != (which.millis, which.name))
+        elif isinstance(which, str):
             self._timers = tuple(t for t in self._timers if t[1] != which)
         else:
             at = self._millis(which, "deleteTimer")

@@ -156,6 +156,13 @@ def _named(
 
 
 def _check_parameters(fn: Callable[..., Any], name: str, expected: tuple[str, ...]) -> None:
+    plain = inspect.isroutine(fn) or isinstance(fn, functools.partial)
+    called = fn if plain else type(fn).__call__
+    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
+        raise DefinitionError(
+            f"{name} is async, and Spark's workers have no event loop that would run it: write it "
+            "with def."
+        )
     try:
         inspect.signature(fn).bind(*expected)
     except ValueError:

@@ -182,7 +182,7 @@ def _codecs_of(hinted: type[Any], schema: StructType, zone: tzinfo) -> dict[str,
     for field in schema.fields:
         where = f"{hinted.__name__}.{field.name}"
         codec = codec_of_hint(hints[field.name], where, zone)
-        if not _may_be(codec.spark, field.dataType):
+        if not alike(codec.spark, field.dataType):
             raise DefinitionError(
                 f"{where} is {codec.expected}, and the rows are grouped by a "
                 f"{field.dataType.simpleString()} of that name: change the hint or the column."
@@ -191,19 +191,19 @@ def _codecs_of(hinted: type[Any], schema: StructType, zone: tzinfo) -> dict[str,
     return made
 
 
-def _may_be(hinted: DataType, column: DataType) -> bool:
-    """Whether values of a column can be those of a hint."""
-    alike: tuple[Any, ...] = (
+def alike(hinted: DataType, column: DataType) -> bool:
+    """Whether values of a column can be those of a hint, or of another column."""
+    kinds: tuple[Any, ...] = (
         IntegralType,
         FloatType | DoubleType,
         TimestampType | TimestampNTZType,
         DecimalType,
         StringType,
     )
-    if any(isinstance(hinted, kind) and isinstance(column, kind) for kind in alike):
+    if any(isinstance(hinted, kind) and isinstance(column, kind) for kind in kinds):
         return True
     # A test's column of None alone has no type yet.
-    return type(hinted) is type(column) or isinstance(column, NullType)
+    return type(hinted) is type(column) or NullType in (type(hinted), type(column))
 
 
 def _is_nan(value: float) -> bool:

@@ -13,10 +13,11 @@ from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, 
 from bucketstate.errors import SessionError
 from bucketstate.optional import needed
 from bucketstate.stateful.errors import DefinitionError
+from bucketstate.stateful.run.keys import alike
 from bucketstate.stateful.run.processor import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql.types import StructType
 
@@ -88,6 +89,32 @@ def _check_parts(definition: Definition, timeout: Any) -> None:
             "are not in the document that a migration gets. Drop the migrations, or use "
             "operator='applyInPandasWithState'."
         )
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raises DefinitionError for grouping columns of one name."""
+    for name in names:
+        if names.count(name) > 1:
+            raise DefinitionError(f"by= has {name!r} twice: name each grouping column once.")
+
+
+def check_initial(keys: StructType, rows: StructType, *, typed: bool) -> None:
+    """Raises DefinitionError for an initial state that has not the grouping columns of the rows.
+
+    Of rows that are not `typed` the values gave the types, so that an int may be a bigint.
+    """
+    for field in keys.fields:
+        if field.name not in rows.names:
+            raise DefinitionError(
+                f"initial_state has no column {field.name}, which the rows are grouped by; it has "
+                f"{', '.join(rows.names)}."
+            )
+        found = rows[field.name].dataType
+        if found != field.dataType and (typed or not alike(found, field.dataType)):
+            raise DefinitionError(
+                f"initial_state.{field.name} is {found.simpleString()}, and the rows are grouped "
+                f"by a {field.dataType.simpleString()}: cast it."
+            )
 
 
 def check_keys(keys: StructType) -> None:
