@@ -13,6 +13,7 @@ _HEAD = '''\
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from os import PathLike
 from typing import Literal
 
 

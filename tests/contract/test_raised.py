@@ -17,7 +17,8 @@ from tests.contract.raised import Function, raised_by
 
 
 def test_its_own_errors_and_those_of_functions_that_it_calls() -> None:
-    assert raised_by(Function(enable, None)) == {SessionError, JarNotFoundError}
+    errors = {SessionError, JarNotFoundError, InvalidArgumentError}
+    assert raised_by(Function(enable, None)) == errors
 
 
 def test_those_of_methods_of_its_own_and_of_bases() -> None:

@@ -1,7 +1,11 @@
 """Conf: what it accepts, what it refuses and how it says so."""
 
+import copy
+import pickle
 from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
+from functools import partial
+from pathlib import PurePosixPath
 from typing import Any, get_args
 
 import pytest
@@ -275,11 +279,69 @@ def test_what_names_no_query_and_no_operator(scope: dict[str, Any]) -> None:
         Conf().for_query(**scope, time_bucket_span="1h")
 
 
-@pytest.mark.parametrize("field", ["num_buckets", "colour"])
-def test_a_setting_that_is_for_all_queries(field: str) -> None:
-    expected = f"{field} cannot be given for one query, only exact_key_count, "
+def test_a_setting_that_is_for_all_queries() -> None:
+    expected = "num_buckets cannot be given for one query, only exact_key_count, "
     with pytest.raises(InvalidSettingError, match=expected):
-        Conf().for_query("q", **{field: 1})
+        Conf().for_query("q", num_buckets=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("numBuckets", "num_buckets"),
+        ("num_bukets", "num_buckets"),
+        ("timeBucket.expireAfter", "time_bucket_expire_after"),
+        ("colour", ""),
+    ],
+)
+def test_a_name_that_is_no_field_names_the_nearest(name: str, meant: str) -> None:
+    for make in (Conf, lambda **s: Conf.preset("large-state", **s), partial(Conf().for_query, "q")):
+        with pytest.raises(InvalidSettingError, match=f"{name} is not a .* did you mean {meant}"):
+            make(**{name: "1"})
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Conf(64), "Conf was given 64 without a name: give settings by name"),
+        (lambda: Conf({"num_buckets": 64}), "without a name"),
+        (lambda: Conf(per_query=5), "per_query is 5: leave it to for_query"),
+        (lambda: Conf(per_query=(5,)), "leave it to for_query"),
+        (lambda: Conf.preset(["large-state"]), "There is no preset"),
+        (lambda: Conf.from_spark(None), "The settings are None: give texts by Spark's keys"),
+        (lambda: Conf.from_spark({5: "x"}), "give texts by Spark's keys"),
+        (lambda: Conf.from_spark({PREFIX + "numBuckets": 64}), "numBuckets is 64: it must be"),
+        (lambda: Conf.from_spark({PREFIX + "rocksdb.options.db.a": None}), "it must be texts"),
+    ],
+)
+def test_what_is_no_conf_at_all(make: Any, told: str) -> None:
+    with pytest.raises(InvalidSettingError) as refusal:
+        make()
+    assert told in str(refusal.value)
+
+
+def test_a_truth_value_is_one_of_python_s() -> None:
+    field = "exact_key_count"
+    assert Conf(**{field: False}) == Conf(**{field: "false"})
+    assert Conf(**{field: True}).to_spark()[PREFIX + "exactKeyCount"] == "true"
+    assert Conf().for_query("q", **{field: True}) == Conf().for_query("q", **{field: "true"})
+    for other in (0, 1, "False", "yes"):
+        with pytest.raises(InvalidSettingError, match="must be one of 'true', 'false'"):
+            Conf(**{field: other})
+
+
+def test_a_folder_may_be_a_path_object() -> None:
+    assert Conf(local_dir=PurePosixPath("/data/state")) == Conf(local_dir="/data/state")
+    for field in ("local_dir", "time_bucket_column"):
+        with pytest.raises(InvalidSettingError, match="must be a"):
+            Conf(**{field: b"/data"})
+    with pytest.raises(InvalidSettingError, match="must be a text"):
+        Conf(time_bucket_column=PurePosixPath("a"))  # type: ignore[arg-type]
+
+
+def test_a_conf_is_copied_and_pickled() -> None:
+    conf = Conf(num_buckets=16).for_query("q", time_bucket_expire_after="1h")
+    assert pickle.loads(pickle.dumps(conf)) == copy.deepcopy(conf) == replace(conf) == conf
 
 
 def test_a_value_for_one_query_is_checked() -> None:

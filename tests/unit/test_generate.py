@@ -7,6 +7,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from datetime import timedelta
+from os import PathLike
 from typing import Any, Literal, get_type_hints
 
 import pytest
@@ -42,6 +43,8 @@ REGISTRY = registry(
         "perQuery": True,
     },
     {"name": "someNames", "type": "named", "groups": ["one", "two"], "default": ""},
+    {"name": "aTruth", "type": "enum", "values": ["true", "false"], "default": "true"},
+    {"name": "aFolder", "type": "folder", "default": "spark"},
     {"name": "aText", "type": "string", "default": "some", "doc": AWKWARD},
 )
 
@@ -57,6 +60,8 @@ def test_each_setting_is_a_field_that_need_not_be_given() -> None:
         "a_word": Literal["one", "two"] | None,
         "a_wait": timedelta | str | None,
         "some_names": Mapping[str, str | int] | tuple[tuple[str, str], ...],
+        "a_truth": bool | Literal["true", "false"] | None,
+        "a_folder": str | PathLike[str] | None,
         "a_text": str | None,
     }
     given = dataclasses.asdict(names["Settings"]())

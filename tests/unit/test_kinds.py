@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketstate.kinds import Bytes, Duration, Kind, Memory, Millis, OneOf, Text, WholeNumber, plain
+from bucketstate.kinds import (
+    Bytes,
+    Duration,
+    Folder,
+    Kind,
+    Memory,
+    Millis,
+    OneOf,
+    Text,
+    WholeNumber,
+    plain,
+)
 
 NUMBER, SIZE, HEAP = WholeNumber(1, 100), Bytes(1, 1 << 30), Memory()
 TIME = Duration(60, "never")
@@ -46,6 +57,8 @@ SECOND = timedelta(seconds=1)
         (TIME, "49710d", "49710d"),
         (OneOf(("lazy", "eager")), "lazy", "lazy"),
         (Text(), "spark", "spark"),
+        (Folder(), "/data/state", "/data/state"),
+        (OneOf(("true", "false")), "true", "true"),
     ],
 )
 def test_a_text_means_a_value_that_is_allowed(kind: Kind, text: str, value: object) -> None:

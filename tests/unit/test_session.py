@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from bucketstate import (
     EXTENSION_CLASS,
     PROVIDER_CLASS,
     Conf,
+    InvalidArgumentError,
     SessionError,
     configure,
     enable,
@@ -161,6 +163,42 @@ def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("bucketstate.session._jvm", object)
-    connected: Any = object()
+    connected: Any = SimpleNamespace(conf=None)
     with pytest.raises(SessionError, match=r"On Spark Connect, give the server the jar"):
         enable(connected)
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda: configure(SparkSession.builder, {}), "conf is {}: give a bucketstate.Conf"),
+        (lambda: configure(SparkSession.builder, {"a": "b"}), "Conf.from_spark makes one"),
+        (lambda: configure(SparkSession), "give SparkSession.builder"),
+        (lambda: configure(SparkConf(False)), "give SparkSession.builder"),
+        (lambda: configure(None), "The builder is None"),
+        (lambda: enable(SparkSession.builder), "For a builder there is bucketstate.configure"),
+        (lambda: enable(SparkSession), "give one, as builder.getOrCreate() returns it"),
+        (lambda: enable(None), "The session is None"),
+        (lambda: enable(object(), {}), "conf is {}"),
+        (lambda: spark_settings({}), "conf is {}"),
+        (lambda: spark_settings("num_buckets=3"), "conf is 'num_buckets=3'"),
+        (lambda: spark_settings(spark=4.3), "spark=4.3 is a float: give the version as a text"),
+        (lambda: spark_settings(jars="a.jar"), "jars is 'a.jar': give a list of texts"),
+        (lambda: spark_settings(jars=5), "jars is 5"),
+        (lambda: spark_settings(extensions="a,b"), "extensions is 'a,b'"),
+        (lambda: spark_settings(extensions=[5]), "extensions is [5]"),
+        (lambda: jar_path(4.3), "spark=4.3 is a float"),
+        (lambda: jar_path(b"4.3"), "is a bytes"),
+    ],
+)
+@pytest.mark.usefixtures("home")
+def test_an_argument_of_another_type_is_told(act: Callable[[], Any], told: str) -> None:
+    with pytest.raises(InvalidArgumentError) as refusal:
+        act()
+    assert told in str(refusal.value)
+
+
+def test_lists_may_come_one_by_one() -> None:
+    made = spark_settings(jars=iter(["a.jar"]), extensions=iter(["a.B"]))
+    assert made[JARS].startswith("a.jar,")
+    assert made[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},a.B"

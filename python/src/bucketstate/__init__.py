@@ -4,6 +4,7 @@ from bucketstate.config import EXTENSION_CLASS, PROVIDER_CLASS, Conf
 from bucketstate.errors import (
     BucketstateError,
     ExtensionMissingWarning,
+    InvalidArgumentError,
     InvalidSettingError,
     JarNotFoundError,
     SessionError,
@@ -20,6 +21,7 @@ __all__ = [
     "BucketstateError",
     "Conf",
     "ExtensionMissingWarning",
+    "InvalidArgumentError",
     "InvalidSettingError",
     "JarNotFoundError",
     "SessionError",

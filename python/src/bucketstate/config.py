@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Duration, Named, Value, pairs_of
@@ -46,9 +46,26 @@ class Conf(Settings):
     others: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
     """Settings of Spark's own that go with these, such as those of a preset: keys with texts."""
 
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *given: object, **settings: object) -> Self:
+            """Refuses names that are none. Type checkers know them by the fields."""
+            if given:
+                raise InvalidSettingError(
+                    f"Conf was given {given[0]!r} without a name: give settings by name, such as "
+                    "Conf(num_buckets=64). Conf.from_spark takes settings by Spark's keys."
+                )
+            for name in settings.keys() - {f.name for f in fields(cls)}:
+                registry().by_field(name)
+            return object.__new__(cls)
+
     def __post_init__(self) -> None:
         for field, value in self._given().items():
             self._keep(field, registry().by_field(field).checked(value))
+        if not isinstance(self.per_query, tuple) or not all(map(_is_of_key, self.per_query)):
+            raise InvalidSettingError(
+                f"per_query is {self.per_query!r}: leave it to for_query, which makes it."
+            )
         given = {key: _narrowed(key).checked(value) for key, value in self.per_query}
         # In one order, so that the same settings are equal.
         self._keep("per_query", tuple(sorted(given.items())))
@@ -80,7 +97,7 @@ class Conf(Settings):
         Raises:
             InvalidSettingError: the name is not known, or a value is not allowed.
         """
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise InvalidSettingError(
                 f"There is no preset {name!r}: it must be one of {', '.join(map(repr, PRESETS))}."
             )
@@ -129,9 +146,14 @@ class Conf(Settings):
         """What of a session's settings is the provider's; keys of others are ignored.
 
         Raises:
-            InvalidSettingError: a key below the provider's prefix is not known, or its value is not
-                allowed.
+            InvalidSettingError: a key below the provider's prefix is not known, its value is not
+                allowed, or what is given is no mapping of texts.
         """
+        if not isinstance(settings, Mapping) or not all(isinstance(k, str) for k in settings):
+            raise InvalidSettingError(
+                f"The settings are {settings!r}: give texts by Spark's keys, such as "
+                f"{{'{registry().prefix}numBuckets': '64'}}."
+            )
         known = registry()
         everywhere: dict[str, Any] = {}
         per_query: dict[str, Value] = {}
@@ -139,7 +161,7 @@ class Conf(Settings):
             setting, scope = known.by_key(key)
             if isinstance(setting.kind, Named):
                 name = key[len(setting.key) + 1 :]
-                everywhere.setdefault(setting.field, {})[name] = settings[key].strip()
+                everywhere.setdefault(setting.field, {})[name] = setting.text(settings[key])
                 continue
             value = setting.parse(settings[key])
             if scope == Scope():
@@ -210,6 +232,13 @@ def _of_spark(others: object) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(pairs))
 
 
+def _is_of_key(pair: object) -> bool:
+    match pair:
+        case (str(), _):
+            return True
+    return False
+
+
 def _is_pair(pair: object) -> bool:
     match pair:
         case (str(key), str()):
@@ -218,10 +247,10 @@ def _is_pair(pair: object) -> bool:
 
 
 def _per_query(field: str) -> Setting:
+    setting = registry().by_field(field)
+    if setting.per_query:
+        return setting
     known = [s for s in registry().settings if s.per_query]
-    for setting in known:
-        if setting.field == field:
-            return setting
     raise InvalidSettingError(
         f"{field} cannot be given for one query, only {', '.join(s.field for s in known)} can. "
         "Give it for all of them, as a field of Conf."

@@ -52,7 +52,8 @@ class InvalidSettingError(BucketstateError, ValueError):
 class InvalidArgumentError(BucketstateError, ValueError):
     """An argument that can never work as given: of a wrong type, or at odds with another.
 
-    Raised by the checkpoint reader before it reads state, and on the command line (exit code 2).
+    Raised by the checkpoint reader before it reads state, by `configure`, `enable`,
+    `spark_settings` and `jar_path`, and on the command line (exit code 2).
 
     What to do: correct the argument that the message names.
     """

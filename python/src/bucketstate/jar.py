@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from bucketstate.errors import JarNotFoundError
+from bucketstate.errors import InvalidArgumentError, JarNotFoundError
 
 _NAME = re.compile(r"bucketstate-spark-(?P<minor>\d+\.\d+)_2\.13-.+\.jar")
 
@@ -20,10 +20,16 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         folder: where the jars are; the package's own without.
 
     Raises:
+        InvalidArgumentError: the version is no text.
         JarNotFoundError: none fits; the message says for what there are jars. Or no version is
             given, and no pyspark is installed.
     """
-    folder = folder or Path(str(files("bucketstate").joinpath("jars")))
+    if spark is not None and not isinstance(spark, str):
+        raise InvalidArgumentError(
+            f"spark={spark!r} is a {type(spark).__name__}: give the version as a text, such as "
+            "'4.2'."
+        )
+    folder = Path(folder or str(files("bucketstate").joinpath("jars")))
     minor = minor_of(spark or _of_pyspark())
     jars = _jars(folder)
     fitting = jars.get(minor, [])

@@ -7,6 +7,7 @@ A kind that is new in the Scala registry (`ConfigType`) needs a class here and i
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -176,7 +177,13 @@ class OneOf:
 
     @property
     def annotation(self) -> str:
-        return f"Literal[{', '.join(json.dumps(v) for v in self.values)}]"
+        words = f"Literal[{', '.join(json.dumps(v) for v in self.values)}]"
+        return f"bool | {words}" if self.is_truth else words
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the words are those of Spark's truth values."""
+        return set(self.values) == {"true", "false"}
 
     @property
     def allowed(self) -> str:
@@ -206,6 +213,19 @@ class Text:
 
     def allows(self, value: object) -> bool:
         return isinstance(value, str) and bool(value)
+
+
+@dataclass(frozen=True)
+class Folder(Text):
+    """A path, or a word that stands for one. Python may give it as a path object."""
+
+    @property
+    def annotation(self) -> str:
+        return "str | PathLike[str]"
+
+    @property
+    def allowed(self) -> str:
+        return "a path that is not empty"
 
 
 @dataclass(frozen=True)
@@ -258,6 +278,8 @@ def kind_of(raw: Mapping[str, Any]) -> Kind:
             return OneOf(tuple(raw["values"]))
         case "string":
             return Text()
+        case "folder":
+            return Folder()
         case "named":
             return Named(tuple(raw["groups"]))
         case other:
@@ -271,10 +293,14 @@ def plain(value: object, kind: Kind) -> object:
     """A value of Python's own as a setting of that kind holds it.
 
     A `timedelta` is a number of milliseconds or the text of a number of seconds; a mapping is pairs
-    of texts in the order of their names.
+    of texts in the order of their names; a truth value and a path are their texts.
     """
     if isinstance(value, Mapping):
         return pairs_of(value)
+    if isinstance(value, bool) and isinstance(kind, OneOf) and kind.is_truth:
+        return _text(value)
+    if isinstance(value, os.PathLike) and isinstance(kind, Folder):
+        return os.fspath(value)
     if not isinstance(value, timedelta):
         return value
     if isinstance(kind, Millis):

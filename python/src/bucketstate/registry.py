@@ -19,6 +19,11 @@ from bucketstate.kinds import Kind, Named, Value, kind_of, plain
 from bucketstate.scopes import Scope
 
 
+def _words(name: str) -> str:
+    """A name in Java's case as one of Python."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.replace(".", "_")).lower()
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting: how it is called, and what it may be.
@@ -36,7 +41,7 @@ class Setting:
     @property
     def field(self) -> str:
         """The name in Python: `snapshot.maxBytes` is `snapshot_max_bytes`."""
-        return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", self.name.replace(".", "_")).lower()
+        return _words(self.name)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -56,10 +61,16 @@ class Setting:
 
         Raises InvalidSettingError if it is not allowed.
         """
-        value = self.kind.parse(text.strip())
+        value = self.kind.parse(self.text(text))
         if not self.kind.allows(value):
             raise self._refusal(text)
         return value
+
+    def text(self, given: object) -> str:
+        """A text without blanks around it. InvalidSettingError for what is none."""
+        if not isinstance(given, str):
+            raise self._refusal(given)
+        return given.strip()
 
     def checked(self, value: object) -> Value:
         """The value as it is kept: a `timedelta` becomes its text, or a number of milliseconds.
@@ -100,7 +111,15 @@ class Registry:
     metrics: tuple[Metric, ...]
 
     def by_field(self, field: str) -> Setting:
-        return next(s for s in self.settings if s.field == field)
+        """The setting of a field of `Conf`. An unknown one is an error that names the nearest."""
+        known = {s.field: s for s in self.settings}
+        if field in known:
+            return known[field]
+        near = get_close_matches(_words(field), known, n=1, cutoff=0.0)
+        raise InvalidSettingError(
+            f"{field} is not a setting of bucketstate: did you mean {near[0]}? Known are "
+            f"{', '.join(known)}."
+        )
 
     def by_key(self, key: str) -> tuple[Setting, Scope]:
         """The setting of a full key, and whom it is for.

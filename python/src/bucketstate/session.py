@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
-from bucketstate.errors import ExtensionMissingWarning, SessionError
+from bucketstate.errors import ExtensionMissingWarning, InvalidArgumentError, SessionError
 from bucketstate.jar import jar_path, minor_of
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
 
@@ -54,12 +54,14 @@ def spark_settings(
 
     Raises:
         JarNotFoundError: there is no jar for that Spark.
+        InvalidArgumentError: an argument is of a wrong type.
     """
-    jar = str(jar_path(spark))
+    settings = _settings(conf)
+    others, needed = _texts("jars", jars), _texts("extensions", extensions)
     return {
-        JARS: ",".join(_with(jar, jars)),
-        EXTENSIONS_KEY: ",".join(with_extension(extensions)),
-        **(conf or Conf()).to_spark(),
+        JARS: ",".join(_with(str(jar_path(spark)), others)),
+        EXTENSIONS_KEY: ",".join(with_extension(needed)),
+        **settings,
     }
 
 
@@ -87,6 +89,7 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
         JarNotFoundError: there is no jar for this pyspark.
         SessionError: a JVM already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
             names jars without it, or a file of settings cannot be read.
+        InvalidArgumentError: an argument is of a wrong type.
 
     Warns:
         ExtensionMissingWarning: a session already runs without the extension, which the builder's
@@ -94,6 +97,12 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
     """
     from pyspark.sql import SparkSession
 
+    settings = _settings(conf)
+    if isinstance(builder, type) or not hasattr(builder, "getOrCreate"):
+        raise InvalidArgumentError(
+            f"The builder is {builder!r}: give SparkSession.builder, with whatever it was told. "
+            "For a session that runs there is bucketstate.enable."
+        )
     options: dict[str, Any] = builder._options
     running = _jvm()
     if running is not None and not _loads(running):
@@ -109,7 +118,7 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
         builder = builder.config(JARS, ",".join(_with(str(jar_path()), jars)))
     extensions = _listed(options.get(EXTENSIONS_KEY) or hidden.get(EXTENSIONS_KEY))
     builder = builder.config(EXTENSIONS_KEY, ",".join(with_extension(extensions)))
-    for key, value in (conf or Conf()).to_spark().items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     active = SparkSession.getActiveSession() if running is not None else None
     if active is not None:
@@ -130,12 +139,18 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     Raises:
         JarNotFoundError: the session has no jar, and there is none for its Spark.
         SessionError: the session is not a classic one.
+        InvalidArgumentError: an argument is of a wrong type.
 
     Warns:
         ExtensionMissingWarning: the session was made without the extension: its queries with
             `transformWithState` will not start.
     """
-    settings = (conf or Conf()).to_spark()
+    settings = _settings(conf)
+    if isinstance(spark, type) or not hasattr(spark, "conf"):
+        raise InvalidArgumentError(
+            f"The session is {spark!r}: give one, as builder.getOrCreate() returns it. For a "
+            "builder there is bucketstate.configure."
+        )
     running = _jvm()
     # A server of Spark Connect may be in this process; the session is not classic for that.
     if running is None or not hasattr(spark, "_jsparkSession"):
@@ -184,6 +199,25 @@ def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:
             "yours in the builder's spark.jars instead."
         )
     return {key: told.get(key) for key in FIXED}
+
+
+def _settings(conf: Any) -> dict[str, str]:
+    if conf is None:
+        return Conf().to_spark()
+    if isinstance(conf, Conf):
+        return conf.to_spark()
+    raise InvalidArgumentError(
+        f"conf is {conf!r}: give a bucketstate.Conf, such as Conf(num_buckets=64). Conf.from_spark "
+        "makes one of settings by Spark's keys."
+    )
+
+
+def _texts(name: str, given: Any) -> list[str]:
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    found = list(given) if several else [None]
+    if not all(isinstance(each, str) for each in found):
+        raise InvalidArgumentError(f"{name} is {given!r}: give a list of texts.")
+    return found
 
 
 def _with(jar: str, others: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from os import PathLike
 from typing import Literal
 
 
@@ -89,7 +90,7 @@ class Settings:
     """How long a bucket stays in memory after its last use, in milliseconds, even above
     memory.maxBytes. By default 0."""
 
-    exact_key_count: Literal["true", "false"] | None = None
+    exact_key_count: bool | Literal["true", "false"] | None = None
     """Whether the number of keys is always exact. 'true' looks up a key that is not in memory when
     it is written, to know whether it is new. 'false' leaves that out, for operators that write
     without reading to a state larger than memory. numRowsTotal may then be of an older version, as
@@ -112,7 +113,7 @@ class Settings:
     them. 'auto' is a sixteenth of it, or somewhat less, and at least a second; a minute where
     nothing expires. By default 'auto'."""
 
-    local_dir: str | None = None
+    local_dir: str | PathLike[str] | None = None
     """Where working files go. 'spark' stands for Spark's local folders, which are cleared when the
     store is closed. Or give a folder on each machine, such as /data/state: what a restart there can
     begin with stays in it. That is copies of a remote checkpoint's runs, and with engine=rocksdb

@@ -50,6 +50,12 @@ object ConfigType {
     override def describe: String = "a text that is not empty"
   }
 
+  /** A folder's path, or a word that stands for one. */
+  case object Folder extends ConfigType {
+    override def name: String = "folder"
+    override def describe: String = "a path that is not empty"
+  }
+
   /** One of a few words. */
   final case class OneOf(values: Seq[String]) extends ConfigType {
     override def name: String = "enum"
@@ -275,7 +281,7 @@ object ConfigKey {
 
   val LocalDir: ConfigKey = ConfigKey(
     "localDir",
-    ConfigType.Text,
+    ConfigType.Folder,
     "spark",
     "Where working files go. 'spark' stands for Spark's local folders, which are cleared when the store is closed. Or give " +
       "a folder on each machine, such as /data/state: what a restart there can begin with stays in it. That is copies of a " +

@@ -31,6 +31,7 @@ object GenerateSettings {
         case ConfigType.Bytes(min, max)     => node.put("min", min).put("max", max)
         case ConfigType.Duration(min, word) => node.put("min", min).put("word", word)
         case ConfigType.Text                => ()
+        case ConfigType.Folder              => ()
         case ConfigType.Memory              => ()
         case ConfigType.OneOf(values)       =>
           val array = node.putArray("values")
