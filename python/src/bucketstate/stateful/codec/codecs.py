@@ -7,8 +7,8 @@ raise MismatchError for a value that does not fit.
 from __future__ import annotations
 
 import base64
-import binascii
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation, localcontext
 from enum import Enum
 from typing import Any, ClassVar
@@ -91,6 +91,10 @@ class Codec(ABC):
 
     def _fits(self, _kind: pa.DataType) -> bool:
         return False
+
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        """The codecs within it, each with the step that leads there in a document."""
+        return ()
 
     def mismatch(self, value: Any) -> MismatchError:
         return MismatchError(self.expected, value)
@@ -216,7 +220,7 @@ class BytesCodec(Codec):
     def load(self, stored: Any) -> bytes:
         try:
             return base64.b64decode(stored, validate=True)
-        except (TypeError, binascii.Error):
+        except (TypeError, ValueError):
             raise self.mismatch(stored) from None
 
 

@@ -57,6 +57,9 @@ class OptionalCodec(Codec):
             return None
         return self.inner.cell(value)
 
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        return [("", self.inner)]
+
     def takes(self, column: pa.Array) -> bool:
         # A NaN becomes None.
         return self.inner._fits(column.type) and not pa.types.is_floating(column.type)
@@ -82,6 +85,9 @@ class ListCodec(Codec):
     @property
     def stored(self) -> DataType:
         return ArrayType(self._element.stored)
+
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        return [("[]", self._element)]
 
     def check(self, value: Any) -> list[Any]:
         return self._each(self._element.check, value)
@@ -173,6 +179,9 @@ class RecordCodec(Codec):
     def stored(self) -> DataType:
         return StructType([StructField(n, c.stored, True) for n, c in self._places.items()])
 
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        return self._places.items()
+
     def check(self, value: Any) -> dict[str, Any]:
         return dict(zip(self._places, self._each("check", self._tuple(value)), strict=True))
 
@@ -228,6 +237,9 @@ class DictCodec(Codec):
             return MapType(self._key.stored, self._value.stored)
         pair = StructType().add("key", self._key.stored).add("value", self._value.stored)
         return ArrayType(pair)
+
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        return [("[].key", self._key), ("[].value", self._value)]
 
     def check(self, value: Any) -> dict[Any, Any]:
         return dict(self._pairs(self._key.check, self._value.check, value))

@@ -27,6 +27,7 @@ from bucketstate.stateful.codec.hints import (
 )
 from bucketstate.stateful.codec.json_text import decode, encode
 from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
+from bucketstate.stateful.codec.raw_bytes import BYTES, Places
 from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.errors import (
     NOTHING,
@@ -124,6 +125,11 @@ class PartCodec:
             part._held = held[0][1] if held else None
         return part
 
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        """As of a codec."""
+        keys = [] if self._key is None else [("[].key", self._key)]
+        return [*keys, ("[].value", self._value)]
+
     def encode(self, value: Any) -> str:
         """One value as the text of its own that a state variable holds."""
         return encode(self._value.dump(value))
@@ -163,6 +169,12 @@ class StateCodec:
         """The name of a part that needs a watermark, if there is one."""
         self._struct = struct
         self._names = frozenset(struct.names) | parts.keys()
+        of_parts = [
+            (f"{name}.{step}", codec)
+            for name, part in parts.items()
+            for step, codec in part.inner_codecs()
+        ]
+        self._places = Places([*((f.name, f.codec) for f in struct.fields), *of_parts])
 
     @property
     def stored(self) -> StructType:
@@ -215,6 +227,8 @@ class StateCodec:
 
     def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)
+        if self._places.bytes:
+            document = {BYTES: self._places.bytes} | document
         for name, part in self.parts.items():
             found = getattr(value, name)
             if not isinstance(found, part.kind):
@@ -232,6 +246,9 @@ class StateCodec:
     ) -> Any:
         """The stored value in today's class; MismatchError or UnreadableError without a way."""
         document = decode(text)
+        marked = document.pop(BYTES, ())
+        if not self.evolution.changes(version) and (marked or self._places.bytes):
+            self._places.check(document, marked, () if beside is None else beside.keys())
         if version != self.evolution.version:
             document = self._migrated(document, version)
         elif document.keys() != self._names:

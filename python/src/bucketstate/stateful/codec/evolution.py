@@ -24,6 +24,10 @@ class Evolution:
         default_factory=dict
     )
 
+    def changes(self, version: int) -> bool:
+        """Whether a migration turns the fields of that version into today's."""
+        return any(step >= version for step in self.migrations)
+
 
 def state(
     cls: None = None,

@@ -21,7 +21,7 @@ from bucketstate.stateful.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,9 @@ class StructCodec(Codec):
     @property
     def stored(self) -> DataType:
         return StructType([StructField(n, c.stored, True) for n, c in self._codecs])
+
+    def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
+        return self._codecs
 
     def row(self, value: Any) -> tuple[Any, ...]:
         """The fields' values as Spark takes them, in the schema's order."""
