@@ -29,6 +29,18 @@ class Told:
     quiet: bool = False
 
 
+@dataclass
+class Named:
+    key: str
+    rows: str
+
+
+def named(key: Any, rows: list[dict[str, Any]], state: State[Seen]) -> Named:
+    """Tells what its key and its rows are called."""
+    state.value.count += len(rows)
+    return Named(repr(key), f"{state.value.count} of {sorted(rows[0])}")
+
+
 class Remembering:
     """Keeps the last of each key's rows, and tells it again when its time has come."""
 

@@ -25,6 +25,7 @@ from tests.integration.comparing import (
     failing,
     failing_there,
     in_days,
+    named,
     numbered,
     totalling,
     unlike,
@@ -243,3 +244,22 @@ def test_batches_without_types_are_refused(
     defined = stateful.define(unlike, output="key string, n long")
     with pytest.raises(DefinitionError, match=told):
         compare(spark, defined, batches, by="key")
+
+
+KEYS: list[Any] = [
+    (["KEY", "n"], {"Key": "a", "n": 1}),
+    ("key", {"key": {"a": 1, "b": ["x"]}}),
+    ("key", {"key": [1, 2]}),
+]
+
+
+@pytest.mark.parametrize(("by", "row"), KEYS)
+@operators
+def test_keys_are_what_spark_has_them_as(
+    spark: SparkSession, operator: Operator, by: Any, row: dict[str, Any]
+) -> None:
+    if operator == "transformWithState" and isinstance(row.get("key"), list):
+        pytest.skip("Spark's own error: see docs/limits.md")
+    told = compare(spark, named, [[row, row], [row]], by=by, operator=operator)
+    columns = sorted(row)
+    assert [t["rows"] for (t,) in told] == [f"2 of {columns}", f"3 of {columns}"]

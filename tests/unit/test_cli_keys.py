@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,39 @@ def test_one_key(capsys: pytest.CaptureFixture[str], built: Built) -> None:
     history = lines(ran(capsys, "show", built.root, "--json", "--key", key, "--history"))
     assert [r["version"] for r in history] == [1, 2, 3, 4, 5, 6]
     assert history[-1] == {"version": 6, "batch_id": 5} | found
+
+
+def test_of_a_long_history_the_newest_versions_are_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    built = Built(tmp_path)
+    for number in range(30):
+        built.batch({("a",): (number, number)})
+    asked = ["show", tmp_path, "--key", "a", "--history"]
+    for options, versions in (
+        ([], range(11, 31)),
+        (["--limit", "3"], range(28, 31)),
+        (["--limit", "0"], range(1, 31)),
+        (["--limit", "40"], range(1, 31)),
+    ):
+        assert main([*map(str, asked), "--json", *options]) == 0
+        shown = capsys.readouterr()
+        assert [row["version"] for row in lines(shown.out)] == list(versions)
+        older = 30 - len(versions)
+        assert (f"... and {older} older: --limit 0 shows all" in shown.err) == bool(older)
+    table = ran(capsys, *asked)
+    assert " 30 " in table
+    assert "no rows" not in table
+
+
+@pytest.mark.parametrize("command", ["show", "inspect"])
+@pytest.mark.parametrize("option", ["--batch", "--version"])
+def test_a_number_below_zero_is_no_empty_state(
+    capsys: pytest.CaptureFixture[str], built: Built, command: str, option: str
+) -> None:
+    assert main([command, str(built.root), option, "-1"]) != 0
+    shown = capsys.readouterr()
+    assert f"no {option[2:]} -1: " in shown.out + shown.err
 
 
 @pytest.mark.parametrize(

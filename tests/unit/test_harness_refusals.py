@@ -130,7 +130,7 @@ def test_before_the_rows_are_known_a_key_can_be_looked_up() -> None:
         (
             lambda: Harness(total, by="m", schema="m map<string,int>").run([{"m": {"a": 1}}]),
             DefinitionError,
-            "by='m' holds a map, by which Spark does not group",
+            "by='m' holds a map, for which the harness has no keys",
         ),
         (
             lambda: Harness(total, by="a").run(pd.DataFrame([["x", "y"]], columns=["a", "a"])),

@@ -58,6 +58,26 @@ def test_the_state_that_a_batch_made(tmp_path: Path) -> None:
         checkpoint.scan(version=3, batch=2).to_arrow()
 
 
+def test_a_batch_that_is_none_is_told_by_its_own_number(tmp_path: Path) -> None:
+    grown(tmp_path, batches=2)
+    checkpoint = Checkpoint(tmp_path)
+    for read in (
+        lambda batch: checkpoint.scan(batch=batch).to_arrow(),
+        lambda batch: checkpoint.scan(batch=batch).get("a"),
+        lambda batch: checkpoint.scan("changes", batch=batch).to_arrow(),
+        lambda batch: checkpoint.scan("diff", batch=batch).to_arrow(),
+        lambda batch: checkpoint.plan(batch=batch),
+    ):
+        with pytest.raises(NoSuchStateError, match="There is no batch -1: batches start at 0"):
+            read(-1)
+        with pytest.raises(NoSuchStateError, match=r"no version 100, which batch 99 makes"):
+            read(99)
+    with pytest.raises(NoSuchStateError, match="There is no version -1: versions start at 0"):
+        checkpoint.scan(version=-1).to_arrow()
+    with pytest.raises(NoSuchStateError, match="There is no batch -1"):
+        checkpoint.overview(batch=-1)
+
+
 def test_the_version_that_a_restart_opens_when_commits_are_missing(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (tmp_path / "commits/5").unlink()
@@ -282,7 +302,7 @@ def test_batches_are_small_and_come_one_by_one(tmp_path: Path) -> None:
     [
         ({"operator": 3}, "has no operator 3. There are: 0"),
         ({"partition": 2}, "has no partition 2: it has 0 to 1"),
-        ({"version": 99}, "has no version 99. Spark's log has the versions 1 to 6"),
+        ({"version": 99}, "has no version 99, which batch 98 makes. Spark's log has the versions 1 to 6"),
         ({"version": -1}, "no version -1"),
         ({"store": "left"}, "has no store 'left'. There are: default"),
         ({"column_family": "timers"}, "has no column family 'timers'. There are: default"),

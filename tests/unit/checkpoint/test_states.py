@@ -7,7 +7,9 @@ import json
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -20,12 +22,18 @@ from bucketstate.stateful import DefinitionError, ListState, MapState, Migration
 from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
-from tests.kit.variables import KEY, VARIABLES, Variables, plain_key
+from tests.kit.rows import unsafe_row
+from tests.kit.variables import KEY, PREFIX, VARIABLES, Variables, plain_key, scanned
 from tests.kit.variables import Kept as Family
 from tests.unit.checkpoint.test_state import grown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+class Colour(Enum):
+    RED = "red"
+
 
 NOW = Clock(now=1_000, watermark=None)
 
@@ -210,6 +218,51 @@ def test_on_transform_with_state_parts_are_variables(tmp_path: Path) -> None:
     assert "pages" not in [f.name for f in kind]
 
 
+@pytest.mark.parametrize(
+    ("user_key", "text"),
+    [
+        ("p0", '"p0"'),
+        ("p\xe9\\x", '"p\xe9\\\\x"'),
+        (5, "5"),
+        (True, "true"),
+        (0.5, "0.5"),
+        (-0.0, "0.0"),
+        (Decimal("1.50"), '"1.5"'),
+        (date(2024, 1, 2), '"2024-01-02"'),
+        (datetime(2024, 1, 2, 3, tzinfo=UTC), '"2024-01-02T03:00:00+00:00"'),
+        (b"abc", '"YWJj"'),
+        (UUID(int=1), f'"{UUID(int=1)}"'),
+        (Colour.RED, '"red"'),
+    ],
+)
+def test_a_key_of_a_map_is_found_as_the_function_has_it(
+    tmp_path: Path, user_key: Any, text: str
+) -> None:
+    made = Variables(tmp_path)
+    of_text = StructType().add("key", StringType())
+    value = StructType().add("value", StringType())
+    key = StructType().add("key", KEY).add("userKey", of_text)
+    made.kept["state"] = Family(KEY, SCHEMA)
+    made.kept["by"] = Family(key, value, PREFIX, user_key=of_text)
+    made.new_schemas()
+    made.write_metadata(VARIABLES | {"state": ("ValueState", False), "by": ("MapState", False)})
+    first, rest = StructType(key.fields[:1]), StructType(key.fields[1:])
+    stored = scanned(unsafe_row(first, (("a",),)), unsafe_row(rest, ((text,),)))
+    made.batch(
+        {
+            "state": {plain_key("a"): made.row(SCHEMA, (1, -1, "{}"))},
+            "by": {stored: made.row(value, ("8",))},
+        }
+    )
+    scan = Checkpoint(tmp_path).scan(state_var="by")
+    assert scan.get("a", user_key) == {"value": "8"}
+    assert scan.get("a", text) == {"value": "8"}
+    assert scan.get("a", "nobody") is None
+    asked = ["show", str(tmp_path), "--state-var", "by", "--key", "a", "--user-key"]
+    if isinstance(user_key, str | int) and not isinstance(user_key, Enum):
+        assert main([*asked, text]) == 0
+
+
 def test_what_is_no_state_of_a_stateful_function(tmp_path: Path) -> None:
     grown(tmp_path)
     with pytest.raises(NoSuchStateError, match=r"no documents of bucketstate\.stateful"):
@@ -310,3 +363,56 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     out = tmp_path / "states.jsonl"
     assert main(["export", str(tmp_path), str(out), "--decode", "total long"]) == 0
     assert len(out.read_text().splitlines()) == 12
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+@dataclass
+class Typed:
+    colour: Colour = Colour.RED
+    level: Level | None = Level.LOW
+    id: UUID = field(default_factory=lambda: UUID(int=7))
+    pair: tuple[int, Colour] = (1, Colour.RED)
+    many: tuple[Level, ...] = (Level.LOW,)
+    tags: set[UUID] = field(default_factory=lambda: {UUID(int=n) for n in (2, 1)})
+    kind: Literal["a", "b"] = "a"
+    by_id: dict[UUID, tuple[int, Level]] = field(
+        default_factory=lambda: {UUID(int=1): (1, Level(1))}
+    )
+    by_level: dict[Level, Colour] = field(default_factory=lambda: {Level.LOW: Colour.RED})
+    pairs: ListState[tuple[int, Colour]] = field(
+        default_factory=lambda: ListState([(1, Colour.RED)])
+    )
+    ids: MapState[UUID, Colour] = field(default_factory=lambda: MapState({UUID(int=1): Colour.RED}))
+
+
+def test_each_type_of_a_field_has_its_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scan = written(tmp_path / "cp", {"a": row_of(Typed())}).scan(decode=Typed)
+    assert scan.get("a") == Typed()
+    one, pair = str(UUID(int=1)), {"_1": 1, "_2": "red"}
+    expected = {
+        "colour": "red",
+        "level": 1,
+        "id": str(UUID(int=7)),
+        "pair": pair,
+        "many": [1],
+        "tags": [one, str(UUID(int=2))],
+        "kind": "a",
+        "by_id": [(one, {"_1": 1, "_2": 1})],
+        "by_level": [{"key": 1, "value": "red"}],
+        "pairs": [pair],
+        "ids": [(one, "red")],
+    }
+    (row,) = scan.to_arrow().to_pylist()
+    assert row["state"] == expected
+    assert scan.to_pandas()["state.colour"].tolist() == ["red"]
+    target = str(tmp_path / "typed.jsonl")
+    for command in (["show", "--key", "a"], ["show"], ["export", target]):
+        name, *rest = command
+        asked = [*rest, "--decode", f"{__name__}:Typed"]
+        assert main([name, str(tmp_path / "cp"), *asked]) == 0
+    assert "red" in capsys.readouterr().out

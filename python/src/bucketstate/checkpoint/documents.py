@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from datetime import UTC
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 
@@ -123,12 +125,19 @@ def _plain(value: Any, kind: T.DataType) -> Any:
     match value:
         case None:
             return None
+        case Enum():
+            return value.value
+        case UUID():
+            return str(value)
         case ValueState():
             return _plain(value.get(), kind)
         case ListState() | MapState():
             value = list(value.get()) if isinstance(value, ListState) else dict(value.iterator())
             return _plain(value, kind)
     match kind:
+        case T.StructType() if isinstance(value, tuple):
+            places = zip(kind, value, strict=True)
+            return {f.name: _plain(v, f.dataType) for f, v in places}
         case T.StructType():
             given = value if isinstance(value, dict) else _fields(value)
             return {f.name: _plain(given[f.name], f.dataType) for f in kind}
@@ -138,7 +147,9 @@ def _plain(value: Any, kind: T.DataType) -> Any:
             pairs = [{"key": k, "value": v} for k, v in value.items()]
             return [_plain(pair, kind.elementType) for pair in pairs]
         case T.ArrayType():
-            return [_plain(element, kind.elementType) for element in value]
+            found = [_plain(element, kind.elementType) for element in value]
+            # In one order, as where it is stored.
+            return sorted(found) if isinstance(value, set | frozenset) else found
     return value
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark.key_bytes import Key
-from bucketstate.checkpoint.spark.key_values import meanings, stored_key
+from bucketstate.checkpoint.spark.key_values import json_key, meanings, stored_key
 from bucketstate.checkpoint.store.reading import Part, Reading
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, InvalidArgumentError
@@ -48,9 +48,22 @@ def history_of_key(source: Source) -> pa.Table:
 
 def _ways(source: Source) -> Iterator[tuple[Reading, Iterator[Sequence[Store]]]]:
     """A reading for each of what the key may mean, and where it is looked for in turn."""
-    for key, user_key in meanings(source.selection.key, source.selection.user_key):
-        reading = _reading(source, key, user_key)
-        yield reading, _places(source, reading)
+    of = source.selection
+    for key, user_key in meanings(of.key, of.user_key):
+        for meant in _user_keys(source, user_key):
+            reading = _reading(source, key, meant)
+            yield reading, _places(source, reading)
+
+
+def _user_keys(source: Source, user_key: Any) -> Iterator[Any]:
+    """What a key of a map may mean; a stateful function keeps it as JSON."""
+    if user_key is not None and source.keeps_documents:
+        if isinstance(user_key, tuple) and len(user_key) == 1:
+            (user_key,) = user_key
+        yield json_key(user_key)
+        if not isinstance(user_key, str | bytes):
+            return
+    yield user_key
 
 
 def _reading(source: Source, key: Any, user_key: Any) -> Reading:

@@ -17,6 +17,9 @@ from bucketstate.checkpoint.store.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, NoSuchStateError
 
+DOCUMENTS = "state"
+"""The state variable of transformWithState in which `stateful` keeps documents."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -44,6 +47,16 @@ class Source:
         if batch is not None:
             return self.catalog.version_at(batch=whole_number("since_batch", batch))
         return max(0, self.version - 1) if since is None else whole_number("since", since)
+
+    @property
+    def keeps_documents(self) -> bool:
+        """Whether a state variable is a part of what a function of `stateful` keeps."""
+        of, name = self.selection, self.selection.state_var
+        found = self.catalog.operator_at(of.operator, self.version).transform
+        if name is None or found is None or found.variable(DOCUMENTS) is None:
+            return False
+        documents = self.catalog.state_variable(DOCUMENTS, of.operator, self.version)
+        return documents.value.names == ["version", "timeout", "state"]
 
     def reading(self) -> Reading:
         of, version = self.selection, self.version

@@ -10,12 +10,8 @@ import pyarrow as pa
 
 from bucketstate.checkpoint.documents import TIMERS, Documents, check_kept, kept_of, timers_of
 from bucketstate.checkpoint.filtering import Filter, rows_where
-from bucketstate.checkpoint.source import Source
+from bucketstate.checkpoint.source import DOCUMENTS, Source
 from bucketstate.checkpoint.spark.python_values import python_values
-from bucketstate.stateful.run.processor import STATE
-
-DOCUMENTS = STATE
-"""The state variable of transformWithState that has the documents."""
 
 
 class States:

@@ -74,7 +74,14 @@ def show(arguments: argparse.Namespace) -> int:
         given["kind"] = "history"
     reader = _rows(checkpoint, arguments, given)
     unfold = not arguments.stored and is_kept(reader.schema)
+    left_out = 0
+    if arguments.history and arguments.limit is not None:
+        table = reader.read_all()
+        left_out = max(0, table.num_rows - arguments.limit)
+        reader = table.slice(left_out).to_reader()
     _print_rows(reader, arguments, title, unfold=unfold)
+    if left_out:
+        print(f"... and {left_out} older: --limit 0 shows all", file=sys.stderr)
     if parts and not arguments.json:
         print(f"beside it --state-var shows its parts: {', '.join(parts)}")
     return EXIT_OK
@@ -186,7 +193,7 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     if arguments.timers:
         family = checkpoint.timers_family(selection["operator"], version)
     elif arguments.decode and checkpoint.operator_at(selection["operator"], version).transform:
-        from bucketstate.checkpoint.states import DOCUMENTS
+        from bucketstate.checkpoint.source import DOCUMENTS
 
         family = DOCUMENTS
     elif selection["state_var"]:

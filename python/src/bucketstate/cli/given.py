@@ -71,7 +71,7 @@ def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict
     version = checkpoint.version_at(arguments.version, arguments.batch)
     name = arguments.state_var
     if arguments.decode and checkpoint.operator_at(operator, version).transform:
-        from bucketstate.checkpoint.states import DOCUMENTS
+        from bucketstate.checkpoint.source import DOCUMENTS
 
         name = DOCUMENTS
     if name:

@@ -73,8 +73,8 @@ class Batches:
         fields = [StructField(name, schema[n].dataType, schema[n].nullable) for name, n in found]
         if maps := [f.name for f in fields if _holds_map(f.dataType)]:
             raise DefinitionError(
-                f"by={maps[0]!r} holds a map, by which Spark does not group. Group by what tells "
-                "the groups apart, such as one of its entries."
+                f"by={maps[0]!r} holds a map, for which the harness has no keys. Group by what "
+                "tells the groups apart, such as one of its entries."
             )
         return StructType(fields)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
+from enum import Enum
 from typing import Any
+from uuid import UUID
 
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.partitioning import utf8
@@ -44,6 +48,33 @@ def meanings(*keys: Any) -> Iterator[tuple[Any, ...]]:
     others = tuple(map(_unescaped, keys))
     if others != keys:
         yield others
+
+
+def json_key(value: Any) -> Any:
+    """A key of a map as a function of `bucketstate.stateful` keeps it: as JSON.
+
+    What can be no such key stays as it is.
+    """
+    match value:
+        case Enum():
+            return json_key(value.value)
+        case bool() | int() | float():
+            found: Any = value + 0 if isinstance(value, float) else value
+        case Decimal():
+            with localcontext(prec=80):
+                found = str(value.normalize() + 0)
+        case datetime():
+            at = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+            found = at.astimezone(UTC).isoformat()
+        case date():
+            found = value.isoformat()
+        case bytes():
+            found = base64.b64encode(value).decode("ascii")
+        case str() | UUID():
+            found = str(value)
+        case _:
+            return value
+    return json.dumps(found, ensure_ascii=False)
 
 
 def _unescaped(value: Any) -> Any:

@@ -195,8 +195,8 @@ class Catalog:
                 "not committed."
             )
         raise NoSuchStateError(
-            f"{store.folder.location} has no version {version}. Spark's log has the versions "
-            f"{shown(self.versions)}."
+            f"{store.folder.location} has no version {version}, which batch {version - 1} makes. "
+            f"Spark's log has the versions {shown(self.versions)}."
         )
 
     def operator_at(

@@ -1,0 +1,61 @@
+"""A stateful function groups by windows of time, also where these have a watermark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from bucketstate import stateful
+from tests.integration.comparing import named
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+MINUTES = (10, 20, 70)
+
+
+@pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
+@pytest.mark.parametrize(
+    ("window", "name"),
+    [
+        (lambda: F.window("at", "1 hour"), "window"),
+        (lambda: F.window("at", "1 hour").alias("hour"), "hour"),
+        (lambda: F.window("at", "1 hour")["start"].alias("hour"), "hour"),
+    ],
+)
+@pytest.mark.parametrize("watermark", [True, False])
+def test_groups_of_a_window(
+    spark: SparkSession, tmp_path: Path, operator: Any, window: Any, name: str, watermark: bool
+) -> None:
+    rows = [("a", NOON + timedelta(minutes=n)) for n in MINUTES]
+    made = spark.createDataFrame(rows, "key string, at timestamp")
+    made.coalesce(1).write.parquet(str(tmp_path / "rows"))
+    stream = spark.readStream.schema(made.schema).parquet(str(tmp_path / "rows"))
+    if watermark:
+        stream = stream.withWatermark("at", "1 hour")
+    out: list[Any] = []
+    query = (
+        stateful.apply(
+            stream,
+            by=[window(), "key"],
+            fn=named,
+            operator=operator,
+            output_mode="update",
+            timeout="event" if watermark else None,
+        )
+        .writeStream.outputMode("update")
+        .foreachBatch(lambda batch, _: out.extend(batch.collect()))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+    columns = sorted(["at", "key", name])
+    assert sorted(row.rows for row in out) == [f"1 of {columns}", f"2 of {columns}"]
+    assert all(row.key.startswith(f"Key({name}=") for row in out)
