@@ -19,7 +19,7 @@ PACKAGE = Path(bucketstate.__file__).parent
 
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "interrupts"},
     "checkpoint": {
         "__init__",
         "checkpoint.format",
@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
         "stateful.errors",
         "stateful.run",
     },
-    "checkpoint.format": {"errors", "optional"},
+    "checkpoint.format": {"errors", "optional", "waiting"},
     "checkpoint.spark": {"checkpoint.format", "config", "errors"},
     "checkpoint.store": {"checkpoint.format", "checkpoint.spark", "errors"},
     "checkpoint.verify": {"checkpoint.format", "checkpoint.spark", "checkpoint.store", "errors"},
@@ -45,6 +45,7 @@ ROOMS: dict[str, set[str]] = {
         "config",
         "doctor",
         "errors",
+        "interrupts",
         "jar",
         "kinds",
         "move",
@@ -57,10 +58,12 @@ ROOMS: dict[str, set[str]] = {
         "session",
         "sizing",
         "units",
+        "waiting",
     },
     "config": {"errors", "kinds", "presets", "registry", "scopes", "settings"},
     "doctor": {"checkpoint", "errors", "progress"},
     "errors": set(),
+    "interrupts": set(),
     "jar": {"errors"},
     "kinds": set(),
     "move": {
@@ -116,6 +119,7 @@ ROOMS: dict[str, set[str]] = {
         "stateful.run",
     },
     "units": set(),
+    "waiting": set(),
 }
 """What of the project each room may import, besides itself."""
 

@@ -1,16 +1,23 @@
 """Turns the bucketstate state store on for a Spark session, and reads what it reports."""
 
-from bucketstate.config import EXTENSION_CLASS, PROVIDER_CLASS, Conf
-from bucketstate.errors import (
-    BucketstateError,
-    ExtensionMissingWarning,
-    InvalidArgumentError,
-    InvalidSettingError,
-    JarNotFoundError,
-    SessionError,
-)
-from bucketstate.jar import jar_path
-from bucketstate.session import configure, enable, spark_settings
+from __future__ import annotations
+
+# Nothing is imported before a command has said what Ctrl-C does, not even `typing`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from bucketstate.config import EXTENSION_CLASS, PROVIDER_CLASS, Conf
+    from bucketstate.errors import (
+        BucketstateError,
+        ExtensionMissingWarning,
+        InvalidArgumentError,
+        InvalidSettingError,
+        JarNotFoundError,
+        SessionError,
+    )
+    from bucketstate.jar import jar_path
+    from bucketstate.session import configure, enable, spark_settings
 
 __version__ = "0.1.0"
 """The release; the jars that the package carries are of the same one."""
@@ -31,3 +38,34 @@ __all__ = [
     "jar_path",
     "spark_settings",
 ]
+
+_HOMES = {
+    "EXTENSION_CLASS": "config",
+    "PROVIDER_CLASS": "config",
+    "Conf": "config",
+    "BucketstateError": "errors",
+    "ExtensionMissingWarning": "errors",
+    "InvalidArgumentError": "errors",
+    "InvalidSettingError": "errors",
+    "JarNotFoundError": "errors",
+    "SessionError": "errors",
+    "jar_path": "jar",
+    "configure": "session",
+    "enable": "session",
+    "spark_settings": "session",
+}
+"""Where each name is. Whoever imports a room of the package alone need not wait for the others."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bucketstate' has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"bucketstate.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

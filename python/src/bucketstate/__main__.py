@@ -1,3 +1,23 @@
-from bucketstate.cli import main
+"""The program `bucketstate`, as a shell starts it."""
 
-raise SystemExit(main())
+# What `signal` stands on: that one takes a moment to import, in which Ctrl-C would be an exception.
+import _signal  # type: ignore[import-not-found]
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    # Unless who started the program wants it ignored.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+
+def main() -> int:
+    """Runs the command that the program's arguments name; its exit code."""
+    from bucketstate import interrupts
+    from bucketstate.cli import main as command
+
+    code = command()
+    if code == interrupts.CODE:
+        interrupts.end()
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

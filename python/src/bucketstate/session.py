@@ -13,6 +13,7 @@ Spark 4.0 and 4.1 run these, too.
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import warnings
@@ -26,6 +27,8 @@ from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_log = logging.getLogger("bucketstate.session")
 
 JARS = "spark.jars"
 FIXED = (JARS, EXTENSIONS_KEY)
@@ -118,6 +121,7 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
         builder = builder.config(JARS, ",".join(_with(str(jar_path()), jars)))
     extensions = _listed(options.get(EXTENSIONS_KEY) or hidden.get(EXTENSIONS_KEY))
     builder = builder.config(EXTENSIONS_KEY, ",".join(with_extension(extensions)))
+    _log.info("the session's builder gets %s, and jars beside %s", settings, jars)
     for key, value in settings.items():
         builder = builder.config(key, value)
     active = SparkSession.getActiveSession() if running is not None else None
@@ -161,7 +165,9 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     if not _loads(running):
         jar = str(jar_path(spark.version)).replace("'", "\\'")
         spark.sql(f"ADD JAR '{jar}'")
+        _log.info("added %s to the session", jar)
     _warn_without_extension(spark)
+    _log.info("the session gets %s", settings)
     for key, value in settings.items():
         spark.conf.set(key, value)
     return spark

@@ -302,7 +302,10 @@ def test_batches_are_small_and_come_one_by_one(tmp_path: Path) -> None:
     [
         ({"operator": 3}, "has no operator 3. There are: 0"),
         ({"partition": 2}, "has no partition 2: it has 0 to 1"),
-        ({"version": 99}, "has no version 99, which batch 98 makes. Spark's log has the versions 1 to 6"),
+        (
+            {"version": 99},
+            "has no version 99, which batch 98 makes. Spark's log has the versions 1 to 6",
+        ),
         ({"version": -1}, "no version -1"),
         ({"store": "left"}, "has no store 'left'. There are: default"),
         ({"column_family": "timers"}, "has no column family 'timers'. There are: default"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +21,8 @@ from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.checkpoint.verify.report import Report
 from bucketstate.checkpoint.verify.verify import Progress, verify
 from bucketstate.errors import InvalidArgumentError
+
+_log = logging.getLogger("bucketstate.checkpoint")
 
 
 class Checkpoint(Catalog):
@@ -59,6 +62,7 @@ class Checkpoint(Catalog):
             raise InvalidArgumentError(f"memory={memory}: give a number of bytes from 1 on.")
         super().__init__(Folder.at(path, filesystem))
         self._memory = memory
+        _log.info("opened %s", self.location)
 
     def __repr__(self) -> str:
         return f"Checkpoint({self.location!r})"

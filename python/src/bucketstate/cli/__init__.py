@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["main"]
+from bucketstate.interrupts import CODE
 
-EXIT_INTERRUPTED = 130
+__all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,4 +17,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return run(argv)
     except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+        return CODE

@@ -48,7 +48,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         extra = {} if buckets is None else {"buckets": buckets}
         print(as_json(asdict(found) | extra))
     else:
-        _print_overview(found, internal=arguments.internal, verbose=arguments.verbose)
+        _print_overview(found, internal=arguments.internal, verbose=arguments.verbose > 0)
         if buckets is not None:
             print_buckets(buckets)
     broken = any(s.problem for o in found.operators for s in o.stores)
@@ -135,7 +135,7 @@ def verify(arguments: argparse.Namespace) -> int:
     else:
         with console.progress("reading files") as advance:
             report = checkpoint.verify(advance)
-        _print_report(report, verbose=arguments.verbose)
+        _print_report(report, verbose=arguments.verbose > 0)
     return EXIT_OK if report.ok else EXIT_FOUND
 
 

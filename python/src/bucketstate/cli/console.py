@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bucketstate.errors import MissingLibraryError
+from bucketstate.interrupts import undone
 from bucketstate.optional import needed
 
 if TYPE_CHECKING:
@@ -88,10 +89,18 @@ def progress(what: str) -> Iterator[Advance]:
         yield _untold
         return
     rich = needed("rich.progress", extra="cli", what="A progress bar")
-    with rich.Progress(console=console(stderr=True), transient=True) as bar:
+    on = console(stderr=True)
+    hidden = undone(_show_cursor) if on.is_terminal else undone()
+    with hidden, rich.Progress(console=on, transient=True) as bar:
         task = bar.add_task(what, total=None)
 
         def advance(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)
 
         yield advance
+
+
+def _show_cursor() -> None:
+    """Which a bar hides, on a line of its own."""
+    sys.stderr.write("\x1b[?25h\n")
+    sys.stderr.flush()

@@ -23,6 +23,7 @@ from bucketstate.checkpoint.spark.python_values import (
 from bucketstate.cli.rows import as_json, records
 from bucketstate.cli.usage import FORMATS
 from bucketstate.errors import BucketstateError
+from bucketstate.interrupts import undone
 
 _TEXT = ("csv", "jsonl")
 _URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -78,12 +79,13 @@ def exported(
         return _into(target, target, reader, format, progress)
     real = Path(os.path.realpath(target))
     partial = real.with_name(f".{real.name}.partial")
-    try:
-        done = _into(partial, target, reader, format, progress)
-        with _told(target, format):
-            partial.replace(real)
-    finally:
-        partial.unlink(missing_ok=True)
+    with undone(lambda: partial.unlink(missing_ok=True)):
+        try:
+            done = _into(partial, target, reader, format, progress)
+            with _told(target, format):
+                partial.replace(real)
+        finally:
+            partial.unlink(missing_ok=True)
     return done
 
 

@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     _version(inspect)
-    _verbose(inspect, "each partition: what a restart reads of it, what is cold and warm")
+    inspect.set_defaults(more="each partition: what a restart reads of it, what is cold and warm")
     inspect.add_argument(
         "--buckets",
         action="store_true",
@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     _times(export)
 
     verify = _of_checkpoint(commands, "verify", "read every file, say what is damaged")
-    _verbose(verify, "what a restart of each partition would read, and notes")
+    verify.set_defaults(more="what a restart of each partition would read, and notes")
 
     diff = _of_checkpoint(commands, "diff", "how the states at two versions differ")
     older = diff.add_mutually_exclusive_group()
@@ -126,7 +126,26 @@ def parser() -> argparse.ArgumentParser:
     _doctor(_command(commands, "doctor", "what is slow or at risk, and which setting helps"))
 
     _report(_of_checkpoint(commands, "report", "one HTML page about it, to pass around"))
+    _verbose(top)
     return top
+
+
+def _verbose(command: argparse.ArgumentParser) -> None:
+    """Every command can say more of what it does, also one of another."""
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                _verbose(inner)
+            return
+    more = command.get_default("more")
+    command.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help=(f"tell {more}; and " if more else "")
+        + "log on standard error what is done; -vv also each request to a far file system",
+    )
 
 
 def _spark(command: argparse.ArgumentParser) -> None:
@@ -297,10 +316,6 @@ def _version(command: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--batch", type=int, metavar="N", help="what batch N made, which is version N + 1"
     )
-
-
-def _verbose(command: argparse.ArgumentParser, what: str) -> None:
-    command.add_argument("-v", "--verbose", action="store_true", help=f"tell more: {what}")
 
 
 def _part(command: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:

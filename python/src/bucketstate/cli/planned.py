@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.cli.usage import EXIT_FAILED, EXIT_OK
+from bucketstate.interrupts import undone
 from bucketstate.units import size
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ def move(arguments: argparse.Namespace) -> int:
     """Plans the move, prints that, and makes it."""
     from bucketstate.move.planning import plan
 
-    with _session(arguments) as spark:
+    # Spark has a handler of its own for SIGINT, which waits for its tasks.
+    with undone(), _session(arguments) as spark:
         made = plan(
             spark,
             arguments.source,

@@ -14,6 +14,7 @@ from bucketstate.cli.conf import conf
 from bucketstate.cli.parser import parser
 from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
+from bucketstate.cli.telling import telling
 from bucketstate.cli.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import (
     BucketstateError,
@@ -31,7 +32,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
     try:
-        with warnings.catch_warnings():
+        with telling(arguments.verbose), warnings.catch_warnings():
             warnings.showwarning = _warned  # type: ignore[assignment]
             code = _run(arguments)
         # There is none where the shell closed it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,8 @@ from bucketstate.move.copying import Copier, How, taken
 from bucketstate.move.logs import at_home, with_query_id
 from bucketstate.move.points import Point, one_of, point_of
 from bucketstate.move.reports import CloneReport
+
+_log = logging.getLogger("bucketstate.move")
 
 
 def clone(
@@ -157,6 +160,14 @@ def _cloned(asked: _Asked, source: Folder, target: WritableFolder) -> CloneRepor
     found = marker.claimed(target, source.uri, point.batch)
     copier = Copier(source, target, asked.how)
     contents = contents_of(point)
+    _log.info(
+        "%s of %s after batch %d to %s: %d stores",
+        asked.kind,
+        source.location,
+        point.batch,
+        target.location,
+        len(contents.stores),
+    )
     query_id = str(uuid.uuid4())
     if asked.keep_query_id:
         query_id = catalog.query.id or query_id

@@ -24,6 +24,7 @@ first there would be moments when it starts beside files of the batches that wer
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ from bucketstate.move.contents import (
 from bucketstate.move.marker import now_ms
 from bucketstate.move.points import Point, check_offsets, one_of, point_of
 from bucketstate.move.reports import RewindReport
+
+_log = logging.getLogger("bucketstate.move")
 
 RUNNING_MS = 60_000
 """A query whose last batch was planned so lately is taken to run."""
@@ -117,6 +120,7 @@ def rewind(
                 raise RefusedMoveError(running)
             notes.append(running)
     left = (folder / FOLDER).exists(REWIND)
+    _log.info("rewind of %s to batch %d drops %s", folder.location, point.batch, later.dropped)
     if not dry_run and (later.dropped or later.has_files or later.gone or left):
         _go_back(later, folder, point, resumed=left)
     return RewindReport(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from bucketstate.progress import Progress, Recorder
 from bucketstate.report.material import Advance, gathered
 from bucketstate.report.page import page_of
 from bucketstate.report.rendering import html_of
+
+_log = logging.getLogger("bucketstate.report")
 
 Given = str | os.PathLike[str] | Recorder | Iterable[Any] | None
 """What a query reported."""
@@ -89,6 +92,7 @@ def write_report(
         target.write_bytes(data)
     except OSError as error:
         raise BucketstateError(f"{target} cannot be written: {error}.") from error
+    _log.info("wrote %s, %d bytes", target, len(data))
     return Written(target, len(data), ok)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.state import GroupStateTimeout
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from bucketstate.stateful.run.handle import Timeout
     from bucketstate.stateful.run.operators import Operator
+
+_log = logging.getLogger("bucketstate.stateful")
 
 _TIMEOUTS = {
     None: GroupStateTimeout.NoTimeout,
@@ -116,6 +119,8 @@ def apply(
         operators.check_session(setting)
     else:
         operators.check_output_batches(setting, many_keys=many_keys)
+    called = "many keys in a call" if many_keys else "one key in a call"
+    _log.info("%s, by %s, runs on %s with %s", definition.name, names, operator, called)
     zone = zone_of(setting(_ZONE), _ZONE)
     keys = df.select(*names).schema
     schema = df.schema

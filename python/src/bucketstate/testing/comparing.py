@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.run.handle import Timeout
     from bucketstate.stateful.run.operators import Operator
+
+_log = logging.getLogger("bucketstate.testing")
 
 _ZONE = "spark.sql.session.timeZone"
 
@@ -123,6 +126,7 @@ def compare(
     # Both read them.
     given = [list(rows) if isinstance(rows, Iterator) else rows for rows in batches]
     parts = _parts(fn, restart_after, len(given))
+    _log.info("%d batches on %s, in %d runs", len(given), operator, len(parts))
     read = Batches(schema, zone)
     tables = _tables(given, read)
     # By the clock there is always one more batch to run, and the query would never end.

@@ -10,19 +10,26 @@ from pyarrow import ArrowException, fs
 
 from bucketstate.errors import InvalidArgumentError, StorageError
 from bucketstate.optional import needed
+from bucketstate.waiting import REQUESTS
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):/")
 _HADOOP_S3 = re.compile(r"^s3[an]:")
 _ARROW = ("abfs", "abfss", "file", "gcs", "gs", "hdfs", "mock", "s3", "viewfs")
 """What pyarrow has a file system of its own for, in some build at least."""
+_RETRIES = 30
+"""Seconds for which Google's client asks again what has no answer; by itself it does for 900."""
 _HINTS = {
     "s3": (
         "Check the bucket's name and region, and that there are credentials (AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the machine's role; "
-        "s3://bucket/path?anonymous=true needs none). Another endpoint is given by "
-        "AWS_ENDPOINT_URL or by ?endpoint_override=host:port&scheme=http."
+        "AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the machine's role; in Python "
+        "filesystem=pyarrow.fs.S3FileSystem(anonymous=True) needs none). Another endpoint is given "
+        "by AWS_ENDPOINT_URL or by ?endpoint_override=host:port&scheme=http."
     ),
-    "gs": "Check the bucket's name and GOOGLE_APPLICATION_CREDENTIALS.",
+    "gs": (
+        "Check the bucket's name and GOOGLE_APPLICATION_CREDENTIALS (gs://anonymous@bucket/path "
+        "needs none), and that Google can be reached: gs://bucket/path?retry_limit_seconds=300 "
+        "goes on trying for longer."
+    ),
     "hdfs": (
         "pyarrow reads HDFS through Hadoop's native client: set ARROW_LIBHDFS_DIR to the folder of "
         "libhdfs.so, JAVA_HOME, and CLASSPATH to what `hadoop classpath --glob` prints. Without "
@@ -70,7 +77,8 @@ def opened(
     name = "s3" if scheme[1] in ("s3a", "s3n") else scheme[1]
     try:
         if name in _ARROW:
-            found, inside = fs.FileSystem.from_uri(text)
+            with REQUESTS.asking(text.partition("?")[0]):
+                found, inside = fs.FileSystem.from_uri(_limited(text, name))
         else:
             found, inside = _by_fsspec(text, name)
     except InvalidArgumentError:
@@ -78,6 +86,13 @@ def opened(
     except (ArrowException, OSError, ValueError, ImportError) as error:
         raise StorageError(f"{text} cannot be opened: {first_line(error)}. {hint(name)}") from error
     return found, inside, name
+
+
+def _limited(uri: str, scheme: str) -> str:
+    """With a limit where a file system has one that nobody would wait for."""
+    if _ALIASES.get(scheme, scheme) != "gs" or "retry_limit_seconds=" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRIES}"
 
 
 def split_uri(uri: str) -> tuple[str, str, str]:

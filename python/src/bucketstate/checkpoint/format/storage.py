@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from pyarrow import ArrowInvalid, fs
+from pyarrow import ArrowException, fs
 
 from bucketstate.checkpoint.format.filesystems import first_line, hint, in_utf8, opened, split_uri
 from bucketstate.errors import MissingFileError, StorageError
+from bucketstate.waiting import REQUESTS
 
 _SECRET = re.compile(r"//[^/@]*:[^/@]*@")
 
@@ -159,13 +160,17 @@ class Folder:
     def _failures(self, name: str, what: str = "read") -> Iterator[None]:
         path = self.path_of(name) if name else self.location
         try:
-            yield
+            if self.is_local:
+                yield
+            else:
+                with REQUESTS.asking(_SECRET.sub("//", path)):
+                    yield
         except FileNotFoundError as error:
             raise MissingFileError(f"{path} is not there. Was it moved, or deleted?") from error
         except Exception as error:
             # Others than pyarrow's raise what their libraries do, which have no error in common.
             foreign = isinstance(self._fs, fs.PyFileSystem)
-            if not foreign and not isinstance(error, OSError | ArrowInvalid):
+            if not foreign and not isinstance(error, OSError | ArrowException):
                 raise
             raise StorageError(
                 f"{path} cannot be {what}: {first_line(error)}. {self._remedy}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -26,6 +27,8 @@ from bucketstate.errors import (
     MissingFileError,
     NewerFormatError,
 )
+
+_log = logging.getLogger("bucketstate.checkpoint")
 
 HASH_FUNCTION = "xxh64"
 
@@ -149,6 +152,13 @@ class Store:
         plan = Plan(target, base, tuple(changelogs), tuple(passed), replaced(changelogs))
         self._check_replaced(plan)
         plan.check()
+        _log.debug(
+            "%s: version %s is read from %s and %d changelogs",
+            self.folder.location,
+            target,
+            "nothing" if base is None else base.path,
+            len(changelogs),
+        )
         return plan
 
     def lineage(self, target: Attempt, oldest: int) -> list[Changelog]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ from bucketstate.errors import (
     StorageError,
 )
 
+_log = logging.getLogger("bucketstate.checkpoint")
+
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
 
@@ -75,6 +78,7 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     elif marks.origin is not None:
         found.add("note", path, marks.origin.summary)
     total = found.files + sum(in_order(lambda store: len(store.files), stores))
+    _log.info("verifying %d files of %d stores in %s", total, len(stores), catalog.location)
     count = _Count(found.files, total, progress)
     for of_store in in_order(
         lambda s: _Verifier(catalog, s, savepoints, count).run(), stores, _STORES

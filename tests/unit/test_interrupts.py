@@ -1,0 +1,159 @@
+"""Ctrl-C ends each command within a second, whatever it is blocked in, and says nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.kit.checkpoints import Built
+from tests.kit.silent import silent
+
+pytestmark = pytest.mark.slow
+
+SOON = 1.0
+"""Seconds within which it ends. The system takes a moment to end a process with much memory."""
+
+COMMANDS = [
+    ["inspect"],
+    ["show"],
+    ["show", "--json"],
+    ["diff"],
+    ["export", "-"],
+    ["export", "out.parquet"],
+    ["verify"],
+    ["verify", "--json"],
+    ["doctor"],
+    ["report"],
+    ["savepoint", "list"],
+    ["clone", "copy"],
+    ["fork", "copy", "--batch", "0"],
+    ["rewind", "--batch", "0"],
+]
+
+
+@contextmanager
+def started(
+    *arguments: str, cwd: Path, path: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The program itself, which nothing of a test is in."""
+    environment = dict(os.environ)
+    if path is not None:
+        environment["PYTHONPATH"] = os.pathsep.join([str(path), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bucketstate", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=environment,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def interrupted(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    """How it ended on SIGINT, and what it said on standard error."""
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - began < SOON
+    return process.returncode, said
+
+
+def waited_for(found: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not found():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_while_a_file_system_does_not_answer(command: list[str], tmp_path: Path) -> None:
+    words = 2 if command[0] == "savepoint" else 1
+    name, rest = command[:words], command[words:]
+    with silent() as own, started(*name, own.of("s3"), *rest, cwd=tmp_path) as process:
+        own.wait()
+        code, said = interrupted(process)
+    # By the signal itself, or with what a shell has for it.
+    assert code in (-signal.SIGINT, 130)
+    assert said.replace(b"\x1b[?25h\n", b"") == b""
+    assert not [*tmp_path.iterdir()]
+
+
+def test_while_google_is_asked_again_and_again(tmp_path: Path) -> None:
+    with silent() as own, started("inspect", own.of("gs"), cwd=tmp_path) as process:
+        own.wait()
+        assert interrupted(process) == (-signal.SIGINT, b"")
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "numpy", "rocksdict"])
+def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
+    slow, mark = tmp_path / "slow", tmp_path / "mark"
+    slow.mkdir()
+    code = f"from pathlib import Path; import time; Path({str(mark)!r}).touch(); time.sleep(60)"
+    (slow / f"{module}.py").write_text(code)
+    with started("inspect", "x", cwd=tmp_path, path=slow) as process:
+        waited_for(mark.exists)
+        assert interrupted(process) == (-signal.SIGINT, b"")
+
+
+def test_while_it_starts(tmp_path: Path) -> None:
+    """At any moment from its first import on."""
+    for n in range(12):
+        with started("inspect", "x", cwd=tmp_path) as process:
+            time.sleep(0.05 + 0.04 * n)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        # It may have ended before, with what it has to say of x; or Python itself was starting.
+        assert b"bucketstate/" not in said
+
+
+def test_an_export_leaves_nothing_half_written(built: Built, tmp_path: Path) -> None:
+    """It is held up in the middle of its file."""
+    folder = tmp_path / "cwd"
+    folder.mkdir()
+    code = (
+        "import sys, time; from pathlib import Path; import bucketstate.__main__ as program\n"
+        "from bucketstate.cli import export\n"
+        "export._written = lambda *_: (Path('mark').touch(), time.sleep(60))\n"
+        f"sys.argv[1:] = ['export', {str(built.root)!r}, 'out.csv']\n"
+        "program.main()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, cwd=folder)
+    try:
+        waited_for((folder / "mark").exists)
+        assert (folder / ".out.csv.partial").exists()
+        assert interrupted(process) == (-signal.SIGINT, b"")
+    finally:
+        process.kill()
+        process.communicate()
+    assert [file.name for file in folder.iterdir()] == ["mark"]
+
+
+def test_who_ignores_it_goes_on() -> None:
+    """As a shell starts what runs beside it."""
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import bucketstate.__main__, os\n"
+        "os.kill(os.getpid(), signal.SIGINT); print('here')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"here\n"
+
+
+def test_importing_the_library_leaves_signals_alone() -> None:
+    code = (
+        "import bucketstate.cli, bucketstate.checkpoint, signal\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,125 @@
+"""What is told while something goes on: to loggers, and by commands on standard error."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.cli import main
+from bucketstate.move import clone
+from bucketstate.waiting import Requests
+from tests.kit.checkpoints import Built
+from tests.kit.far_files import FarFiles
+from tests.kit.silent import silent
+
+
+def far(root: Path) -> Checkpoint:
+    return Checkpoint(str(root), FarFiles().arrow())
+
+
+def test_a_room_has_a_logger_and_tells_requests_to_far_files(
+    built: Built, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "bucketstate")
+    far(built.root).overview()
+    assert {record.name for record in caplog.records} == {"bucketstate.checkpoint"}
+    asked = [r.getMessage() for r in caplog.records if r.getMessage().startswith("asked ")]
+    assert any("/state/0/0/" in line for line in asked)
+    assert all(line.endswith(" s") for line in asked)
+    opened = [r for r in caplog.records if r.levelno == logging.INFO]
+    assert [r.getMessage() for r in opened] == [f"opened {built.root}"]
+
+
+def test_local_files_are_not_told_one_by_one(
+    built: Built, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "bucketstate")
+    Checkpoint(built.root).verify()
+    clone(built.root, built.root.parent / "copy")
+    told = [record.getMessage() for record in caplog.records]
+    assert not [line for line in told if line.startswith("asked ")]
+    assert [line for line in told if line.startswith("verifying ")]
+    assert [line for line in told if line.startswith(f"clone of {built.root}")]
+
+
+def test_nothing_is_told_unless_somebody_listens(
+    built: Built, capfd: pytest.CaptureFixture[str]
+) -> None:
+    far(built.root).verify()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_verbose_commands(built: Built, capfd: pytest.CaptureFixture[str]) -> None:
+    for options, told in ([], []), (["-v"], ["opened"]), (["-vv"], ["opened", "is read from"]):
+        assert main(["inspect", str(built.root), "--json", *options]) == 0
+        out, err = capfd.readouterr()
+        assert out.startswith("{")
+        assert [word for word in ("opened", "is read from") if word in err] == told
+    assert main(["inspect", str(built.root), "--json"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_every_command_takes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["jar"], ["savepoint", "list"], ["move", "import"], ["rewind"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--help"])
+        assert ended.value.code == 0
+        assert "-v, --verbose" in capsys.readouterr().out
+
+
+def test_the_oldest_request_is_told() -> None:
+    now = [0.0]
+    requests = Requests(lambda: now[0])
+    assert requests.oldest() is None
+    with requests.asking("a"):
+        now[0] = 2.0
+        with requests.asking("b"):
+            first = requests.oldest()
+            assert first is not None
+            assert (first.what, first.since) == ("a", 0.0)
+    assert requests.oldest() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_who_waits_for_an_answer_is_told(scheme: str) -> None:
+    with silent() as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bucketstate", "inspect", server.of(scheme)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stderr is not None
+            began = time.monotonic()
+            line = process.stderr.readline()
+            assert time.monotonic() - began < 10
+            assert line.startswith(f"bucketstate: asking {scheme}://")
+            assert line.endswith("states/a/checkpoint ...\n")
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.slow
+def test_google_that_does_not_answer_is_asked_for_as_long_as_the_uri_says() -> None:
+    with silent() as server:
+        given = server.of("gs").replace(str(server.port), "1")
+        began = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "bucketstate", "inspect", given + "&retry_limit_seconds=2"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert time.monotonic() - began < 30
+    assert "retry_limit_seconds=300 goes on trying for longer" in done.stderr
+    assert "Traceback" not in done.stderr
