@@ -101,7 +101,7 @@ ROOMS: dict[str, set[str]] = {
         "stateful.ready",
         "stateful.run",
     },
-    "stateful.codec": {"stateful.errors"},
+    "stateful.codec": {"optional", "stateful.errors"},
     "stateful.errors": {"errors"},
     "stateful.many": {"optional", "stateful.codec", "stateful.errors", "stateful.run"},
     "stateful.ready": {"optional", "stateful.codec", "stateful.errors", "stateful.run"},
@@ -110,6 +110,7 @@ ROOMS: dict[str, set[str]] = {
     "testing": {
         "config",
         "errors",
+        "optional",
         "session",
         "stateful",
         "stateful.codec",

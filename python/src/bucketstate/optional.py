@@ -4,8 +4,30 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from bucketstate.errors import MissingLibraryError
+
+
+class Later:
+    """A library that is imported when something of it is first used. Thread-safe."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self._module), name)
+        # From now on it is found without this.
+        setattr(self, name, found)
+        return found
+
+
+if TYPE_CHECKING:
+    # Under its own name, which says that others take it from here.
+    import pandas as pandas
+else:
+    # It takes longer to import than all the rest, and what is typed or in Arrow goes without.
+    pandas = Later("pandas")
 
 
 def needed(

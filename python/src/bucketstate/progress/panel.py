@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-import pandas as pd
-
 from bucketstate.optional import needed
+from bucketstate.optional import pandas as pd
 
 _BATCHES = 8
 """Rows of a query that are shown, the newest."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from bucketstate.errors import BucketstateError
 from bucketstate.optional import needed
+from bucketstate.optional import pandas as pd
 from bucketstate.progress.rows import PHASE
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bucketstate.errors import BucketstateError, InvalidArgumentError
+from bucketstate.optional import pandas as pd
 from bucketstate.progress.panel import Panel
 from bucketstate.progress.plot import figure
 from bucketstate.progress.rows import Progress, batch_row, state_cells

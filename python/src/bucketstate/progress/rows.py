@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
+from bucketstate.optional import pandas as pd
 
 Progress = dict[str, Any]
 """One progress as Spark's JSON has it."""

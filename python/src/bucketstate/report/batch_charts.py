@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bucketstate.optional import pandas as pd
 from bucketstate.progress import PHASE
 from bucketstate.report.charts import (
     POINTS,

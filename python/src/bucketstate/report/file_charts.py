@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
-
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, RunName, StoreFile
+from bucketstate.optional import pandas as pd
 from bucketstate.report.charts import Series, bars, in_a_row, lines, unit_of_bytes, versions
 from bucketstate.report.content import Chart, Part, Section, Untold
 from bucketstate.report.material import Material

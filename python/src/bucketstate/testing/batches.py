@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
 from bucketstate.stateful.run.chunks import pandas_column

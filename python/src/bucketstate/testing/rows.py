@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.hints import struct_of_dataclass
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import MismatchError, WrongTypeError, did_you_mean

@@ -14,7 +14,6 @@ from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql.types import (
     BinaryType,
@@ -26,6 +25,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.errors import MismatchError
 
 LONG = 64

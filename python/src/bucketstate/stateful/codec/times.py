@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from pyspark.sql.types import DateType, DayTimeIntervalType, TimestampNTZType, TimestampType
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import Codec
 from bucketstate.stateful.codec.instants import fixed
 from bucketstate.stateful.errors import MismatchError

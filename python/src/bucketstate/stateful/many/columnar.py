@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 from bucketstate.stateful.many.answers import answer

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import WrongTypeError
 from bucketstate.stateful.many.cells import Cells

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from bucketstate.optional import needed
+from bucketstate.optional import pandas as pd
 
 if TYPE_CHECKING:
     from bucketstate.stateful.run.frames import Frames

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.run.chunks import columns_of
 from bucketstate.stateful.run.slots import GroupSlot
 

@@ -13,9 +13,10 @@ from itertools import islice
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
+
+from bucketstate.optional import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql.types import (
     ByteType,
@@ -18,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 from bucketstate.stateful.run.chunks import arrow_types, pandas_column
 from bucketstate.stateful.run.plain import EXACT, Plain

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql.types import IntegralType
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.fitting import fits
 from bucketstate.stateful.errors import (
     DefinitionError,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.structs import by_name
 from bucketstate.stateful.errors import MismatchError, WrongTypeError

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -20,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.instants import of_micros, of_wall_micros
 from bucketstate.stateful.errors import MismatchError
 

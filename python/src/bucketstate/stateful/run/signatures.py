@@ -10,9 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any, Literal, Union, cast, get_args, get_origin
 
-import pandas as pd
 import pyarrow as pa
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.hints import is_dataclass_type, resolved_hints
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handle import State
