@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.config import PLUGIN_CLASS, PLUGINS_KEY
 from bucketstate.registry import Registry, Setting
 
 _HEAD = """\
@@ -22,8 +22,7 @@ def _lines(setting: Setting, width: int) -> list[str]:
 
 
 def properties(registry: Registry) -> str:
-    width = max(len(key) for key in (PROVIDER_KEY, *(s.key for s in registry.settings))) + 2
-    provider = f"{PROVIDER_KEY:{width}}{PROVIDER_CLASS}\n"
-    extension = f"# For transformWithState.\n{EXTENSIONS_KEY:{width}}{EXTENSION_CLASS}\n"
+    width = max(len(key) for key in (PLUGINS_KEY, *(s.key for s in registry.settings))) + 2
+    plugin = f"# Provider, session extension and metrics.\n{PLUGINS_KEY:{width}}{PLUGIN_CLASS}\n"
     settings = [f"# {s.doc}\n" + "".join(_lines(s, width)) for s in registry.settings]
-    return "\n".join([_HEAD, provider, extension, *settings])
+    return "\n".join([_HEAD, plugin, *settings])

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.config import (
+    EXTENSION_CLASS,
+    EXTENSIONS_KEY,
+    PLUGIN_CLASS,
+    PLUGINS_KEY,
+    PROVIDER_CLASS,
+    PROVIDER_KEY,
+)
 from bucketstate.presets import PRESETS, Preset
 from bucketstate.registry import Registry, Setting
 from scripts.generate.markdown import default, row
@@ -12,6 +19,11 @@ def page(registry: Registry) -> str:
     """The whole page, in Markdown."""
     parts = [_head(registry), "## Settings\n"]
     parts += [_setting(s) for s in registry.settings]
+    parts += [
+        "## The plugin\n\nThese are of the application, not of a session or a query: they are read "
+        "once, when Spark starts, and are given where `spark.plugins` is.\n"
+    ]
+    parts += [_of_plugin(s) for s in registry.plugin]
     parts += [
         "## Presets\n\n`bucketstate conf --preset <name>` prints them, and in Python "
         '`Conf.preset("<name>")` is them; both take other settings besides, which win. What is not '
@@ -24,8 +36,11 @@ def page(registry: Registry) -> str:
         "things stand, of which the last value counts, or the highest. The kind is Spark's: a "
         "number of things (sum), bytes (size) or milliseconds (timing).\n"
     ]
-    metrics = (row(f"`{m.name}`", m.type, m.kind, m.doc) for m in registry.metrics)
-    parts += ["".join([row("metric", "type", "kind", "meaning"), "|---|---|---|---|\n", *metrics])]
+    metrics = (
+        row(f"`{m.name}`", m.type, m.kind, m.doc, f"`{m.prometheus}`") for m in registry.metrics
+    )
+    head = row("metric", "type", "kind", "meaning", "for [Prometheus](operations.md)")
+    parts += ["".join([head, "|---|---|---|---|---|\n", *metrics])]
     return "\n".join(parts)
 
 
@@ -34,9 +49,11 @@ def _head(registry: Registry) -> str:
 
 <!-- Made by `make generate` from the Scala registry: edits here are lost. -->
 
-`{PROVIDER_KEY}={PROVIDER_CLASS}` turns the provider on.
-`{EXTENSIONS_KEY}={EXTENSION_CLASS}`, given before a session is made, lets
-`transformWithState` and its forms for pandas use it.
+`{PLUGINS_KEY}={PLUGIN_CLASS}`, given before Spark starts, turns everything on: the provider,
+the session extension and [metrics](operations.md). Without the plugin,
+`{PROVIDER_KEY}={PROVIDER_CLASS}` turns the provider on, and
+`{EXTENSIONS_KEY}={EXTENSION_CLASS}`, given before a session is made,
+lets `transformWithState` and its forms for pandas use it.
 Its own settings are below `{registry.prefix}`; in Python they are the
 fields of `bucketstate.Conf`, of which those count that are given: the others stay as the session
 has them. A value that cannot work is refused with the key, the value and what is allowed, and an
@@ -63,6 +80,15 @@ def _setting(setting: Setting) -> str:
     ]
     if setting.per_query:
         rows.append(row("for one query", f'`Conf().for_query("name", {setting.field}=...)`'))
+    return f"### `{setting.name}`\n\n{setting.doc}\n\n| | |\n|---|---|\n" + "".join(rows)
+
+
+def _of_plugin(setting: Setting) -> str:
+    rows = [
+        row("key", f"`{setting.key}`"),
+        row("default", default(setting)),
+        row("allowed", setting.kind.allowed),
+    ]
     return f"### `{setting.name}`\n\n{setting.doc}\n\n| | |\n|---|---|\n" + "".join(rows)
 
 

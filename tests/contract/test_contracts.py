@@ -13,6 +13,7 @@ import pytest
 
 import bucketstate
 from bucketstate import Conf
+from bucketstate.config import PROVIDER_KEY
 from bucketstate.kinds import Memory
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
@@ -46,8 +47,9 @@ def test_the_preset_for_spark_submit_is_the_default_conf() -> None:
     text = (ROOT / "conf" / "spark-defaults.conf").read_text(encoding="utf-8")
     lines = [line.split(None, 1) for line in text.splitlines() if line and line[0] != "#"]
     assert {key: value.strip() for key, value in lines} == {
-        "spark.sql.extensions": bucketstate.EXTENSION_CLASS,
-        **Conf.defaults().to_spark(),
+        "spark.plugins": bucketstate.PLUGIN_CLASS,
+        # The plugin names the provider.
+        **{k: v for k, v in Conf.defaults().to_spark().items() if k != PROVIDER_KEY},
     }
 
 
@@ -85,11 +87,11 @@ def test_the_readme_is_short_enough_to_be_a_map() -> None:
     assert len(README.split()) <= 1500
 
 
-def test_the_readme_s_settings_and_provider_class_are_real() -> None:
+def test_the_readme_s_settings_and_plugin_class_are_real() -> None:
     known = {s.key for s in registry().settings}
     named = set(re.findall(re.escape(registry().prefix) + r"\w[\w.]*", README))
     assert named <= known
-    assert bucketstate.PROVIDER_CLASS in README
+    assert bucketstate.PLUGIN_CLASS in README
 
 
 def test_the_readme_s_python_runs_as_far_as_it_parses() -> None:

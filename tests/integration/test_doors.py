@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import bucketstate
-from bucketstate import EXTENSION_CLASS, jar_path
+from bucketstate import EXTENSION_CLASS, PLUGIN_CLASS, jar_path
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
@@ -38,6 +38,7 @@ def submit(*arguments: str) -> list[str]:
         ("submitted.py", submit("--properties-file", str(PRESET))),
         ("configured.py", [sys.executable]),
         ("set_later.py", submit("--conf", f"spark.sql.extensions={EXTENSION_CLASS}")),
+        ("submitted.py", submit("--conf", f"spark.plugins={PLUGIN_CLASS}")),
         ("enabled.py", [sys.executable]),
     ],
 )

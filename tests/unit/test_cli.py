@@ -13,7 +13,6 @@ import pyspark
 import pytest
 
 from bucketstate import (
-    EXTENSION_CLASS,
     Conf,
     JarNotFoundError,
     __version__,
@@ -22,7 +21,7 @@ from bucketstate import (
 )
 from bucketstate.cli import main
 from bucketstate.cli.parser import parser
-from bucketstate.config import EXTENSIONS_KEY
+from bucketstate.config import PLUGIN_CLASS, PLUGINS_KEY
 from bucketstate.presets import PRESETS
 from bucketstate.properties import parsed
 
@@ -41,7 +40,7 @@ def test_conf_as_properties(capsys: pytest.CaptureFixture[str]) -> None:
     lines = dict(line.split("=", 1) for line in capsys.readouterr().out.splitlines())
     assert lines == spark_settings(Conf(num_buckets=128))
     assert lines["spark.jars"] == str(jar_path())
-    assert lines["spark.sql.extensions"] == EXTENSION_CLASS
+    assert lines["spark.plugins"] == PLUGIN_CLASS
 
 
 def test_conf_as_flags_survives_a_shell(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,15 +62,15 @@ def test_conf_with_every_default(capsys: pytest.CaptureFixture[str]) -> None:
         **Conf.defaults().to_spark(),
         **Conf.preset("small-files", num_buckets=8).to_spark(),
     }
-    assert json.loads(capsys.readouterr().out) == {EXTENSIONS_KEY: EXTENSION_CLASS, **expected}
+    assert json.loads(capsys.readouterr().out) == {PLUGINS_KEY: PLUGIN_CLASS, **expected}
 
 
-def test_jars_and_extensions_of_others_go_along(capsys: pytest.CaptureFixture[str]) -> None:
-    others = ["--jars", "a.jar,b.jar", "--jars", "c.jar", "--extensions", "x.Y"]
+def test_jars_and_plugins_of_others_go_along(capsys: pytest.CaptureFixture[str]) -> None:
+    others = ["--jars", "a.jar,b.jar", "--jars", "c.jar", "--plugins", "x.Y"]
     assert main(["conf", "--format", "json", *others]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["spark.jars"] == f"a.jar,b.jar,c.jar,{jar_path()}"
-    assert found[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},x.Y"
+    assert found[PLUGINS_KEY] == f"x.Y,{PLUGIN_CLASS}"
 
 
 # Where a shell splits what a command printed, quotes are letters; eval reads them.

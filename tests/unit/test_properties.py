@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketstate import EXTENSION_CLASS, Conf
+from bucketstate import PLUGIN_CLASS, Conf
+from bucketstate.config import PROVIDER_KEY
 from bucketstate.properties import line, parsed
 
 PRESET = Path(__file__).resolve().parents[2] / "conf" / "spark-defaults.conf"
@@ -43,4 +44,7 @@ def test_it_is_read_as_java_reads_it(text: str, found: dict[str, str]) -> None:
 
 def test_the_project_s_own_file() -> None:
     found = {key: text.strip() for key, text in parsed(PRESET.read_text("utf-8")).items()}
-    assert found == {"spark.sql.extensions": EXTENSION_CLASS, **Conf.defaults().to_spark()}
+    expected = {"spark.plugins": PLUGIN_CLASS, **Conf.defaults().to_spark()}
+    # The plugin names it.
+    del expected[PROVIDER_KEY]
+    assert found == expected

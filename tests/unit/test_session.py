@@ -12,7 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from bucketstate import (
-    EXTENSION_CLASS,
+    PLUGIN_CLASS,
     PROVIDER_CLASS,
     Conf,
     InvalidArgumentError,
@@ -22,7 +22,7 @@ from bucketstate import (
     jar_path,
     spark_settings,
 )
-from bucketstate.config import EXTENSIONS_KEY, PROVIDER_KEY
+from bucketstate.config import PLUGINS_KEY, PROVIDER_KEY
 from bucketstate.session import JARS
 from bucketstate.submission import submission
 
@@ -57,7 +57,7 @@ def told(conf: Conf | None = None, options: dict[str, str] | None = None) -> dic
 def test_without_a_conf_no_setting_of_the_provider_is_set() -> None:
     assert told() == {
         JARS: str(jar_path()),
-        EXTENSIONS_KEY: EXTENSION_CLASS,
+        PLUGINS_KEY: PLUGIN_CLASS,
         PROVIDER_KEY: PROVIDER_CLASS,
     }
 
@@ -80,7 +80,7 @@ def test_a_preset_is_given_like_its_values() -> None:
 
 
 def by_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
-    defaults(home, f"{JARS}  a.jar, b.jar", f"{EXTENSIONS_KEY}=x.Y,\\", "  z.Z")
+    defaults(home, f"{JARS}  a.jar, b.jar", f"{PLUGINS_KEY}=x.Y,\\", "  z.Z")
 
 
 def by_another_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,23 +91,23 @@ def by_another_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def by_arguments(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    defaults(home, f"{JARS} dropped.jar", f"{EXTENSIONS_KEY} dropped.Too")
+    defaults(home, f"{JARS} dropped.jar", f"{PLUGINS_KEY} dropped.Too")
     words = f"--jars a.jar,b.jar --packages org:bucketstate-spark-4.3_2.13:1 --conf={JARS}=no.jar"
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} -c {EXTENSIONS_KEY}=x.Y,z.Z pyspark-shell")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} -c {PLUGINS_KEY}=x.Y,z.Z pyspark-shell")
 
 
 @pytest.mark.parametrize("said", [by_file, by_another_file, by_arguments])
-def test_jars_and_extensions_that_others_name_are_kept(
+def test_jars_and_plugins_that_others_name_are_kept(
     said: Callable[[Path, pytest.MonkeyPatch], None], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said(home, monkeypatch)
     found = told()
     assert found[JARS] == f"a.jar,b.jar,{jar_path()}"
-    assert found[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},x.Y,z.Z"
+    assert found[PLUGINS_KEY] == f"x.Y,z.Z,{PLUGIN_CLASS}"
     # Where the builder says something, Spark hears nothing else.
-    found = told(options={JARS: "mine.jar", EXTENSIONS_KEY: EXTENSION_CLASS})
+    found = told(options={JARS: "mine.jar", PLUGINS_KEY: PLUGIN_CLASS})
     assert found[JARS] == f"mine.jar,{jar_path()}"
-    assert found[EXTENSIONS_KEY] == EXTENSION_CLASS
+    assert found[PLUGINS_KEY] == PLUGIN_CLASS
 
 
 def test_defaults_are_read_beside_another_file_where_spark_does(
@@ -146,17 +146,17 @@ def test_a_file_of_settings_that_cannot_be_read_is_named(
         told()
 
 
-def test_the_settings_as_a_dict_take_jars_and_extensions_along() -> None:
-    found = spark_settings(Conf(num_buckets=8), jars=["a.jar"], extensions=["x.Y"])
+def test_the_settings_as_a_dict_take_jars_and_plugins_along() -> None:
+    found = spark_settings(Conf(num_buckets=8), jars=["a.jar"], plugins=["x.Y"])
     assert found == {
         JARS: f"a.jar,{jar_path()}",
-        EXTENSIONS_KEY: f"{EXTENSION_CLASS},x.Y",
+        PLUGINS_KEY: f"x.Y,{PLUGIN_CLASS}",
         PROVIDER_KEY: PROVIDER_CLASS,
         PREFIX + "numBuckets": "8",
     }
-    again = spark_settings(jars=found[JARS].split(","), extensions=[EXTENSION_CLASS])
+    again = spark_settings(jars=found[JARS].split(","), plugins=[PLUGIN_CLASS])
     assert again[JARS] == found[JARS]
-    assert again[EXTENSIONS_KEY] == EXTENSION_CLASS
+    assert again[PLUGINS_KEY] == PLUGIN_CLASS
 
 
 def test_a_session_of_spark_connect_is_refused_beside_its_server_too(

@@ -16,7 +16,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from pyspark.sql.pandas.group_ops import PandasGroupedOpsMixin
 
-from bucketstate import EXTENSION_CLASS, PROVIDER_CLASS, stateful
+from bucketstate import EXTENSION_CLASS, PLUGIN_CLASS, PROVIDER_CLASS, stateful
 from bucketstate.errors import MissingLibraryError, SessionError
 from bucketstate.stateful import (
     DefinitionError,
@@ -267,10 +267,11 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
         ({PROVIDER_KEY: PROVIDER_CLASS}, f"needs the session extension {EXTENSION_CLASS}"),
         (
             {PROVIDER_KEY: PROVIDER_CLASS, "spark.sql.extensions": "a.B,c.D"},
-            f"spark.sql.extensions={EXTENSION_CLASS}",
+            f"spark.plugins={PLUGIN_CLASS}",
         ),
         ({PROVIDER_KEY: ROCKSDB}, None),
         ({PROVIDER_KEY: PROVIDER_CLASS, "spark.sql.extensions": f"a.B, {EXTENSION_CLASS}"}, None),
+        ({PROVIDER_KEY: PROVIDER_CLASS, "spark.plugins": f"a.B, {PLUGIN_CLASS}"}, None),
     ],
 )
 def test_a_session_that_cannot_run_it_is_told_what_it_lacks(

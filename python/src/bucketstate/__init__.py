@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from bucketstate.config import EXTENSION_CLASS, PROVIDER_CLASS, Conf
+    from bucketstate.config import EXTENSION_CLASS, PLUGIN_CLASS, PROVIDER_CLASS, Conf
     from bucketstate.errors import (
         BucketstateError,
         ExtensionMissingWarning,
@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "EXTENSION_CLASS",
+    "PLUGIN_CLASS",
     "PROVIDER_CLASS",
     "BucketstateError",
     "Conf",
@@ -41,6 +42,7 @@ __all__ = [
 
 _HOMES = {
     "EXTENSION_CLASS": "config",
+    "PLUGIN_CLASS": "config",
     "PROVIDER_CLASS": "config",
     "Conf": "config",
     "BucketstateError": "errors",

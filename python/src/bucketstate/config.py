@@ -17,6 +17,10 @@ PROVIDER_CLASS = "io.bucketstate.BucketedStateStoreProvider"
 """The provider, for `spark.sql.streaming.stateStore.providerClass`."""
 
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
+PLUGIN_CLASS = "io.bucketstate.BucketstatePlugin"
+"""What turns everything on, for `spark.plugins`: provider, session extension, metrics."""
+
+PLUGINS_KEY = "spark.plugins"
 EXTENSION_CLASS = "io.bucketstate.BucketstateExtensions"
 """The session extension that `transformWithState` needs, for `spark.sql.extensions`."""
 
@@ -133,7 +137,7 @@ class Conf(Settings):
     def to_spark(self) -> dict[str, str]:
         """What is given, as a session may be told at any time, with the one of the provider.
 
-        What has to be there when a session is made is in `bucketstate.spark_settings` besides.
+        What has to be there when Spark starts is in `bucketstate.spark_settings` besides.
         """
         texts: dict[str, str] = {}
         for field, value in self._given().items():

@@ -95,19 +95,25 @@ class Metric:
 
     `type` says how its values go together over batches: those of a counter add up, of a gauge the
     last one counts, or the highest. `kind` is what Spark adds up over the partitions: "sum" for a
-    number of things, "size" for bytes, "timing" for milliseconds.
+    number of things, "size" for bytes, "timing" for milliseconds. `over` is what the plugin makes
+    of those of an operator's partitions: "sum", or "highest" where a sum says nothing. `prometheus`
+    is its name for Prometheus, where times are in seconds.
     """
 
     name: str
     type: MetricType
     kind: str
     doc: str
+    over: str
+    prometheus: str
 
 
 @dataclass(frozen=True)
 class Registry:
     prefix: str
     settings: tuple[Setting, ...]
+    plugin: tuple[Setting, ...]
+    """Settings of the application, which the plugin reads once."""
     metrics: tuple[Metric, ...]
 
     def by_field(self, field: str) -> Setting:
@@ -158,6 +164,7 @@ def parse_registry(text: str) -> Registry:
     return Registry(
         prefix=raw["prefix"],
         settings=tuple(_setting(s) for s in raw["settings"]),
+        plugin=tuple(_setting(s) for s in raw["plugin"]),
         metrics=tuple(map(_metric, raw["metrics"])),
     )
 
@@ -182,4 +189,5 @@ def _metric(raw: dict[str, Any]) -> Metric:
             f"settings.json: the metric {raw['name']} has the type {raw['type']}, which is none of "
             f"{', '.join(get_args(MetricType))}: bucketstate.registry has to learn it."
         )
-    return Metric(raw["name"], raw["type"], raw["kind"], raw["doc"])
+    named = (raw[key] for key in ("name", "type", "kind", "doc", "over", "prometheus"))
+    return Metric(*named)

@@ -6,9 +6,11 @@ JVM that already runs, `spark.jars` reaches the executors only, and the query fa
 with nothing but the class's name. `configure` therefore refuses that case, and `enable` serves it
 with `ADD JAR`, which reaches both.
 
-Spark reads `spark.sql.extensions` when a session is made, never later. Without the extension a
-session runs everything but `transformWithState` and its forms for pandas; `enable` warns then.
-Spark 4.0 and 4.1 run these, too.
+Spark reads `spark.plugins` when its context starts, and `spark.sql.extensions` when a session is
+made, never later. The plugin names the extension. In an application that runs without the plugin
+`configure` names the extension itself, for a session that is still to be made; without it a session
+runs everything but `transformWithState` and its forms for pandas, and `enable` warns. Spark 4.0 and
+4.1 run these, too.
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, Conf
+from bucketstate.config import (
+    EXTENSION_CLASS,
+    EXTENSIONS_KEY,
+    PLUGIN_CLASS,
+    PLUGINS_KEY,
+    PROVIDER_CLASS,
+    Conf,
+)
 from bucketstate.errors import ExtensionMissingWarning, InvalidArgumentError, SessionError
 from bucketstate.jar import jar_path, minor_of
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("bucketstate.session")
 
 JARS = "spark.jars"
-FIXED = (JARS, EXTENSIONS_KEY)
+FIXED = (JARS, PLUGINS_KEY, EXTENSIONS_KEY)
 """Lists that `configure` adds to; nothing changes them in a session that runs."""
 
 _OURS = "bucketstate-spark-"
@@ -45,42 +54,47 @@ def spark_settings(
     *,
     spark: str | None = None,
     jars: Iterable[str] = (),
-    extensions: Iterable[str] = (),
+    plugins: Iterable[str] = (),
 ) -> dict[str, str]:
-    """The settings with jar and extension, for `spark-submit`, a notebook or a Connect server.
+    """The settings with jar and plugin, for `spark-submit`, a notebook or a Connect server.
 
     Args:
         conf: what is set besides; nothing without.
         spark: the version that will run, if it is another than that of the pyspark installed here.
         jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
-        extensions: others that the session needs.
+        plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one.
 
     Raises:
         JarNotFoundError: there is no jar for that Spark.
         InvalidArgumentError: an argument is of a wrong type.
     """
     settings = _settings(conf)
-    others, needed = _texts("jars", jars), _texts("extensions", extensions)
+    others, needed = _texts("jars", jars), _texts("plugins", plugins)
     return {
         JARS: ",".join(_with(str(jar_path(spark)), others)),
-        EXTENSIONS_KEY: ",".join(with_extension(needed)),
+        PLUGINS_KEY: ",".join(with_plugin(needed)),
         **settings,
     }
 
 
-def with_extension(others: Iterable[str] = ()) -> list[str]:
-    """The provider's session extension, and others."""
-    # Spark runs the rules of the first one last: behind others that touch the same operators.
+def with_plugin(others: Iterable[str] = ()) -> list[str]:
+    """The plugin that turns the provider on, and others."""
     others = list(others)
+    return others if PLUGIN_CLASS in others else [*others, PLUGIN_CLASS]
+
+
+def _with_extension(others: list[str]) -> list[str]:
+    # Spark runs the rules of the first one last: behind others that touch the same operators.
     return others if EXTENSION_CLASS in others else [EXTENSION_CLASS, *others]
 
 
 def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
-    """Adds jar, session extension and settings to a classic session's builder, and returns it.
+    """Adds jar, plugin and settings to a classic session's builder, and returns it.
 
     Of the provider's settings only those that `conf` gives are set: what the builder,
-    `spark-defaults.conf` or `--conf` say stays, but for these. Jars and extensions that any of them
-    names are kept.
+    `spark-defaults.conf` or `--conf` say stays, but for these. Jars, plugins and extensions that
+    any of them names are kept. Where Spark's context runs already, no plugin starts any more: the
+    session extension is named then, and metrics and pages of the plugin are missing.
 
     Not for two threads at a time: it changes the builder.
 
@@ -119,8 +133,12 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
     # A JVM that has the class has it from its own spark.jars, which the builder would hide.
     if running is None or jars:
         builder = builder.config(JARS, ",".join(_with(str(jar_path()), jars)))
-    extensions = _listed(options.get(EXTENSIONS_KEY) or hidden.get(EXTENSIONS_KEY))
-    builder = builder.config(EXTENSIONS_KEY, ",".join(with_extension(extensions)))
+    if running is None or not _has_context():
+        plugins = _listed(options.get(PLUGINS_KEY) or hidden.get(PLUGINS_KEY))
+        builder = builder.config(PLUGINS_KEY, ",".join(with_plugin(plugins)))
+    else:
+        extensions = _listed(options.get(EXTENSIONS_KEY) or hidden.get(EXTENSIONS_KEY))
+        builder = builder.config(EXTENSIONS_KEY, ",".join(_with_extension(extensions)))
     _log.info("the session's builder gets %s, and jars beside %s", settings, jars)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -182,7 +200,7 @@ def _warn_without_extension(spark: SparkSession) -> None:
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "
             f"or its forms for pandas on bucketstate. {EXTENSIONS_KEY} is read only when a session "
             'is made: use `bucketstate.configure(builder)`, or `spark-submit --jars "$(bucketstate '
-            f'jar)" --conf {EXTENSIONS_KEY}={EXTENSION_CLASS}`. Everything else runs.',
+            f'jar)" --conf {PLUGINS_KEY}={PLUGIN_CLASS}`. Everything else runs.',
             ExtensionMissingWarning,
             stacklevel=3,
         )
@@ -192,8 +210,8 @@ def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:
     """Lists that Spark was told of, or will be, and that the builder would hide."""
     if running is not None:
         # What `spark-submit` was told. The jars among them are on the class path already.
-        said = running.java.lang.System.getProperty(EXTENSIONS_KEY)
-        return {EXTENSIONS_KEY: str(said or "")}
+        said = running.java.lang.System.getProperty
+        return {key: str(said(key) or "") for key in (PLUGINS_KEY, EXTENSIONS_KEY)}
     told = submission()
     named = told.arguments.get(JARS)
     classes = [str(options.get(key) or told.get(key)) for key in CLASS_KEYS if key != JARS]
@@ -242,6 +260,12 @@ def _jvm() -> Any | None:
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" in os.environ:
         SparkContext._ensure_initialized()
     return SparkContext._jvm if SparkContext._gateway is not None else None
+
+
+def _has_context() -> bool:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
 
 
 def _loads(jvm: Any) -> bool:

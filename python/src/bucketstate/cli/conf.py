@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from bucketstate.config import EXTENSIONS_KEY, Conf
+from bucketstate.config import PLUGINS_KEY, Conf
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Named
 from bucketstate.presets import PRESETS
 from bucketstate.properties import line
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
-from bucketstate.session import JARS, spark_settings, with_extension
+from bucketstate.session import JARS, spark_settings, with_plugin
 
 
 def conf(arguments: argparse.Namespace) -> str:
@@ -39,11 +39,11 @@ def conf(arguments: argparse.Namespace) -> str:
     # Ours are checked; Spark's go along as they are.
     others = preset.others() if preset else {}
     found = replace(Conf.from_spark(settings), others=others)
-    jars, extensions = _listed(arguments.jars), _listed(arguments.extensions)
+    jars, plugins = _listed(arguments.jars), _listed(arguments.plugins)
     if arguments.no_jar:
-        texts = {EXTENSIONS_KEY: ",".join(with_extension(extensions)), **found.to_spark()}
+        texts = {PLUGINS_KEY: ",".join(with_plugin(plugins)), **found.to_spark()}
     else:
-        texts = spark_settings(found, spark=arguments.spark, jars=jars, extensions=extensions)
+        texts = spark_settings(found, spark=arguments.spark, jars=jars, plugins=plugins)
     return RENDERERS[arguments.format](
         texts, {key: why for key, why in reasons.items() if key not in chosen}
     )

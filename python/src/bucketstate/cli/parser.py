@@ -36,6 +36,9 @@ def parser() -> argparse.ArgumentParser:
     completion = _command(commands, "completion", "print a shell's script to complete this")
     completion.add_argument("shell", choices=SHELLS)
 
+    grafana = "print a dashboard of the stores for Grafana, or alert rules for Prometheus"
+    _grafana(_command(commands, "grafana", grafana))
+
     size = "reckon what a state will take: memory, bytes written, a restart"
     add_arguments(_command(commands, "size", size))
 
@@ -167,11 +170,11 @@ def _conf(conf: argparse.ArgumentParser) -> None:
         "hears one. Can be given again.",
     )
     conf.add_argument(
-        "--extensions",
+        "--plugins",
         action="append",
         default=[],
         metavar="CLASS,CLASS",
-        help="session extensions of yours, beside the provider's. Can be given again.",
+        help="plugins of yours for spark.plugins, beside the provider's. Can be given again.",
     )
     conf.add_argument("--preset", choices=PRESETS, help="start from settings for a purpose")
     conf.add_argument(
@@ -308,6 +311,20 @@ def _point(command: argparse.ArgumentParser, batch: str, *, required: bool = Fal
 
 def _dry_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dry-run", action="store_true", help="change nothing, say what would be")
+
+
+def _grafana(command: argparse.ArgumentParser) -> None:
+    which = command.add_mutually_exclusive_group()
+    which.add_argument(
+        "--alerts", action="store_true", help="alert rules for Prometheus in place of the dashboard"
+    )
+    which.add_argument(
+        "--scrape",
+        action="append",
+        metavar="HOST:PORT",
+        help="what Prometheus is told in place of the dashboard: the web UI of a driver, such as "
+        "driver:4040. Can be given again.",
+    )
 
 
 def _version(command: argparse.ArgumentParser) -> None:

@@ -82,6 +82,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print(sizing(arguments))
     elif arguments.command == "completion":
         print(completion(parser(), arguments.shell))
+    elif arguments.command == "grafana":
+        from bucketstate.cli.operations import grafana
+
+        print(grafana(arguments))
     elif arguments.command == "doctor":
         from bucketstate.cli.doctor import doctor
 

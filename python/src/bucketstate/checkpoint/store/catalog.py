@@ -42,8 +42,14 @@ class Catalog:
     def operators(self) -> tuple[OperatorInfo, ...]:
         """The stateful operators, by their id."""
         found = (self.query.operator(number) for number in self.query.operator_ids)
-        # An empty folder is what is left of an operator that kept nothing, as of a first batch.
-        return tuple(o for o in found if any(store.partitions for store in o.stores))
+        # An empty folder is what is left of an operator that kept nothing, as of a first batch. One
+        # that is gone by now is another matter.
+        return tuple(
+            o
+            for o in found
+            if any(store.partitions for store in o.stores)
+            or not (self.query.folder / "state" / str(o.id)).exists()
+        )
 
     @cached_property
     def savepoints(self) -> tuple[Savepoint, ...]:

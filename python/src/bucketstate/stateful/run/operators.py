@@ -9,7 +9,14 @@ import pyspark
 from pyspark.sql import GroupedData
 from pyspark.sql.types import DayTimeIntervalType, YearMonthIntervalType
 
-from bucketstate.config import EXTENSION_CLASS, EXTENSIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.config import (
+    EXTENSION_CLASS,
+    EXTENSIONS_KEY,
+    PLUGIN_CLASS,
+    PLUGINS_KEY,
+    PROVIDER_CLASS,
+    PROVIDER_KEY,
+)
 from bucketstate.errors import SessionError
 from bucketstate.optional import needed
 from bucketstate.stateful.errors import DefinitionError
@@ -156,13 +163,17 @@ def check_output_batches(
         raise SessionError(
             f"{_ROWS_PER_OUTPUT} is {most}, and with it applyInPandasWithState of Spark {version} "
             "puts out rows twice. Unset it, or call with many keys: many_keys=True in a session "
-            f"with {EXTENSIONS_KEY}={EXTENSION_CLASS}."
+            f"with {PLUGINS_KEY}={PLUGIN_CLASS}."
         )
 
 
 def _has_extension(setting: Callable[[str, str], Any]) -> bool:
-    extensions = str(setting(EXTENSIONS_KEY, "") or "").split(",")
-    return EXTENSION_CLASS in [e.strip() for e in extensions]
+    """Named itself, or by the plugin, which a builder's own list of extensions hides."""
+    named = ((EXTENSIONS_KEY, EXTENSION_CLASS), (PLUGINS_KEY, PLUGIN_CLASS))
+    return any(
+        name in [listed.strip() for listed in str(setting(key, "") or "").split(",")]
+        for key, name in named
+    )
 
 
 def check_session(setting: Callable[[str, str], Any]) -> None:
@@ -186,7 +197,7 @@ def check_session(setting: Callable[[str, str], Any]) -> None:
             raise SessionError(
                 f"operator='transformWithState' with {PROVIDER_CLASS} needs the session extension "
                 f"{EXTENSION_CLASS}, and this session was made without it: make it with "
-                f"bucketstate.configure(builder), or with {EXTENSIONS_KEY}={EXTENSION_CLASS}."
+                f"bucketstate.configure(builder), or with {PLUGINS_KEY}={PLUGIN_CLASS}."
             )
     elif provider != _ROCKSDB:
         raise SessionError(

@@ -46,7 +46,7 @@ class RoomsSuite extends AnyFunSuite {
     val history = native ++ face + "checkpoint.recovery" + "history"
     val follower = history + "background" + "rocksdb.follower"
     val store = follower ++ siblings + "memory" + "store"
-    val spark = store + "spark.rows" + "spark"
+    val spark = store + "watch" + "spark.rows" + "spark"
     val move = Set("move.log", "move.place", "move.read", "move.write")
     Map(
       "error" -> Set.empty[String],
@@ -82,7 +82,10 @@ class RoomsSuite extends AnyFunSuite {
       "spark.rows" -> records,
       "spark.many" -> Set("error"),
       "spark.plan" -> Set("error", "spark.many"),
-      "spark" -> (store + "spark.rows"),
+      "watch" -> Set("config"),
+      "spark" -> (store + "watch" + "spark.rows"),
+      "plugin.status" -> Set("config", "watch"),
+      "plugin" -> Set("error", "config", "background", "store", "watch", "plugin.status"),
       "move.log" -> io,
       "move.place" -> Set("error"),
       "move.read" -> (spark + "move.log" + "move.place"),
@@ -91,6 +94,7 @@ class RoomsSuite extends AnyFunSuite {
       "" -> Set(
         "error",
         "move",
+        "plugin",
         "spark",
         "spark.many",
         "spark.plan",
@@ -104,7 +108,7 @@ class RoomsSuite extends AnyFunSuite {
   }
 
   /** Rooms that use what is private to Spark. */
-  private val reaching = Set("spark", "spark.many", "spark.rows", "move", "move.read")
+  private val reaching = Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.read")
 
   /** Rooms that know what a state store is to Spark. */
   private val knowing = reaching ++ Set("", "move.place", "move.write", SparksOwn)

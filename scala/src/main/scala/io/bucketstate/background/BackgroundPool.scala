@@ -41,6 +41,9 @@ object BackgroundPool {
   /** For one small read per store and batch, which the batch's commit waits for. */
   private[bucketstate] lazy val headers: Executor = new BackgroundThreads(Headers, 0, OverdueMs)
 
+  /** Snapshots, compactions and writes to local databases that no thread has begun. */
+  private[bucketstate] def queued: Int = byNeed.length + longByNeed.length + databases.length
+
   /** Work that a restarted query waits for: only a store that lags as much as is allowed goes first. */
   def submit(task: () => Unit): Unit = byNeed.submit(() => RestartNeed)(task)
 

@@ -30,6 +30,9 @@ private[bucketstate] final class NeediestFirst(threads: Executor) {
     }
   }
 
+  /** Work that no thread has begun. */
+  def length: Int = synchronized(waiting.length)
+
   private def next(): Option[Waiting] = synchronized {
     // Each need is asked for once: it changes meanwhile.
     val neediest = waiting.iterator.map(one => one -> one.need()).maxByOption(_._2).map(_._1)

@@ -3,6 +3,7 @@ package io.bucketstate.config
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 
 /**
@@ -23,26 +24,13 @@ object GenerateSettings {
     root.put("prefix", ConfigKey.Prefix)
     val settings = root.putArray("settings")
     ConfigKey.all.foreach { key =>
-      val node = settings.addObject()
-      node.put("name", key.name).put("key", key.key).put("type", key.kind.name)
-      key.kind match {
-        case ConfigType.IntRange(min, max)  => node.put("min", min).put("max", max)
-        case ConfigType.Millis(min, max)    => node.put("min", min).put("max", max)
-        case ConfigType.Bytes(min, max)     => node.put("min", min).put("max", max)
-        case ConfigType.Duration(min, word) => node.put("min", min).put("word", word)
-        case ConfigType.Text                => ()
-        case ConfigType.Folder              => ()
-        case ConfigType.Memory              => ()
-        case ConfigType.OneOf(values)       =>
-          val array = node.putArray("values")
-          values.foreach(v => array.add(v))
-        case ConfigType.Named(groups) =>
-          val array = node.putArray("groups")
-          groups.foreach(g => array.add(g))
-      }
-      node.put("default", key.default).put("doc", key.doc)
+      val node = described(settings.addObject(), key.name, key.key, key.kind, key.default, key.doc)
       if (key.perQuery) node.put("perQuery", true)
     }
+    val plugin = root.putArray("plugin")
+    PluginKey.all.foreach(key =>
+      described(plugin.addObject(), key.name, key.key, key.kind, key.default, key.doc)
+    )
     val metrics = root.putArray("metrics")
     MetricKey.all.foreach { metric =>
       metrics
@@ -51,7 +39,36 @@ object GenerateSettings {
         .put("type", metric.metricType.name)
         .put("kind", metric.kind.name)
         .put("doc", metric.doc)
+        .put("over", metric.over.name)
+        .put("prometheus", metric.prometheus)
     }
     mapper.writeValueAsString(root) + "\n"
+  }
+
+  private def described(
+      node: ObjectNode,
+      name: String,
+      key: String,
+      kind: ConfigType,
+      default: String,
+      doc: String
+  ): ObjectNode = {
+    node.put("name", name).put("key", key).put("type", kind.name)
+    kind match {
+      case ConfigType.IntRange(min, max)  => node.put("min", min).put("max", max)
+      case ConfigType.Millis(min, max)    => node.put("min", min).put("max", max)
+      case ConfigType.Bytes(min, max)     => node.put("min", min).put("max", max)
+      case ConfigType.Duration(min, word) => node.put("min", min).put("word", word)
+      case ConfigType.Text                => ()
+      case ConfigType.Folder              => ()
+      case ConfigType.Memory              => ()
+      case ConfigType.OneOf(values)       =>
+        val array = node.putArray("values")
+        values.foreach(v => array.add(v))
+      case ConfigType.Named(groups) =>
+        val array = node.putArray("groups")
+        groups.foreach(g => array.add(g))
+    }
+    node.put("default", default).put("doc", doc)
   }
 }

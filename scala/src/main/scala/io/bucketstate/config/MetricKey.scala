@@ -21,12 +21,47 @@ object MetricType {
   case object Gauge extends MetricType("gauge")
 }
 
-/** One custom metric of a store, as it appears in `StreamingQueryProgress.stateOperators`. */
-final case class MetricKey(name: String, metricType: MetricType, kind: MetricKind, doc: String)
+/** What a gauge of several partitions comes to. */
+sealed abstract class MetricOver(val name: String)
+
+object MetricOver {
+  case object Sum extends MetricOver("sum")
+
+  /** Of versions that something is behind: the sum of two partitions' says nothing. */
+  case object Highest extends MetricOver("highest")
+}
+
+/**
+ * One custom metric of a store, as it appears in `StreamingQueryProgress.stateOperators`.
+ *
+ * @param over what the partitions of an operator come to where the plugin adds them up; Spark itself takes their sum
+ */
+final case class MetricKey(
+    name: String,
+    metricType: MetricType,
+    kind: MetricKind,
+    doc: String,
+    over: MetricOver = MetricOver.Sum
+) {
+
+  /** Its name for Prometheus: words in lower case, times in seconds, what is counted as a total. */
+  def prometheus: String = {
+    val words = name.stripPrefix("bucketed").replaceAll("([a-z0-9])([A-Z])", "$1_$2").toLowerCase
+    val unit = if (kind == MetricKind.Timing) words.stripSuffix("_ms") + "_seconds" else words
+    val total = if (metricType == MetricType.Counter) "_total" else ""
+    s"${MetricKey.PrometheusPrefix}$unit$total"
+  }
+
+  /** What one of it is in the unit of [[prometheus]]. */
+  def prometheusUnit: Double = if (kind == MetricKind.Timing) 1e-3 else 1.0
+}
 
 /** The registry of metrics: the one place that defines them, as [[ConfigKey]] is for settings. */
 object MetricKey {
   import MetricKind._
+
+  /** What every name for Prometheus begins with. */
+  val PrometheusPrefix = "bucketstate_"
 
   val ChangelogBytes: MetricKey =
     counter("bucketedChangelogBytes", Size, "bytes of the changelog files this batch wrote")
@@ -57,9 +92,9 @@ object MetricKey {
   val SnapshotFailures: MetricKey =
     counter("bucketedSnapshotFailures", Sum, "snapshots that failed since the last report")
   val SnapshotLag: MetricKey =
-    gauge("bucketedSnapshotLag", Sum, "versions that the newest snapshot is behind this one")
+    highest("bucketedSnapshotLag", Sum, "versions that the newest snapshot is behind this one")
   val Runs: MetricKey =
-    gauge("bucketedRuns", Sum, "runs that the newest snapshot consists of")
+    highest("bucketedRuns", Sum, "runs that the newest snapshot consists of")
   val RunBytes: MetricKey =
     counter("bucketedRunBytes", Size, "bytes of the runs written since the last report")
   val CompactionBytes: MetricKey =
@@ -125,7 +160,7 @@ object MetricKey {
       "stores whose keys are not counted, because exactKeyCount is or was false: numRowsTotal has their number at the last snapshot that counted them, or 0"
     )
   val DbLag: MetricKey =
-    gauge("bucketedDbLag", Sum, "versions that local databases are behind this one")
+    highest("bucketedDbLag", Sum, "versions that local databases are behind this one")
   val DbCacheHits: MetricKey =
     counter("bucketedDbCacheHits", Sum, "blocks of databases that were read from the block cache")
   val DbCacheMisses: MetricKey =
@@ -274,4 +309,7 @@ object MetricKey {
 
   private def gauge(name: String, kind: MetricKind, doc: String): MetricKey =
     MetricKey(name, MetricType.Gauge, kind, doc)
+
+  private def highest(name: String, kind: MetricKind, doc: String): MetricKey =
+    MetricKey(name, MetricType.Gauge, kind, doc, MetricOver.Highest)
 }

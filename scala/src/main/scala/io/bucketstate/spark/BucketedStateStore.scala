@@ -5,7 +5,8 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
-import io.bucketstate.store.WriteSession
+import io.bucketstate.store.{StoreFigures, WriteSession}
+import io.bucketstate.watch.{CommitReport, WatchedStore}
 
 /**
  * A version opened for writing: changes become version + 1 when they are committed. For one thread, as
@@ -16,7 +17,8 @@ private[spark] final class BucketedStateStore(
     version: Long,
     families: FamilyViews,
     validator: RowValidator,
-    session: WriteSession
+    session: WriteSession,
+    watched: WatchedStore
 ) extends StoreView(id, version, families, validator)
     with SparkWriteStore {
   import BucketedStateStore._
@@ -102,7 +104,7 @@ private[spark] final class BucketedStateStore(
     StoreLifecycle.next(state, Commit)
     try {
       session.verify()
-      figures = SparkMetrics.of(id, session.commit())
+      figures = SparkMetrics.of(id, watched.committing(session.commit())(reportOf))
       state = Committed
       session.end()
       newVersion
@@ -110,6 +112,9 @@ private[spark] final class BucketedStateStore(
       case failure: Throwable => throw SparkInternals.failedToCommit(toString, failure)
     }
   }
+
+  private def reportOf(done: StoreFigures, nanos: Long): CommitReport =
+    CommitReport(newVersion, nanos, done.keys, done.memoryBytes, done.snapshot, done.values)
 
   override def abort(): Unit = synchronized {
     val next = StoreLifecycle.next(state, Abort)

@@ -12,6 +12,7 @@ import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.config.StoreConfig
 import io.bucketstate.store.{OpenStore, ReadSession, WriteSession}
 import io.bucketstate.table.StateTable
+import io.bucketstate.watch.{StoreLabel, WatchedStore}
 
 /**
  * An [[OpenStore]] as Spark knows it: rows and schemas for bytes, Spark's error classes, and ends that come
@@ -33,6 +34,15 @@ private[bucketstate] final class BucketedStore(
     new FamilyRegistry(definition.default, definition.useColumnFamilies, ageing)
   private[this] val validator =
     new RowValidator(id, definition.keySchema, definition.valueSchema, conf)
+  private[this] val watched = new WatchedStore(
+    StoreLabel(
+      SparkInternals.runId(hadoopConf).fold("")(_.toString),
+      id.operatorId,
+      id.partitionId,
+      id.storeName
+    ),
+    () => origins.ticker.nanos
+  )
   private[this] val store = OpenStore(
     FileStores.forFolder(id.storeCheckpointLocation(), hadoopConf, config.objectStores),
     new KnownFamilies(
@@ -69,7 +79,7 @@ private[bucketstate] final class BucketedStore(
       forceSnapshot: Boolean,
       loadEmpty: Boolean,
       reader: Option[BucketedReadStore] = None
-  ): StateStore = {
+  ): StateStore = watched.opening {
     requireVersion(version)
     wanted.failed.foreach(throw _)
     if (loadEmpty) {
@@ -87,10 +97,12 @@ private[bucketstate] final class BucketedStore(
    */
   def openForRead(version: Long, checkpointId: Option[String]): ReadStateStore = {
     requireVersion(version)
-    endingIfFailed(store.openForRead(Attempt(version, checkpointId))) { session =>
-      val read = new BucketedReadStore(id, viewsOf(session.table, version), validator, session)
-      onTaskEnd(() => read.endIfOpen(), () => ())
-      read
+    watched.opening {
+      endingIfFailed(store.openForRead(Attempt(version, checkpointId))) { session =>
+        val read = new BucketedReadStore(id, viewsOf(session.table, version), validator, session)
+        onTaskEnd(() => read.endIfOpen(), () => ())
+        read
+      }
     }
   }
 
@@ -138,18 +150,22 @@ private[bucketstate] final class BucketedStore(
     try {
       store.close()
       ()
-    } finally SessionEnd.forget(this)
+    } finally forget()
 
   /** Closes the store; the next session's maintenance may still find it, and is not in the wrong. */
   override def sessionEnded(): Unit =
     try {
       store.closeForGood()
       ()
-    } finally SessionEnd.forget(this)
+    } finally forget()
+
+  private def forget(): Unit =
+    try SessionEnd.forget(this)
+    finally watched.closed()
 
   private def writeStore(version: Long, session: WriteSession): StateStore = {
     val views = viewsOf(session.table, version + 1)
-    val write = new BucketedStateStore(id, version, views, validator, session)
+    val write = new BucketedStateStore(id, version, views, validator, session, watched)
     onTaskEnd(() => write.abortIfOpen(), () => session.end())
     write
   }

@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import io.bucketstate.history.CheckpointIds
 import io.bucketstate.store.{ReadSession, StoreFigures, WriteSession}
 import io.bucketstate.table.StateTable
+import io.bucketstate.watch.WatchedStore
 
 /**
  * A state replayed for the state reader, in a table of its own that nothing else uses. Spark may ask for
@@ -25,7 +26,14 @@ private[bucketstate] final class ReplayedState(
   def forWrite: StateStore = {
     val version = replayed.newest
     replayed.begin(keepFrom = version)
-    new BucketedStateStore(id, version, viewsAt(version + 1), validator, Session)
+    new BucketedStateStore(
+      id,
+      version,
+      viewsAt(version + 1),
+      validator,
+      Session,
+      WatchedStore.nobodys
+    )
   }
 
   private object Session extends WriteSession {

@@ -181,6 +181,13 @@ private[bucketstate] object StoreMemory {
   /** The heap of those queries whose state is in databases. */
   val HotTracker: MemoryTracker = new MemoryTracker(() => Ticker.System.nanos)
 
+  /** Heap that the state of all stores takes, as they last told. */
+  def heapBytes: Long = Tracker.total + HotTracker.total
+
+  /** What it may take; 0 where there are no stores. */
+  def heapLimit: Long =
+    Seq(Tracker, HotTracker).filter(_.stores > 0).map(_.limit).sum
+
   /** What the databases of all stores of this process may take, as this one sees it. */
   def nativeLimits(config: StoreConfig, host: StoreHost): ExecutorNative.Limits =
     ExecutorNative.Limits(

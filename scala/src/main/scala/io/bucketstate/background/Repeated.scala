@@ -1,0 +1,30 @@
+package io.bucketstate.background
+
+import java.util.concurrent.{Executors, ScheduledExecutorService, TimeUnit}
+
+/** Something that is done again and again on one daemon thread of its own, until it is stopped. Thread-safe. */
+private[bucketstate] final class Repeated private (thread: ScheduledExecutorService) {
+
+  /** It is not begun again; what is under way is interrupted. */
+  def stop(): Unit = {
+    thread.shutdownNow()
+    ()
+  }
+}
+
+private[bucketstate] object Repeated {
+
+  /**
+   * @param every nanoseconds from the end of one time to the next
+   * @param work  handles its own failures: one that it throws is the last time
+   */
+  def apply(name: String, every: Long)(work: () => Unit): Repeated = {
+    val thread = Executors.newSingleThreadScheduledExecutor { (run: Runnable) =>
+      val made = new Thread(run, name)
+      made.setDaemon(true)
+      made
+    }
+    thread.scheduleWithFixedDelay(() => work(), every, every, TimeUnit.NANOSECONDS)
+    new Repeated(thread)
+  }
+}

@@ -1,0 +1,85 @@
+package io.bucketstate.plugin
+
+import java.util.{Collections, Map => JMap}
+
+import com.codahale.metrics.Gauge
+import org.apache.spark.SparkContext
+import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerExecutorRemoved}
+import org.apache.spark.sql.streaming.StreamingQueryListener.{
+  QueryStartedEvent,
+  QueryTerminatedEvent
+}
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.plugin.status.StatusJson
+
+/**
+ * The plugin on the driver: it turns the provider on before a session is made, and gathers what the executors
+ * tell. Whatever goes wrong in it, the application goes on.
+ */
+private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
+  import DriverSide._
+
+  private[this] val board = new DriverBoard
+
+  override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
+    Harmless("the part that turns the provider on") {
+      // Not the copy that `getConf` gives: what sessions are made with.
+      val set = turnOn(plugin.conf)
+      log.info(s"bucketstate is turned on: ${set.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
+    }
+    Harmless("the driver's part") {
+      val settings = PluginSettings.read(plugin.conf)
+      context.addSparkListener(new Listener(board))
+      def text = new PrometheusText(context.applicationId, settings.series)(
+        board.executors,
+        board.operators
+      )
+      WebUi
+        .attachText(context, Folder, Page, PrometheusText.ContentType, () => text)
+        .ifPresent(url => log.info(s"Metrics of all state stores for Prometheus: $url"))
+    }
+    Collections.emptyMap()
+  }
+
+  override def registerMetrics(applicationId: String, plugin: PluginContext): Unit =
+    Harmless("the driver's metrics") {
+      plugin.metricRegistry.gauge(
+        "executors",
+        () =>
+          new Gauge[Int] {
+            override def getValue: Int = board.executors.size
+          }
+      )
+      ()
+    }
+
+  override def receive(message: AnyRef): AnyRef =
+    StatusJson.write(board.update(StatusJson.readStatus(message.toString)))
+}
+
+private[plugin] object DriverSide {
+  private val log = LoggerFactory.getLogger(classOf[DriverSide])
+
+  private val Folder = "/bucketstate"
+  private val Page = "/metrics"
+
+  /** Where Spark's web UI has the metrics. */
+  val Path: String = Folder + Page
+
+  /** Called by one thread, that of Spark's listeners. */
+  private final class Listener(board: DriverBoard) extends SparkListener {
+    override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+      case start: QueryStartedEvent =>
+        val id = start.id.toString
+        val name = Option(start.name).filter(_.nonEmpty).getOrElse(id)
+        board.began(RunningQuery(start.runId.toString, id, name))
+      case end: QueryTerminatedEvent => board.ended(end.runId.toString)
+      case _                         => ()
+    }
+
+    override def onExecutorRemoved(event: SparkListenerExecutorRemoved): Unit =
+      board.removed(event.executorId)
+  }
+}

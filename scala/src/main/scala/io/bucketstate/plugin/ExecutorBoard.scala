@@ -1,0 +1,111 @@
+package io.bucketstate.plugin
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
+
+import io.bucketstate.config.{MetricKey, MetricType}
+import io.bucketstate.error._
+import io.bucketstate.plugin.status._
+import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreWatch, WatchedStore}
+
+/**
+ * What the stores of this process have told. Thread-safe; a report costs the same for every number of stores.
+ *
+ * What is counted is counted by operator and stays when a store is closed. It goes with the query.
+ */
+private[plugin] final class ExecutorBoard extends StoreWatch {
+  import ExecutorBoard._
+
+  private[this] val stores = new ConcurrentHashMap[WatchedStore, StoreStatus]
+  private[this] val operators = new ConcurrentHashMap[OperatorLabel, OperatorStatus]
+
+  override def committed(store: WatchedStore, report: CommitReport): Unit = {
+    val (counted, gauges) = report.values.partition(_._1.metricType == MetricType.Counter)
+    stores.compute(store, (_, last) => next(Option(last), store, report, gauges))
+    change(store) { operator =>
+      operator.copy(
+        commitTimes = operator.commitTimes.record(report.commitNanos),
+        loadTimes =
+          if (counted.getOrElse(MetricKey.TableReloads, 0L) == 0) operator.loadTimes
+          else operator.loadTimes.record(counted.getOrElse(MetricKey.ReloadTime, 0L) * 1000000L),
+        counters = Totals.sum(operator.counters, counted)
+      )
+    }
+  }
+
+  override def failed(store: WatchedStore, failure: Throwable): Unit =
+    change(store) { operator =>
+      operator.copy(failures = Totals.sum(operator.failures, Map(kindOf(failure) -> 1L)))
+    }
+
+  override def closed(store: WatchedStore): Unit = {
+    stores.remove(store)
+    ()
+  }
+
+  def storeStatus: Seq[StoreStatus] = stores.values.asScala.toVector
+
+  def operatorStatus: Seq[OperatorStatus] = operators.values.asScala.toVector
+
+  /** The runs have ended: what was counted for them goes. */
+  def forget(runs: Set[String]): Unit = if (runs.nonEmpty) {
+    stores.keySet.removeIf(store => runs(store.label.run))
+    operators.keySet.removeIf(operator => runs(operator.run))
+    ()
+  }
+
+  private def next(
+      last: Option[StoreStatus],
+      store: WatchedStore,
+      report: CommitReport,
+      gauges: Map[MetricKey, Long]
+  ): StoreStatus = StoreStatus(
+    store.label,
+    report.version,
+    report.keys,
+    report.memoryBytes,
+    report.snapshot,
+    last.fold(0L)(_.commits) + 1,
+    last.fold(0L)(_.changed) + report.values.getOrElse(MetricKey.ChangedKeys, 0L),
+    report.commitNanos / 1000000L,
+    gauges
+  )
+
+  /** Nothing is kept of stores outside of a query: nobody would ever say that it has ended. */
+  private def change(store: WatchedStore)(next: OperatorStatus => OperatorStatus): Unit =
+    if (store.label.run.nonEmpty) {
+      operators.compute(
+        store.label.of,
+        (label, last) => next(Option(last).getOrElse(OperatorStatus.none(label)))
+      )
+      ()
+    }
+}
+
+private[plugin] object ExecutorBoard {
+
+  /** The kinds of [[kindOf]]. */
+  val Kinds: Seq[String] =
+    Seq("damaged", "missing", "conflict", "setting", "storage", "memory", "interrupted", "other")
+
+  /** What went wrong, as a word: what the first of the causes is that says so. */
+  def kindOf(failure: Throwable): String =
+    Iterator
+      .iterate(failure)(_.getCause)
+      .takeWhile(_ != null)
+      .take(MostCauses)
+      .collectFirst {
+        case _: CorruptException     => "damaged"
+        case _: MissingException     => "missing"
+        case _: ConflictException    => "conflict"
+        case _: InvalidException     => "setting"
+        case _: UnavailableException => "storage"
+        case _: OutOfMemoryError     => "memory"
+        case _: InterruptedException => "interrupted"
+      }
+      .getOrElse("other")
+
+  /** A chain of causes may be a ring. */
+  private final val MostCauses = 50
+}

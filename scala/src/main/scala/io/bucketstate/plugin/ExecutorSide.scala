@@ -1,0 +1,91 @@
+package io.bucketstate.plugin
+
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicBoolean
+import java.util.{Map => JMap}
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.background.{BackgroundPool, Repeated}
+import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
+import io.bucketstate.store.StoreMemory
+import io.bucketstate.watch.StoreWatch
+
+/**
+ * The plugin in each process that runs tasks: it is told of every commit, puts figures into Spark's registry
+ * of metrics, and tells the driver how things stand. Whatever goes wrong in it, tasks go on.
+ */
+private[plugin] final class ExecutorSide extends ExecutorPlugin {
+  import ExecutorSide._
+
+  private[this] val board = new ExecutorBoard
+  private[this] val isSilent = new AtomicBoolean
+  @volatile private[this] var telling: Option[Repeated] = None
+
+  override def init(context: PluginContext, extra: JMap[String, String]): Unit =
+    Harmless("the executor's part") {
+      val settings = PluginSettings.read(context.conf)
+      val metrics = new ExecutorMetrics(context.metricRegistry)
+      StoreWatch.begin(board)
+      telling = Some(
+        Repeated("bucketstate-plugin", TimeUnit.MILLISECONDS.toNanos(settings.intervalMs)) { () =>
+          tell(context, metrics)
+        }
+      )
+    }
+
+  override def shutdown(): Unit = {
+    StoreWatch.end(board)
+    telling.foreach(_.stop())
+  }
+
+  private def tell(context: PluginContext, metrics: ExecutorMetrics): Unit =
+    try {
+      val answer = context.ask(StatusJson.write(status(context))).toString
+      val known = StatusJson.readQueries(answer)
+      board.forget(known.ended)
+      metrics.show(known.names, status(context))
+      isSilent.set(false)
+    } catch {
+      case _: InterruptedException => ()
+      case NonFatal(e)             =>
+        if (!isSilent.getAndSet(true)) {
+          log.warn(
+            "The driver was not told how the stores of this executor stand, and will be as soon as it answers",
+            e
+          )
+        }
+    }
+
+  private def status(context: PluginContext): ExecutorStatus = ExecutorStatus(
+    context.executorID,
+    StoreMemory.heapBytes,
+    StoreMemory.heapLimit,
+    BackgroundPool.queued,
+    board.storeStatus,
+    board.operatorStatus
+  )
+}
+
+private object ExecutorSide {
+  private val log = LoggerFactory.getLogger(classOf[ExecutorSide])
+}
+
+/** Runs what must not fail the application: a failure is logged once, with what does not work for it. */
+private[plugin] object Harmless {
+  private val log = LoggerFactory.getLogger("io.bucketstate.BucketstatePlugin")
+
+  def apply(part: String)(run: => Unit): Unit =
+    try run
+    catch {
+      // A jar for another Spark ends in linkage errors, which are no less harmless.
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        log.error(
+          s"Of bucketstate's plugin $part does not work: ${e.getMessage} Queries run without it.",
+          e
+        )
+    }
+}

@@ -1,0 +1,85 @@
+package io.bucketstate.plugin
+
+import org.apache.spark.SparkConf
+
+import io.bucketstate.config.{ConfigType, MetricKey, PluginKey}
+import io.bucketstate.error.InvalidException
+
+/** What the plugin itself is set to. */
+private[plugin] final case class PluginSettings(series: String, intervalMs: Long)
+
+private[plugin] object PluginSettings {
+
+  /** Throws `InvalidException` for a key that is not known and for a value that is not allowed. */
+  def read(conf: SparkConf): PluginSettings = {
+    conf.getAll.iterator.map(_._1).filter(_.startsWith(PluginKey.Prefix)).foreach(requireKnown)
+    PluginSettings(value(conf, PluginKey.Series), value(conf, PluginKey.Interval).toLong)
+  }
+
+  private def requireKnown(key: String): Unit =
+    if (!PluginKey.all.exists(_.key == key)) {
+      throw new InvalidException(
+        s"There is no setting $key",
+        s"Those of the plugin are ${PluginKey.all.map(_.key).mkString(", ")}."
+      )
+    }
+
+  private def value(conf: SparkConf, key: PluginKey): String = {
+    val text = conf.get(key.key, key.default).trim
+    val isRight = key.kind match {
+      case ConfigType.OneOf(values)    => values.contains(text)
+      case ConfigType.Millis(min, max) => text.toLongOption.exists(n => n >= min && n <= max)
+      case _                           => true
+    }
+    if (!isRight) {
+      throw new InvalidException(
+        s"${key.key} is '$text', and must be ${key.kind.describe}",
+        "Correct it where the application's settings are, or leave it out."
+      )
+    }
+    text
+  }
+}
+
+/**
+ * What the application's settings are made of, before a session is: provider, session extension, and the charts of
+ * Spark's own streaming page. What a user has set stays.
+ */
+private[bucketstate] final class TurnedOn(provider: String, extension: String) {
+  import TurnedOn._
+
+  /** Changes `conf`, and gives what it has changed. */
+  def apply(conf: SparkConf): Map[String, String] = {
+    val extensions = listed(conf.get(Extensions, ""))
+    val set = Map.newBuilder[String, String]
+    if (!conf.contains(Provider)) set += Provider -> provider
+    // Spark runs the rules of the first one last: behind others that touch the same operators.
+    if (!extensions.contains(extension)) {
+      set += Extensions -> (extension +: extensions).mkString(",")
+    }
+    // The page of a query whose provider has no such metrics would fail.
+    if (conf.get(Provider, provider) == provider && !conf.contains(Charts)) {
+      set += Charts -> Charted.map(_.name).mkString(",")
+    }
+    val changed = set.result()
+    changed.foreach { case (key, value) => conf.set(key, value) }
+    changed
+  }
+
+  private def listed(names: String): Seq[String] =
+    names.split(",").iterator.map(_.trim).filter(_.nonEmpty).toSeq
+}
+
+private[bucketstate] object TurnedOn {
+  val Provider = "spark.sql.streaming.stateStore.providerClass"
+  val Extensions = "spark.sql.extensions"
+  val Charts = "spark.sql.streaming.ui.enabledCustomMetricList"
+
+  /** What Spark's page draws for each query: what an operator looks at first. */
+  val Charted: Seq[MetricKey] = Seq(
+    MetricKey.ChangelogBytes,
+    MetricKey.ColdReads,
+    MetricKey.Evictions,
+    MetricKey.SnapshotLag
+  )
+}

@@ -1,0 +1,149 @@
+package io.bucketstate.plugin
+
+import io.bucketstate.config.MetricKey
+import io.bucketstate.plugin.status.{ExecutorStatus, Histogram}
+
+/**
+ * What all executors have told, in Prometheus's text format: with labels for application, query, operator and
+ * partition, which Spark's own servlet writes into the names of its metrics.
+ *
+ * @param application id of the application
+ * @param series      the setting of that name
+ */
+private[plugin] final class PrometheusText(application: String, series: String) {
+  import PrometheusText._
+
+  def apply(executors: Seq[ExecutorStatus], operators: Seq[OperatorView]): String = {
+    val lines =
+      executors.flatMap(ofExecutor) ++ operators.flatMap(ofOperator) ++ partitions(operators)
+    val text = new StringBuilder
+    // All lines of a metric have to stand together.
+    lines.groupBy(_.family).toSeq.sortBy(_._1.name).foreach { case (family, its) =>
+      text ++= s"# HELP ${family.name} ${escapedDoc(family.doc)}\n# TYPE ${family.name} ${family.kind}\n"
+      its.foreach(line => text ++= line.text)
+    }
+    text.result()
+  }
+
+  private def ofExecutor(executor: ExecutorStatus): Seq[Line] = {
+    val labels = Seq("application" -> application, "executor" -> executor.executor)
+    Seq(
+      (
+        "executor_memory_bytes",
+        "heap that the state of all stores of an executor takes",
+        executor.memoryBytes
+      ),
+      ("executor_memory_limit_bytes", "heap that it may take", executor.memoryLimit),
+      (
+        "executor_stores",
+        "stores of an executor that have committed and are loaded",
+        executor.stores.size.toLong
+      ),
+      (
+        "executor_background_queue",
+        "work beside the batches that no thread has begun",
+        executor.queued.toLong
+      )
+    ).map { case (name, doc, value) =>
+      Line(Family(MetricKey.PrometheusPrefix + name, doc, "gauge"), labels, value.toDouble)
+    }
+  }
+
+  private def ofOperator(view: OperatorView): Seq[Line] = {
+    val labels = labelsOf(view)
+    val figures = Series.of(view.stores.map(_._2), view.status).map(Line(_, labels))
+    val failures = ExecutorBoard.Kinds.map { kind =>
+      Line(Failures, labels :+ ("kind" -> kind), view.status.failures.getOrElse(kind, 0L).toDouble)
+    }
+    figures ++ failures ++
+      histogram("commit_seconds", "how long commits took", labels, view.status.commitTimes) ++
+      histogram(
+        "load_seconds",
+        "how long loads of the checkpoint took",
+        labels,
+        view.status.loadTimes
+      )
+  }
+
+  private def partitions(operators: Seq[OperatorView]): Seq[Line] = {
+    val lines = operators.flatMap { view =>
+      view.stores.flatMap { case (executor, store) =>
+        val labels = labelsOf(view) ++ Seq(
+          "partition" -> store.label.partition.toString,
+          "store" -> store.label.name,
+          "executor" -> executor
+        )
+        Series.of(store).map { one =>
+          Line(one.copy(name = one.name.replace(MetricKey.PrometheusPrefix, Partition)), labels)
+        }
+      }
+    }
+    if (series == "partition" || (series == "auto" && lines.size <= Most)) lines else Nil
+  }
+
+  private def labelsOf(view: OperatorView): Seq[(String, String)] = Seq(
+    "application" -> application,
+    "query" -> view.query.name,
+    "operator" -> view.operator.toString
+  )
+}
+
+private[plugin] object PrometheusText {
+  val ContentType = "text/plain; version=0.0.4"
+
+  /** What names of single partitions begin with, so that sums over a metric count nothing twice. */
+  private val Partition = s"${MetricKey.PrometheusPrefix}partition_"
+
+  /** With more series of single partitions than this they are left out, unless they are asked for. */
+  private final val Most = 1000
+
+  private final case class Family(name: String, doc: String, kind: String)
+
+  private val Failures = Family(
+    s"${MetricKey.PrometheusPrefix}failures_total",
+    "versions that could not be opened or committed",
+    "counter"
+  )
+
+  private final case class Line(
+      family: Family,
+      labels: Seq[(String, String)],
+      value: Double,
+      suffix: String = ""
+  ) {
+    def text: String = {
+      val named = labels.map { case (key, value) => s"""$key="${escaped(value)}"""" }
+      s"${family.name}$suffix${named.mkString("{", ",", "}")} ${shown(value)}\n"
+    }
+  }
+
+  private object Line {
+    def apply(one: Series, labels: Seq[(String, String)]): Line =
+      Line(Family(one.name, one.doc, if (one.isTotal) "counter" else "gauge"), labels, one.value)
+  }
+
+  private def histogram(
+      name: String,
+      doc: String,
+      labels: Seq[(String, String)],
+      histogram: Histogram
+  ): Seq[Line] = {
+    val family = Family(MetricKey.PrometheusPrefix + name, doc, "histogram")
+    val bounds = Histogram.BoundsMs.map(ms => shown(ms / 1e3)) :+ "+Inf"
+    val upTo = histogram.counts.scanLeft(0L)(_ + _).tail
+    bounds.zip(upTo).map { case (bound, n) =>
+      Line(family, labels :+ ("le" -> bound), n.toDouble, "_bucket")
+    } ++ Seq(
+      Line(family, labels, histogram.sumNanos / 1e9, "_sum"),
+      Line(family, labels, histogram.count.toDouble, "_count")
+    )
+  }
+
+  private def shown(value: Double): String =
+    if (value == value.toLong.toDouble) value.toLong.toString else value.toString
+
+  private def escaped(value: String): String =
+    value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n")
+
+  private def escapedDoc(doc: String): String = doc.replace("\\", "\\\\").replace("\n", "\\n")
+}

@@ -1,0 +1,75 @@
+package io.bucketstate.plugin
+
+import io.bucketstate.config.{MetricKey, MetricOver, MetricType}
+import io.bucketstate.plugin.status.{OperatorStatus, StoreStatus}
+
+/**
+ * One figure of a thing, whatever shows it.
+ *
+ * @param name  for Prometheus
+ * @param short for registries of metrics
+ * @param isTotal whether it only grows
+ */
+private[plugin] final case class Series(
+    name: String,
+    short: String,
+    doc: String,
+    isTotal: Boolean,
+    value: Double
+)
+
+/** The figures of operators and of stores, in one order. */
+private[plugin] object Series {
+  private val Prefix = MetricKey.PrometheusPrefix
+
+  /** Of one operator, over the stores that are given. */
+  def of(stores: Seq[StoreStatus], status: OperatorStatus): Seq[Series] =
+    standing(stores) ++ counted(status)
+
+  /** Of one store. */
+  def of(store: StoreStatus): Seq[Series] = standing(Seq(store)) ++ Seq(
+    total("store_commits", "storeCommits", "commits of the store", store.commits),
+    total("store_changed_keys", "storeChangedKeys", "keys that these changed", store.changed)
+  )
+
+  private def standing(stores: Seq[StoreStatus]): Seq[Series] = Seq(
+    gauge("stores", "stores", "stores that have committed and are loaded", stores.size.toLong),
+    gauge("keys", "keys", "keys of the state", stores.map(_.keys).sum),
+    gauge(
+      "memory_bytes",
+      "memoryBytes",
+      "what the state takes in memory, an estimate",
+      stores.map(_.memoryBytes).sum
+    ),
+    gauge(
+      "version",
+      "version",
+      "newest version that was committed",
+      stores.map(_.version).maxOption.getOrElse(0L)
+    )
+  ) ++ MetricKey.all.filter(_.metricType == MetricType.Gauge).map { key =>
+    val values = stores.map(_.gauges.getOrElse(key, 0L))
+    val value = key.over match {
+      case MetricOver.Sum     => values.sum
+      case MetricOver.Highest => values.maxOption.getOrElse(0L)
+    }
+    Series(key.prometheus, shortOf(key), key.doc, isTotal = false, value * key.prometheusUnit)
+  }
+
+  private def counted(status: OperatorStatus): Seq[Series] =
+    MetricKey.all.filter(_.metricType == MetricType.Counter).map { key =>
+      val value = status.counters.getOrElse(key, 0L) * key.prometheusUnit
+      Series(key.prometheus, shortOf(key), key.doc, isTotal = true, value)
+    }
+
+  private def gauge(name: String, short: String, doc: String, value: Long): Series =
+    Series(Prefix + name, short, doc, isTotal = false, value.toDouble)
+
+  private def total(name: String, short: String, doc: String, value: Long): Series =
+    Series(s"$Prefix${name}_total", short, doc, isTotal = true, value.toDouble)
+
+  private def shortOf(key: MetricKey): String = {
+    val bare = key.name.stripPrefix("bucketed")
+    s"${bare.head.toLower}${bare.tail}"
+  }
+}

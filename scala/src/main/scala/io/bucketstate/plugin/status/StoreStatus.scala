@@ -1,0 +1,80 @@
+package io.bucketstate.plugin.status
+
+import io.bucketstate.config.MetricKey
+import io.bucketstate.watch.{OperatorLabel, StoreLabel}
+
+/**
+ * How one store stands after its last commit. Immutable.
+ *
+ * @param commits of this process
+ * @param changed keys that these commits changed, in all
+ * @param gauges  the project's own metrics of the last commit that tell how things stand; one that is not there is 0
+ */
+final case class StoreStatus(
+    label: StoreLabel,
+    version: Long,
+    keys: Long,
+    memoryBytes: Long,
+    snapshot: Long,
+    commits: Long,
+    changed: Long,
+    commitMillis: Long,
+    gauges: Map[MetricKey, Long]
+)
+
+/**
+ * What the stores of one operator have done in one process, whether or not they are still there. Immutable.
+ *
+ * @param commitTimes how many commits took how long
+ * @param loadTimes   how many loads of the checkpoint took how long
+ * @param failures    by kind
+ * @param counters    the project's own metrics that count, added up; one that is not there is 0
+ */
+final case class OperatorStatus(
+    label: OperatorLabel,
+    commitTimes: Histogram,
+    loadTimes: Histogram,
+    failures: Map[String, Long],
+    counters: Map[MetricKey, Long]
+) {
+  def +(other: OperatorStatus): OperatorStatus = OperatorStatus(
+    label,
+    commitTimes + other.commitTimes,
+    loadTimes + other.loadTimes,
+    Totals.sum(failures, other.failures),
+    Totals.sum(counters, other.counters)
+  )
+}
+
+object OperatorStatus {
+  def none(label: OperatorLabel): OperatorStatus =
+    OperatorStatus(label, Histogram.Empty, Histogram.Empty, Map.empty, Map.empty)
+}
+
+/**
+ * What one process that has stores tells of itself. It is always told as a whole, so that one that got lost does not
+ * matter. Immutable.
+ *
+ * @param memoryBytes what the state of all stores takes in the heap
+ * @param memoryLimit what it may take
+ * @param queued      work beside the batches that no thread has begun
+ */
+final case class ExecutorStatus(
+    executor: String,
+    memoryBytes: Long,
+    memoryLimit: Long,
+    queued: Int,
+    stores: Seq[StoreStatus],
+    operators: Seq[OperatorStatus]
+)
+
+object ExecutorStatus {
+
+  /** Of a process that has no stores. */
+  val Empty: ExecutorStatus = ExecutorStatus("", 0L, 0L, 0, Nil, Nil)
+}
+
+private[plugin] object Totals {
+  def sum[K](one: Map[K, Long], other: Map[K, Long]): Map[K, Long] =
+    other.foldLeft(one) { case (all, (key, n)) => all.updated(key, all.getOrElse(key, 0L) + n) }
+}

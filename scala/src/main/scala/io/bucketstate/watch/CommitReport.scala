@@ -1,0 +1,22 @@
+package io.bucketstate.watch
+
+import io.bucketstate.config.MetricKey
+
+/**
+ * What one store tells of one commit. Immutable.
+ *
+ * @param version     that was committed
+ * @param commitNanos how long the commit took
+ * @param keys        of the state at that version
+ * @param memoryBytes what the state takes in memory, an estimate
+ * @param snapshot    version of the newest snapshot, -1 if there is none
+ * @param values      the project's own metrics; one that is not given is 0
+ */
+final case class CommitReport(
+    version: Long,
+    commitNanos: Long,
+    keys: Long,
+    memoryBytes: Long,
+    snapshot: Long,
+    values: Map[MetricKey, Long]
+)

@@ -1,0 +1,80 @@
+package io.bucketstate.watch
+
+/**
+ * Who is told of what the stores of this process do, beside Spark. Called by task threads and by those that close
+ * stores: an implementation is thread-safe, quick and does not throw.
+ *
+ * A store is known by its `WatchedStore`, not by its label: one that was unloaded may be closed after
+ * its successor with the same label has begun.
+ */
+trait StoreWatch {
+  def committed(store: WatchedStore, report: CommitReport): Unit
+
+  /** A version could not be opened or committed, or a task was cut off meanwhile. */
+  def failed(store: WatchedStore, failure: Throwable): Unit
+
+  def closed(store: WatchedStore): Unit
+}
+
+/** The one of this process. Without the plugin nobody is told. */
+object StoreWatch {
+  @volatile private[this] var watching: Option[StoreWatch] = None
+
+  def current: Option[StoreWatch] = watching
+
+  /** From now on `watch` is told. */
+  def begin(watch: StoreWatch): Unit = synchronized { watching = Some(watch) }
+
+  /** Nobody is told any more, unless another one has begun since. */
+  def end(watch: StoreWatch): Unit = synchronized {
+    if (watching.contains(watch)) watching = None
+  }
+}
+
+/**
+ * One store as the watch of its process knows it, for as long as it is open. Thread-safe.
+ *
+ * @param nanos a clock for durations
+ */
+final class WatchedStore(val label: StoreLabel, nanos: () => Long) {
+
+  /**
+   * Opens a version, and tells of a failure.
+   */
+  def opening[A](open: => A): A =
+    try open
+    catch {
+      case failure: Throwable =>
+        StoreWatch.current.foreach(_.failed(this, failure))
+        throw failure
+    }
+
+  /**
+   * Commits, and tells how long it took or that it failed.
+   *
+   * @param report what is told of the commit, given the time that it took in nanoseconds
+   */
+  def committing[A](commit: => A)(report: (A, Long) => CommitReport): A =
+    StoreWatch.current match {
+      case None        => commit
+      case Some(watch) =>
+        val began = nanos()
+        val done =
+          try commit
+          catch {
+            case failure: Throwable =>
+              watch.failed(this, failure)
+              throw failure
+          }
+        watch.committed(this, report(done, nanos() - began))
+        done
+    }
+
+  def closed(): Unit = StoreWatch.current.foreach(_.closed(this))
+}
+
+object WatchedStore {
+
+  /** Of a state that is only looked at: it is told of under no run. */
+  val nobodys: WatchedStore = new WatchedStore(StoreLabel("", 0L, 0, ""), () => 0L)
+}

@@ -1,0 +1,177 @@
+package io.bucketstate.plugin
+
+import java.net.URI
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.file.Path
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
+import org.apache.spark.ui.bucketstate.MetricNamesOfSpark
+import org.scalatest.concurrent.Eventually
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
+
+import io.bucketstate.testkit.{DigitCounts, ProviderHarness}
+import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
+
+/** The plugin in real local applications, which have nothing else of this project. */
+class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
+  import PluginSuite._
+
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(Span(60, Seconds), Span(50, Millis))
+
+  test("one setting turns everything on") {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "counts", folder)
+      addAndWait(input, query, 0 until 20)
+      assert(found(spark, "counts") == expected(20))
+      assert(metric(query, "bucketedChangedKeys") == 5)
+      val rules = spark.sessionState.columnarRules.map(_.getClass.getName)
+      assert(rules.exists(_.contains("BuiltForSparkRule")))
+      query.stop()
+    }
+  }
+
+  test("what a user has set stays") {
+    val rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    val other = classOf[NoExtension].getName
+    withPlugin(TurnedOn.Provider -> rocksdb, TurnedOn.Extensions -> other) { (spark, _) =>
+      assert(spark.conf.get(TurnedOn.Provider) == rocksdb)
+      assert(
+        spark.sparkContext.getConf.get(TurnedOn.Extensions) ==
+          s"${classOf[BucketstateExtensions].getName},$other"
+      )
+      assert(!spark.sparkContext.getConf.contains(TurnedOn.Charts))
+    }
+  }
+
+  test(
+    "the stores are measured where Prometheus looks, and in Spark's registry, until the query ends"
+  ) {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "by_digit", folder)
+      addAndWait(input, query, 0 until 20)
+      addAndWait(input, query, 20 until 30)
+      eventually {
+        val lines = scraped(spark)
+        val its =
+          s"""{application="${spark.sparkContext.applicationId}",query="by_digit",operator="0"}"""
+        assert(lines.contains(s"bucketstate_keys$its 5"))
+        assert(lines.contains(s"bucketstate_stores$its 2"))
+        assert(lines.contains(s"bucketstate_changed_keys_total$its 10"))
+        assert(lines.contains(s"bucketstate_commit_seconds_count$its 4"))
+        assert(lines.count(_.startsWith("bucketstate_partition_keys{")) == 2)
+        val names = registered
+        assert(names.exists(_.endsWith("BucketstatePlugin.by_digit.operator0.keys")), names)
+        assert(names.exists(_.endsWith("BucketstatePlugin.memoryBytes")), names)
+      }
+      query.stop()
+      eventually {
+        assert(!scraped(spark).exists(_.contains("by_digit")))
+        assert(!registered.exists(_.contains("by_digit")))
+      }
+    }
+  }
+
+  test("another run of a query counts anew under its name") {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      for (round <- 1 to 2) {
+        val query = start(counts(input.toDS()), "again", folder)
+        addAndWait(input, query, 0 until 10)
+        eventually {
+          assert(
+            scraped(spark).exists(line =>
+              line.startsWith("bucketstate_version{") && line.endsWith(s" $round")
+            )
+          )
+          assert(
+            scraped(spark).exists(line =>
+              line.startsWith("bucketstate_commit_seconds_count{") && line.endsWith(" 2")
+            )
+          )
+        }
+        query.stop()
+      }
+    }
+  }
+
+  test("what fails in the plugin fails nothing else") {
+    withPlugin("spark.bucketstate.metrics.interval" -> "soon") { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "unharmed", folder)
+      addAndWait(input, query, 0 until 20)
+      assert(found(spark, "unharmed") == expected(20))
+      assert(metric(query, "bucketedChangedKeys") == 5)
+      query.stop()
+    }
+  }
+
+  test("Spark's own page draws the metrics that are set for it") {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "drawn", folder)
+      (1 to 3).foreach(n => addAndWait(input, query, 0 until n))
+      eventually {
+        val page = read(spark, s"/StreamingQuery/statistics/?id=${query.runId}")
+        TurnedOn.Charted.foreach(key => assert(page.contains(s"aggregated-${key.name}-timeline")))
+      }
+      query.stop()
+    }
+  }
+
+  private def withPlugin(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
+    ProviderHarness.withFolder { folder =>
+      val builder = SparkSession
+        .builder()
+        .master("local[2]")
+        .config("spark.plugins", classOf[BucketstatePlugin].getName)
+        .config("spark.bucketstate.metrics.interval", "100")
+        .config("spark.ui.port", "0")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+      settings.foreach { case (key, value) => builder.config(key, value) }
+      val spark = builder.getOrCreate()
+      try {
+        if (!settings.exists(_._1 == TurnedOn.Provider)) {
+          assert(spark.conf.get(TurnedOn.Provider) == classOf[BucketedStateStoreProvider].getName)
+        }
+        body(spark, folder)
+      } finally {
+        spark.stop()
+        StoreMaintenance.stop()
+      }
+    }
+
+  private def scraped(spark: SparkSession): Seq[String] =
+    read(spark, DriverSide.Path).linesIterator.toSeq
+
+  private def read(spark: SparkSession, path: String): String = {
+    val uri = URI.create(spark.sparkContext.uiWebUrl.get + path)
+    val answer = HttpClient.newHttpClient
+      .send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofString)
+    assert(answer.statusCode == 200, answer.body)
+    answer.body
+  }
+
+  private def registered: Seq[String] =
+    MetricNamesOfSpark.all(SparkEnv.get).asScala.toSeq.filter(_.contains("BucketstatePlugin"))
+}
+
+object PluginSuite {
+  final class NoExtension extends (org.apache.spark.sql.SparkSessionExtensions => Unit) {
+    override def apply(extensions: org.apache.spark.sql.SparkSessionExtensions): Unit = ()
+  }
+}

@@ -1,0 +1,230 @@
+package io.bucketstate.plugin
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+import io.bucketstate.config.{MetricKey, MetricType}
+import io.bucketstate.error.{MissingException, UnavailableException}
+import io.bucketstate.plugin.status._
+import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreLabel, WatchedStore}
+
+/** What executors tell, how the driver puts it together, and how it is written for Prometheus. */
+class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
+  import StatusSuite._
+
+  test("what is sent is what arrives") {
+    forAll(statuses)(status => assert(StatusJson.readStatus(StatusJson.write(status)) == status))
+  }
+
+  test("a board counts what commits told, and forgets it with the run") {
+    forAll(Gen.listOf(Gen.zip(Gen.choose(0, 3), Gen.choose(0L, 40L), Gen.oneOf(true, false)))) {
+      commits =>
+        val board = new ExecutorBoard
+        val stores = (0 to 3).map(p => store("run", p))
+        commits.foreach { case (partition, changed, fails) =>
+          if (fails) board.failed(stores(partition), new UnavailableException("a", "b", "c"))
+          else board.committed(stores(partition), report(1, Map(MetricKey.ChangedKeys -> changed)))
+        }
+        val told = commits.filterNot(_._3)
+        val status = board.operatorStatus.headOption.getOrElse(OperatorStatus.none(Operator))
+        assert(status.counters.getOrElse(MetricKey.ChangedKeys, 0L) == told.map(_._2).sum)
+        assert(status.commitTimes.count == told.size)
+        assert(status.failures.getOrElse("storage", 0L) == commits.count(_._3))
+        assert(board.storeStatus.map(_.commits).sum == told.size)
+        assert(board.storeStatus.map(_.changed).sum == told.map(_._2).sum)
+        stores.foreach(board.closed)
+        assert(board.storeStatus.isEmpty)
+        assert(board.operatorStatus.size == (if (commits.isEmpty) 0 else 1))
+        board.forget(Set("run"))
+        assert(board.operatorStatus.isEmpty)
+    }
+  }
+
+  test("a store that is closed late takes nothing of its successor along") {
+    val board = new ExecutorBoard
+    val (first, second) = (store("run", 0), store("run", 0))
+    board.committed(first, report(1))
+    board.committed(second, report(2))
+    board.closed(first)
+    assert(board.storeStatus.map(_.version) == Seq(2))
+  }
+
+  test("stores outside of a query leave nothing behind") {
+    val board = new ExecutorBoard
+    val outside = store("", 0)
+    board.committed(outside, report(1))
+    board.failed(outside, new RuntimeException)
+    board.closed(outside)
+    assert(board.storeStatus.isEmpty && board.operatorStatus.isEmpty)
+  }
+
+  test("a failure has the kind of the first cause that has one, also in a ring of causes") {
+    val missing = new MissingException("a", "b", "c")
+    assert(ExecutorBoard.kindOf(new RuntimeException(new RuntimeException(missing))) == "missing")
+    val (a, b) = (new RuntimeException("a"), new RuntimeException("b"))
+    a.initCause(b)
+    b.initCause(a)
+    assert(ExecutorBoard.kindOf(a) == "other")
+    assert(ExecutorBoard.kindOf(new InterruptedException) == "interrupted")
+  }
+
+  test("the driver shows each partition once, and loses no count with an executor") {
+    val board = new DriverBoard
+    board.began(RunningQuery("run", "id", "counts"))
+    val one = executor("1", Seq(status(0, version = 3), status(1, version = 3)), changed = 10)
+    board.update(one)
+    // Partition 1 has moved; executor 1 has it loaded still.
+    board.update(executor("2", Seq(status(1, version = 5)), changed = 7))
+    def seen = board.operators.map(v => (v.stores.map(s => s._1 -> s._2.version), changedOf(v)))
+    assert(seen == Seq((Seq("1" -> 3L, "2" -> 5L), 17L)))
+    board.removed("1")
+    assert(seen == Seq((Seq("2" -> 5L), 17L)))
+    // What is sent again is the same, not more.
+    board.update(executor("2", Seq(status(1, version = 6)), changed = 9))
+    assert(seen == Seq((Seq("2" -> 6L), 19L)))
+    assert(board.update(one).names == Map("run" -> "counts"))
+    board.ended("run")
+    assert(board.operators.isEmpty)
+    assert(board.update(one) == KnownQueries(Map.empty, Set("run")))
+  }
+
+  test("gauges of versions behind are the highest of the partitions, others their sum") {
+    val stores = Seq(1L, 4L).zipWithIndex.map { case (n, p) =>
+      status(p, 1).copy(gauges = Map(MetricKey.SnapshotLag -> n, MetricKey.ColdBytes -> n))
+    }
+    val series = Series.of(stores, OperatorStatus.none(Operator)).map(s => s.name -> s.value).toMap
+    assert(series("bucketstate_snapshot_lag") == 4)
+    assert(series("bucketstate_cold_bytes") == 5)
+  }
+
+  test("each metric has a name of its own for Prometheus") {
+    val names = Series.of(Seq(status(0, 1)), OperatorStatus.none(Operator)).map(_.name)
+    assert(names.distinct == names)
+    names.foreach(name => assert(name.matches("bucketstate_[a-z][a-z0-9_]*"), name))
+    assert(MetricKey.WriteTime.prometheus == "bucketstate_write_time_seconds_total")
+    assert(MetricKey.ColdBytes.prometheus == "bucketstate_cold_bytes")
+  }
+
+  test("Prometheus's text has each metric in one piece, and names that hold anything") {
+    forAll(Gen.asciiPrintableStr, Gen.oneOf(0 to 40)) { (name, number) =>
+      val partitions = math.abs(number)
+      val board = new DriverBoard
+      board.began(RunningQuery("run", "id", name + "\n\"\\"))
+      board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
+      for (setting <- Seq("auto", "query", "partition")) {
+        val text = new PrometheusText("app", setting)(board.executors, board.operators)
+        val families = text.linesIterator.filter(_.startsWith("# TYPE")).map(_.split(' ')(2)).toSeq
+        assert(families.distinct == families)
+        val samples = text.linesIterator.filterNot(_.startsWith("#")).toSeq
+        samples.foreach(line => assert(Sample.matches(line), line))
+        val ofPartitions = samples.count(_.startsWith("bucketstate_partition_keys"))
+        assert(ofPartitions == (setting match {
+          case "query"     => 0
+          case "partition" => partitions
+          case _           => if (ofPartitions == 0) 0 else partitions
+        }))
+        assert(setting != "auto" || samples.count(_.startsWith("bucketstate_partition_")) <= 1000)
+      }
+    }
+  }
+
+  test("a histogram's bounds hold what was recorded") {
+    forAll(Gen.nonEmptyListOf(Gen.choose(0L, 60000000000L))) { nanos =>
+      val histogram = nanos.foldLeft(Histogram.Empty)(_.record(_))
+      assert(histogram.count == nanos.size && histogram.sumNanos == nanos.sum)
+      for (share <- Seq(0.5, 0.95, 0.99)) {
+        val exact = nanos.sorted.apply(math.ceil(nanos.size * share).toInt - 1)
+        val expected = Histogram.BoundsMs.find(_ * 1000000L >= exact)
+        assert(histogram.atMostMs(share) == expected)
+      }
+    }
+    assert(Histogram.Empty.atMostMs(0.5).isEmpty)
+  }
+}
+
+private object StatusSuite {
+  val Operator: OperatorLabel = OperatorLabel("run", 0)
+  private val Sample = """[a-z_]+\{([a-z]+="([^"\\\n]|\\["\\n])*",?)+\} [-+0-9.E]+""".r
+
+  def store(run: String, partition: Int): WatchedStore =
+    new WatchedStore(StoreLabel(run, 0, partition, "default"), () => 0L)
+
+  def report(version: Long, values: Map[MetricKey, Long] = Map.empty): CommitReport =
+    CommitReport(version, 2000000L, 1, 100, -1, values)
+
+  def status(partition: Int, version: Long): StoreStatus = StoreStatus(
+    StoreLabel("run", 0, partition, "default"),
+    version,
+    1,
+    100,
+    -1,
+    1,
+    1,
+    2,
+    Map.empty
+  )
+
+  def executor(name: String, stores: Seq[StoreStatus], changed: Long): ExecutorStatus =
+    ExecutorStatus(
+      name,
+      1000,
+      2000,
+      0,
+      stores,
+      Seq(OperatorStatus.none(Operator).copy(counters = Map(MetricKey.ChangedKeys -> changed)))
+    )
+
+  def changedOf(view: OperatorView): Long = view.status.counters(MetricKey.ChangedKeys)
+
+  private val amounts = Gen.choose(0L, Long.MaxValue / 4)
+  private val texts = Gen.asciiPrintableStr
+
+  private def values(kind: MetricType): Gen[Map[MetricKey, Long]] =
+    Gen.mapOf(
+      Gen.zip(
+        Gen.oneOf(MetricKey.all.filter(_.metricType == kind)),
+        Gen.choose(1L, Long.MaxValue / 4)
+      )
+    )
+
+  private val stores: Gen[StoreStatus] = for {
+    run <- texts
+    operator <- amounts
+    partition <- Gen.choose(0, Int.MaxValue)
+    name <- texts
+    numbers <- Gen.listOfN(7, amounts)
+    gauges <- values(MetricType.Gauge)
+  } yield StoreStatus(
+    StoreLabel(run, operator, partition, name),
+    numbers(0),
+    numbers(1),
+    numbers(2),
+    numbers(3),
+    numbers(4),
+    numbers(5),
+    numbers(6),
+    gauges
+  )
+
+  private val histograms: Gen[Histogram] =
+    Gen.listOf(amounts.map(_ % 100000000000L)).map(_.foldLeft(Histogram.Empty)(_.record(_)))
+
+  private val operators: Gen[OperatorStatus] = for {
+    run <- texts
+    operator <- amounts
+    commits <- histograms
+    loads <- histograms
+    failures <- Gen.mapOf(Gen.zip(Gen.oneOf(ExecutorBoard.Kinds), amounts))
+    counters <- values(MetricType.Counter)
+  } yield OperatorStatus(OperatorLabel(run, operator), commits, loads, failures, counters)
+
+  val statuses: Gen[ExecutorStatus] = for {
+    name <- texts
+    memory <- amounts
+    limit <- amounts
+    queued <- Gen.choose(0, 100)
+    its <- Gen.listOf(stores)
+    done <- Gen.listOf(operators)
+  } yield ExecutorStatus(name, memory, limit, queued, its.toVector, done.toVector)
+}
