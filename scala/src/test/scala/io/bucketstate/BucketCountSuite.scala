@@ -8,7 +8,7 @@ import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Manifests}
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException}
-import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.{MemoryFileStore, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
 
 /** What the checkpoint says of the number of buckets counts, unless a session says otherwise. */
@@ -113,6 +113,23 @@ class BucketCountSuite extends AnyFunSuite {
     }
   }
 
+  for (way <- Seq("reads", "writes"))
+    test(s"a session that does not set it $way version 0 where version 1 was not committed") {
+      withHarness { harness =>
+        val first = harness.provider(Key -> "7")
+        batch(first, 0)((1L, "a") -> (1L, "v"))()
+        first.close()
+        val provider = harness.provider()
+        if (way == "reads") assert(read(provider, 0, None).isEmpty)
+        else ours(provider).getStore(0).abort()
+        batch(provider, 0)((1L, "b") -> (1L, "v"))()
+        batch(provider, 1)((1L, "c") -> (1L, "v"))()
+        assert(read(provider, 2, None).size == 2)
+        provider.close()
+        assert(numberIn(harness, Attempt(1)) == 7 && numberIn(harness, Attempt(2)) == 7)
+      }
+    }
+
   test("a new checkpoint has what is set, or else the default") {
     for ((settings, expected) <- Seq(Seq(Key -> "7") -> 7, Nil -> Default)) withHarness { harness =>
       val provider = harness.provider(settings: _*)
@@ -123,7 +140,7 @@ class BucketCountSuite extends AnyFunSuite {
   }
 
   test("once it is decided, a file that says otherwise is of another store") {
-    val count = new BucketCount(None, 64)
+    val count = new BucketCount(None, 64, new MemoryFileStore)
     count.require("1.changelog", 7, "xxh64")
     assert(count.assigner.numBuckets == 7)
     assert(intercept[InvalidException](count.require("2.changelog", 8, "xxh64")).changed.isDefined)
@@ -132,7 +149,7 @@ class BucketCountSuite extends AnyFunSuite {
 
   test("a number that can be none is damage, whoever made its checksum") {
     for (number <- Seq(0, -1, 65537, Int.MaxValue)) {
-      val count = new BucketCount(None, 64)
+      val count = new BucketCount(None, 64, new MemoryFileStore)
       assert(
         intercept[CorruptException](
           count.require("1.changelog", number, "xxh64")

@@ -105,7 +105,7 @@ private object GoldenPlansSuite {
           val families = new KnownFamilies(Changes.descriptor(0), others = false)
           val rules = RepairRules(enabled = true, failuresBefore = 1, Int.MaxValue)
           val checkpoint =
-            new Checkpoint(store, new BucketCount(None, default = 64), families, runs)
+            new Checkpoint(store, new BucketCount(None, default = 64, store), families, runs)
           val recovery = new Recovery(checkpoint, rules)
           check(recovery.load(version, checkpointId))
         }

@@ -104,7 +104,7 @@ private[bucketstate] final class OpenStore private (
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, None, newId)
     val mayReplace =
       ids.own.isEmpty && loading(files.exists(ManifestName(Attempt(version + 1)).name))
-    loading(parts.buckets.look(files))
+    loading(parts.buckets.look())
     val table = parts.emptyTable(version)
     keeper.reading(table)
     new AloneSession(table, ids, mayReplace, stamp, parts, newId)

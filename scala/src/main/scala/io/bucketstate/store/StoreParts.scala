@@ -43,7 +43,7 @@ private[bucketstate] final class StoreParts(
   val ticker: Ticker = origins.ticker
 
   val buckets: BucketCount =
-    new BucketCount(config.numBuckets, ConfigKey.NumBuckets.default.toInt)
+    new BucketCount(config.numBuckets, ConfigKey.NumBuckets.default.toInt, files)
 
   def assigner: BucketAssigner = buckets.assigner
 

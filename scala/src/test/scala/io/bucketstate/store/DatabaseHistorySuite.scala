@@ -164,7 +164,7 @@ object DatabaseHistorySuite {
       Long.MaxValue
     )
     private val families = new KnownFamilies(Changes.descriptor(0), others = false)
-    private val checkpoint = new Checkpoint(files, BucketCount.of(assigner), families, runs)
+    private val checkpoint = new Checkpoint(files, BucketCount.of(assigner, files), families, runs)
     private val history = new StoreHistory(files, isFollowed = true)
     private val followed = if (isTold) new StoreHistory(files, isFollowed = true) else history
     private val recovery = new Recovery(checkpoint, RepairRules(enabled = true, 1, 1000))

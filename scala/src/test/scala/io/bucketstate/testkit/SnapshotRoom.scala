@@ -53,7 +53,7 @@ final class SnapshotRoom(
   /** As after a restart, maybe with another setting. */
   def newSnapshotter(maxMergeBytes: Long = maxMergeBytes): Snapshotter =
     new Snapshotter(
-      new Checkpoint(store, BucketCount.of(assigner), families, runs),
+      new Checkpoint(store, BucketCount.of(assigner, store), families, runs),
       "test",
       _ => None,
       maxRuns,

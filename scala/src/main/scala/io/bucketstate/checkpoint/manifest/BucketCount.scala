@@ -22,13 +22,20 @@ import io.bucketstate.record.BucketAssigner
  *
  * @param setting None if nobody has set it
  * @param default what it is in a store without files where nobody has
+ * @param folder  the store's files, which are asked where nothing has been decided
  */
-final class BucketCount(setting: Option[Int], default: Int) {
+final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
   private[this] val decided =
     new AtomicReference[BucketAssigner](setting.map(new BucketAssigner(_)).orNull)
 
-  /** Places keys. For whoever has read a file of the store, or knows that there is none. */
-  def assigner: BucketAssigner = decide(default)
+  /**
+   * Places keys. Lists the folder, once, where nobody has set the number and none of its files was read before: whoever
+   * opens version 0 reads none, and there may be a version 1 that was not committed.
+   */
+  def assigner: BucketAssigner = {
+    if (decided.get == null) look()
+    decide(default)
+  }
 
   /**
    * A file says so. Throws `InvalidException` if it is another number than the one that was decided, or another hash
@@ -44,7 +51,7 @@ final class BucketCount(setting: Option[Int], default: Int) {
   }
 
   /** Asks the newest file that can be read, for whoever opens none of the versions that there are. Lists the folder. */
-  def look(folder: FileStore): Unit = {
+  def look(): Unit = {
     val newestFirst = folder
       .list()
       .iterator
@@ -52,13 +59,13 @@ final class BucketCount(setting: Option[Int], default: Int) {
       .collect { case Some(file: VersionedFile) => file }
       .toSeq
       .sortBy(-_.version)
-    newestFirst.iterator.map(said(folder, _)).find(_.isDefined).flatten.foreach {
+    newestFirst.iterator.map(said).find(_.isDefined).flatten.foreach {
       case (file, numBuckets, hashFunction) =>
         require(s"${folder.location}/${file.name}", numBuckets, hashFunction)
     }
   }
 
-  private def said(folder: FileStore, file: VersionedFile): Option[(VersionedFile, Int, String)] =
+  private def said(file: VersionedFile): Option[(VersionedFile, Int, String)] =
     try
       file match {
         case ChangelogName(attempt) =>
@@ -101,6 +108,6 @@ final class BucketCount(setting: Option[Int], default: Int) {
 object BucketCount {
 
   /** A number that nothing can change. */
-  def of(assigner: BucketAssigner): BucketCount =
-    new BucketCount(Some(assigner.numBuckets), assigner.numBuckets)
+  def of(assigner: BucketAssigner, folder: FileStore): BucketCount =
+    new BucketCount(Some(assigner.numBuckets), assigner.numBuckets, folder)
 }

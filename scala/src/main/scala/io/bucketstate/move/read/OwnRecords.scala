@@ -32,7 +32,7 @@ private[move] final class OwnRecords(
     FileStores.forFolder(folder, hadoop, config.objectStores)
   private[this] val opened = new OnceClosed(() => files.close())
   private[this] val runs = OwnRecords.access(files, config)
-  private[this] val buckets = new BucketCount(None, ConfigKey.NumBuckets.default.toInt)
+  private[this] val buckets = new BucketCount(None, ConfigKey.NumBuckets.default.toInt, files)
   private[this] val default: FamilyDescriptor =
     store.described(store.default, None).descriptor(0)
 

@@ -124,7 +124,7 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
     new Recovery(checkpointOf(runs), RepairRules(false, 0, 0))
 
   private def checkpointOf(runs: RunAccess) =
-    new Checkpoint(store, BucketCount.of(assigner), families, runs)
+    new Checkpoint(store, BucketCount.of(assigner, store), families, runs)
 
   private def withRuns[A](body: RunAccess => A): A = {
     def work =
