@@ -19,7 +19,8 @@ APPS = Path(__file__).with_name("apps")
 def environment() -> dict[str, str]:
     """This one, without what an outer Spark has set."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK"))}
-    kept["PYTHONPATH"] = str(ROOT)
+    # The package of this checkout, whichever one the environment has.
+    kept["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python" / "src"), str(ROOT)])
     kept["PYSPARK_PYTHON"] = kept["PYSPARK_DRIVER_PYTHON"] = sys.executable
     return kept
 

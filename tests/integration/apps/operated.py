@@ -112,4 +112,4 @@ if shutil.which("prometheus"):
         server.wait(20)
 query.stop()
 spark.stop()
-print(json.dumps({"scraped": scraped, "results": results, "rules": rules}))
+print("ANSWER " + json.dumps({"scraped": scraped, "results": results, "rules": rules}))
