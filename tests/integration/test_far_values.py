@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.spark.python_values import python_values, with_dicts
 from bucketstate.cli import main
-from bucketstate.cli.rows import as_json
+from bucketstate.cli.terminal.rows import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

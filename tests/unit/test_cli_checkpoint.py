@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from bucketstate.cli import main
-from bucketstate.cli.rows import as_json, as_text
+from bucketstate.cli.terminal.rows import as_json, as_text
 from bucketstate.units import size
 from tests.kit.aging import Aging, Record
 from tests.kit.checkpoints import NEVER, Built, Row

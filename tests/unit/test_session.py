@@ -185,8 +185,8 @@ def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
         (lambda: spark_settings(spark=4.3), "spark=4.3 is a float: give the version as a text"),
         (lambda: spark_settings(jars="a.jar"), "jars is 'a.jar': give a list of texts"),
         (lambda: spark_settings(jars=5), "jars is 5"),
-        (lambda: spark_settings(extensions="a,b"), "extensions is 'a,b'"),
-        (lambda: spark_settings(extensions=[5]), "extensions is [5]"),
+        (lambda: spark_settings(plugins="a,b"), "plugins is 'a,b'"),
+        (lambda: spark_settings(plugins=[5]), "plugins is [5]"),
         (lambda: jar_path(4.3), "spark=4.3 is a float"),
         (lambda: jar_path(b"4.3"), "is a bytes"),
     ],
@@ -199,6 +199,6 @@ def test_an_argument_of_another_type_is_told(act: Callable[[], Any], told: str) 
 
 
 def test_lists_may_come_one_by_one() -> None:
-    made = spark_settings(jars=iter(["a.jar"]), extensions=iter(["a.B"]))
+    made = spark_settings(jars=iter(["a.jar"]), plugins=iter(["a.B"]))
     assert made[JARS].startswith("a.jar,")
-    assert made[EXTENSIONS_KEY] == f"{EXTENSION_CLASS},a.B"
+    assert made[PLUGINS_KEY] == f"a.B,{PLUGIN_CLASS}"

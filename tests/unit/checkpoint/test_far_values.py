@@ -24,7 +24,7 @@ from bucketstate.checkpoint.spark.python_values import (
     python_values,
     with_dicts,
 )
-from bucketstate.cli.rows import as_json
+from bucketstate.cli.terminal.rows import as_json
 from bucketstate.errors import InvalidArgumentError
 from tests.kit.checkpoints import Built
 from tests.kit.values import of_spark

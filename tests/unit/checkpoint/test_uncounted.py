@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint, KeysAt
-from bucketstate.cli.tables import keys_of
+from bucketstate.cli.terminal.tables import keys_of
 from bucketstate.errors import DamagedFileError
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rewrite, rows

@@ -15,12 +15,12 @@ import pyarrow as pa
 from bucketstate.checkpoint import Checkpoint, Overview, Report
 from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
-from bucketstate.cli import console
 from bucketstate.cli.export import ExportError, exported, format_of, streamed
 from bucketstate.cli.given import key_arguments, state_of
-from bucketstate.cli.rows import as_json, as_text, flat_paths, records
 from bucketstate.cli.savepoint import held_table
-from bucketstate.cli.tables import (
+from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.rows import as_json, as_text, flat_paths, records
+from bucketstate.cli.terminal.tables import (
     by_bucket,
     print_buckets,
     print_expiry,
@@ -30,8 +30,8 @@ from bucketstate.cli.tables import (
     print_sums,
     print_variables,
 )
-from bucketstate.cli.unfolding import VARIABLE, is_kept, paths_of, unfolded
-from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
+from bucketstate.cli.terminal.unfolding import VARIABLE, is_kept, paths_of, unfolded
+from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.units import size
 

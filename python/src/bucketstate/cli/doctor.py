@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK
+from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK
 from bucketstate.doctor import (
     Advice,
     Diagnosis,

@@ -20,8 +20,8 @@ from bucketstate.checkpoint.spark.python_values import (
     python_values,
     with_dicts,
 )
-from bucketstate.cli.rows import as_json, records
-from bucketstate.cli.usage import FORMATS
+from bucketstate.cli.terminal.rows import as_json, records
+from bucketstate.cli.terminal.usage import FORMATS
 from bucketstate.errors import BucketstateError
 from bucketstate.interrupts import undone
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 
-from bucketstate.cli import console
-from bucketstate.cli.rows import as_json
-from bucketstate.cli.usage import EXIT_OK
+from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.rows import as_json
+from bucketstate.cli.terminal.usage import EXIT_OK
 from bucketstate.move import CloneReport, RewindReport
 from bucketstate.move import clone as _clone
 from bucketstate.move import fork as _fork

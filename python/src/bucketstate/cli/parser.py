@@ -6,12 +6,12 @@ import argparse
 import re
 
 from bucketstate import __version__
-from bucketstate.cli.arguments import Parser
 from bucketstate.cli.completion import SHELLS
 from bucketstate.cli.conf import RENDERERS, option
 from bucketstate.cli.planned import add_kinds
 from bucketstate.cli.size import add_arguments
-from bucketstate.cli.usage import FORMATS, OF_STANDARD_OUTPUT
+from bucketstate.cli.terminal.arguments import Parser
+from bucketstate.cli.terminal.usage import FORMATS, OF_STANDARD_OUTPUT
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 

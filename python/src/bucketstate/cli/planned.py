@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.cli.usage import EXIT_FAILED, EXIT_OK
+from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_OK
 from bucketstate.interrupts import undone
 from bucketstate.units import size
 
@@ -123,7 +123,7 @@ def move(arguments: argparse.Namespace) -> int:
         elif arguments.read:
             report = _waited(made.read, arguments)
         if arguments.json:
-            from bucketstate.cli.rows import as_json
+            from bucketstate.cli.terminal.rows import as_json
 
             told = {"plan": made.to_dict(), "report": report and report.to_dict()}
             print(as_json(told))
@@ -187,7 +187,7 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
 
 
 def _waited(call: Callable[..., Report], arguments: argparse.Namespace) -> Report:
-    from bucketstate.cli import console
+    from bucketstate.cli.terminal import console
 
     if arguments.json:
         return call()
@@ -200,7 +200,7 @@ def _waited(call: Callable[..., Report], arguments: argparse.Namespace) -> Repor
 
 
 def _print_plan(made: Plan) -> None:
-    from bucketstate.cli import console
+    from bucketstate.cli.terminal import console
 
     terminal = console.console()
     title = (

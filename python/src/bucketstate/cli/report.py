@@ -9,10 +9,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from bucketstate.cli import console
 from bucketstate.cli.export import ExportError, check_target
-from bucketstate.cli.rows import as_json
-from bucketstate.cli.usage import EXIT_FOUND, EXIT_OK, STANDARD_OUTPUT
+from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.rows import as_json
+from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK, STANDARD_OUTPUT
 from bucketstate.doctor import read_progress
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.report import write_report

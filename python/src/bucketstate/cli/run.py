@@ -14,8 +14,8 @@ from bucketstate.cli.conf import conf
 from bucketstate.cli.parser import parser
 from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
-from bucketstate.cli.telling import telling
-from bucketstate.cli.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
+from bucketstate.cli.terminal.telling import telling
+from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import (
     BucketstateError,
     InvalidArgumentError,

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from bucketstate.checkpoint import Checkpoint, SavepointOverview
 from bucketstate.checkpoint.overview import held_of
 from bucketstate.checkpoint.savepoints import create, drop
-from bucketstate.cli import console
-from bucketstate.cli.rows import as_json
-from bucketstate.cli.usage import EXIT_OK
+from bucketstate.cli.terminal import console
+from bucketstate.cli.terminal.rows import as_json
+from bucketstate.cli.terminal.usage import EXIT_OK
 from bucketstate.units import size
 
 

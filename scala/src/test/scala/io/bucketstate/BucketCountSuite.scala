@@ -8,8 +8,8 @@ import io.bucketstate.checkpoint.io.{Attempt, ManifestName, NioFileStore}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Manifests}
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.{CorruptException, InvalidException}
-import io.bucketstate.testkit.{MemoryFileStore, ProviderHarness}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{MemoryFileStore, ProviderHarness}
 
 /** What the checkpoint says of the number of buckets counts, unless a session says otherwise. */
 class BucketCountSuite extends AnyFunSuite {

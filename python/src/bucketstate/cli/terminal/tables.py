@@ -14,7 +14,7 @@ from bucketstate.checkpoint.overview import FamilyOverview, OperatorOverview
 from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.checkpoint.store.expiry import TimeBucket
 from bucketstate.checkpoint.store.residency import Residency
-from bucketstate.cli import console
+from bucketstate.cli.terminal import console
 from bucketstate.units import count, size
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.cli.rows import flat_paths
+from bucketstate.cli.terminal.rows import flat_paths
 
 _COLUMNS = [("version", pa.int32()), ("timeout", pa.int64()), ("state", pa.string())]
 _NO_TIMEOUT = -1

@@ -1,0 +1,1 @@
+"""What commands share: how they read arguments, and what they print."""
