@@ -29,7 +29,7 @@ def test_only_reading_a_checkpoint_takes_its_libraries(library: str) -> None:
     name = library.replace("_", "-")
     assert run.stderr == (
         f"bucketstate: Reading a checkpoint needs {name}, which is not installed: "
-        "pip install 'bucketstate[checkpoint]'.\n"
+        "pip install 'bucketstate[cli]'.\n"
     )
     run = without(library, "import bucketstate.checkpoint")
     assert "bucketstate.errors.MissingLibraryError: Reading a checkpoint needs" in run.stderr

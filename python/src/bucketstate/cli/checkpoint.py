@@ -291,6 +291,8 @@ def _inside(row: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _print_overview(found: Overview, *, internal: bool, verbose: bool) -> None:
+    # Before anything is told, whether there can be tables.
+    terminal = console.console()
     console.say(found.location, "bold")
     last = "none yet" if found.last_batch is None else found.last_batch
     versions = f"{found.versions[0]} to {found.versions[-1]}" if found.versions else "none"
@@ -308,7 +310,7 @@ def _print_overview(found: Overview, *, internal: bool, verbose: bool) -> None:
     if found.unheld:
         console.say(found.unheld, "red")
     if found.savepoints:
-        console.console().print(held_table(found.savepoints))
+        terminal.print(held_table(found.savepoints))
     print_sums(found)
     for operator in found.operators:
         if verbose:
