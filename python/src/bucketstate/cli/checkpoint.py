@@ -217,7 +217,7 @@ _ROWS_OF_A_TABLE = 20
 
 
 def _choose_states(checkpoint: Checkpoint, arguments: argparse.Namespace) -> list[str]:
-    """Of a stateful function on transformWithState, its states where nothing else is asked for.
+    """Asks for the states of a function on transformWithState, where nothing else is asked for.
 
     Returns the state variables beside them.
     """

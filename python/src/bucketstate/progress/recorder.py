@@ -193,7 +193,11 @@ class Recorder(StreamingQueryListener):
         """Nothing to keep: each progress names its query."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Keeps the progress. Called by Spark."""
+        """Keeps the progress. Called by Spark.
+
+        Raises:
+            InvalidArgumentError: the event has none.
+        """
         self.add(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802

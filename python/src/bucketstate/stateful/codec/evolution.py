@@ -44,7 +44,6 @@ def state(
     no migration; a version without one is passed over.
 
     Args:
-        cls: nothing.
         version: of the class as it is now, from 1.
         migrations: `migrations[n]` gets the fields as stored by version n, as JSON values, and
             returns those of version n + 1.
