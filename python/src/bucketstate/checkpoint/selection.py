@@ -25,6 +25,7 @@ _TAKEN = {
     TIMERS: _PLACE | _VERSION | {"times"},
     HISTORY: _PLACE | _OF_STATE | _OF_KEY,
 }
+_TEXTS = {"store", "column_family", "state_var"}
 _NOT_DECODED = _OF_STATE | {"user_key", "times", "flatten"}
 
 
@@ -61,6 +62,12 @@ class Selection:
                 f"{name}={getattr(self, name)!r} is given to a scan of {self.kind}, which takes "
                 "none: leave it out."
             )
+        for name in sorted(_TEXTS):
+            if not isinstance(getattr(self, name), str | None):
+                raise InvalidArgumentError(
+                    f"{name}={getattr(self, name)!r} is a {type(getattr(self, name)).__name__}: "
+                    "give a name as text."
+                )
         self._check_pair("version", "batch", " Batch n makes version n + 1.")
         self._check_pair("since", "since_batch", " Batch n makes version n + 1.")
         self._check_pair("state_var", "column_family")
@@ -75,17 +82,26 @@ class Selection:
                 f"{name}={getattr(self, name)!r} is given with decode, which reads whole states: "
                 "leave one of them out."
             )
-        if self.columns is not None and not self.columns:
+        if isinstance(self.columns, str):
+            raise InvalidArgumentError(f"columns={self.columns!r} is a text: give a list of them.")
+        self._check_list("columns")
+        self._check_list("filters")
+        if self.columns is not None and not len(self.columns):
             raise InvalidArgumentError(
                 f"columns={self.columns!r} names none: leave it out for all."
             )
-        if isinstance(self.columns, str):
-            raise InvalidArgumentError(f"columns={self.columns!r} is a text: give a list of them.")
 
     @property
     def _given(self) -> set[str]:
         """The arguments that are not what they are by default."""
         return {f.name for f in fields(self) if not _same(getattr(self, f.name), f.default)}
+
+    def _check_list(self, name: str) -> None:
+        given = getattr(self, name)
+        if given is not None and not isinstance(given, list | tuple):
+            raise InvalidArgumentError(
+                f"{name}={given!r} is a {type(given).__name__}: give a list."
+            )
 
     def _check_pair(self, one: str, other: str, why: str = "") -> None:
         first, second = getattr(self, one), getattr(self, other)

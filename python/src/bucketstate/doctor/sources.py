@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.doctor.evidence import Progress
-from bucketstate.errors import BucketstateError
+from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.progress import Recorder
 
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
@@ -49,7 +50,7 @@ def event_logs(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if _LOG.match(file.name))
 
 
-def read_progress(path: Path) -> list[Progress]:
+def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
     """Every progress of a file, or of the folder of an event log that Spark rolls.
 
     Args:
@@ -57,9 +58,13 @@ def read_progress(path: Path) -> list[Progress]:
             event log of Spark's, of one file or a folder of them.
 
     Raises:
+        InvalidArgumentError: it is no path.
         ProgressFileError: it holds none, or cannot be read.
         BucketstateError: it is Parquet and not what `Recorder.save` wrote.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidArgumentError(f"path is a {type(path).__name__}: give a path as text.")
+    path = Path(path)
     if path.suffix == ".parquet":
         return list(Recorder.read(path).progress)
     files = _rolled(path) if path.is_dir() else [path]
@@ -142,7 +147,7 @@ def _text(file: Path) -> str:
         with pa.input_stream(str(file), compression=codec) as stream:
             # A log that is being written ends anywhere.
             return str(stream.read().decode("utf-8", "replace"))
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, ValueError) as error:
         raise ProgressFileError(f"{file} cannot be read: {error}.") from error
 
 

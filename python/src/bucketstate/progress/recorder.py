@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bucketstate.errors import BucketstateError, InvalidArgumentError
@@ -51,9 +52,16 @@ class Recorder(StreamingQueryListener):
     Args:
         name: only the query of that name; all of them without.
         limit: how many progresses to keep, the newest; all of them without.
+
+    Raises:
+        InvalidArgumentError: the limit is no number from 1 on.
     """
 
     def __init__(self, name: str | None = None, *, limit: int | None = None) -> None:
+        if limit is not None and (type(limit) is not int or not 1 <= limit <= sys.maxsize):
+            raise InvalidArgumentError(
+                f"limit={limit!r}: give the number of progresses to keep, from 1 on."
+            )
         self._name = name
         self._lock = threading.Lock()
         self._kept: deque[Progress] = deque(maxlen=limit)
@@ -82,8 +90,10 @@ class Recorder(StreamingQueryListener):
         """What `save` wrote.
 
         Raises:
+            InvalidArgumentError: it is no path.
             BucketstateError: the file does not hold that, or cannot be read.
         """
+        path = _path_of(path)
         try:
             texts = pq.read_table(path, columns=["progress"]).column("progress").to_pylist()
             return cls.of(texts)
@@ -91,7 +101,7 @@ class Recorder(StreamingQueryListener):
             raise BucketstateError(
                 f"{path} is not there. Give a file that Recorder.save wrote."
             ) from None
-        except (OSError, pa.ArrowInvalid, KeyError, InvalidArgumentError) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise BucketstateError(
                 f"{path} does not hold a recorder's progress ({error}). Give a file that "
                 "Recorder.save wrote."
@@ -144,10 +154,11 @@ class Recorder(StreamingQueryListener):
             path: ends in `.parquet`; a file that is there is replaced.
 
         Raises:
-            InvalidArgumentError: the path ends otherwise.
+            InvalidArgumentError: it is no path, or one that ends otherwise.
             BucketstateError: the file cannot be written.
         """
-        if Path(path).suffix != ".parquet":
+        path = _path_of(path)
+        if path.suffix != ".parquet":
             raise InvalidArgumentError(
                 f"{path} would be Parquet: give it the ending .parquet, by which it is known, or "
                 "write to_pandas() as what you want."
@@ -156,7 +167,7 @@ class Recorder(StreamingQueryListener):
         frame["progress"] = [json.dumps(p) for p in self.progress]
         try:
             frame.to_parquet(path, index=False)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
 
     def plot(self) -> Figure:
@@ -205,6 +216,12 @@ class Recorder(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """What it did is kept; whoever wants to know why it ended asks the query."""
+
+
+def _path_of(path: object) -> Path:
+    if isinstance(path, str | os.PathLike):
+        return Path(path)
+    raise InvalidArgumentError(f"path is a {type(path).__name__}: give a path as text.")
 
 
 def _json_of(progress: Any) -> Progress:

@@ -332,6 +332,11 @@ class Catalog:
             NoSuchStateError: there is no such operator, store or column family.
         """
         found = self.operator_at(operator, version, batch=batch)
+        if not isinstance(column_family, str | None):
+            raise InvalidArgumentError(
+                f"column_family={column_family!r} is a {type(column_family).__name__}: give a name "
+                "as text."
+            )
         schemas = self._schemas_of(found, self.store_info(found, store))
         if column_family is None and found.transform is not None:
             names = ", ".join(v.name for v in found.state_variables) or "none"

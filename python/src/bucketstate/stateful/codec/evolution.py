@@ -30,7 +30,7 @@ class Evolution:
 
 
 def state(
-    cls: None = None,
+    bare: None = None,
     /,
     *,
     version: int = 1,
@@ -44,6 +44,7 @@ def state(
     no migration; a version without one is passed over.
 
     Args:
+        bare: nothing; a class comes here where the brackets are left out.
         version: of the class as it is now, from 1.
         migrations: `migrations[n]` gets the fields as stored by version n, as JSON values, and
             returns those of version n + 1.
@@ -52,9 +53,9 @@ def state(
         DefinitionError: a class where nothing is expected, a version below 1, or a migration from
             a version that is not before it.
     """
-    if cls is not None:
+    if bare is not None:
         raise DefinitionError(
-            f"@stateful.state on {getattr(cls, '__name__', cls)} has no brackets: write "
+            f"@stateful.state on {getattr(bare, '__name__', bare)} has no brackets: write "
             "@stateful.state(version=2), as of the class now, above @dataclass."
         )
     if not isinstance(version, int) or version < 1:
