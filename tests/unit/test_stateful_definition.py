@@ -315,7 +315,8 @@ def test_a_definition_looks_like_the_function_to_tools() -> None:
     assert not hasattr(of_class, "__wrapped__")
     again: Any = stateful.define(made, output="key string, n long")
     assert (again.__name__, again.__doc__) == ("documented", "Counts.")
-    assert cloudpickle.loads(cloudpickle.dumps(count_defined)).__name__ == "count"
+    dumps: Any = cloudpickle.dumps
+    assert cloudpickle.loads(dumps(count_defined)).__name__ == "count"
 
 
 count_defined = stateful.define(count)

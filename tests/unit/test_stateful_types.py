@@ -217,8 +217,8 @@ def test_hints_and_their_types(hint: Any, schema: str) -> None:
         (dict[tuple[int, int], int], "a key must be a plain value"),
         (vars(typing)["List"], "Held.x is typing.List, which has no place in a Spark schema"),
         (vars(typing)["Dict"], "Held.x is typing.Dict, which has no place"),
-        (tuple, "Held.x is tuple, which has no place"),
-        (set, "Held.x is set, which has no place"),
+        (tuple, "Held.x is tuple, which does not say what it holds: write for example tuple[int"),
+        (set, "Held.x is set, which does not say what it holds: write for example set[int]"),
     ],
 )
 def test_hints_that_say_too_little_or_too_much(hint: Any, told: str) -> None:

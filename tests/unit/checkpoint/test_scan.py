@@ -119,7 +119,7 @@ def test_batches_in_place_of_versions(checkpoint: Checkpoint, kind: str) -> None
     assert by_batch.to_arrow() == checkpoint.scan(kind, since=4, version=5).to_arrow()
     assert by_batch.to_arrow() == checkpoint.scan(kind, batch=4).to_arrow()
     with pytest.raises(InvalidArgumentError, match=r"since_batch=1\.5 is a float"):
-        checkpoint.scan(kind, since_batch=1.5).to_arrow()
+        checkpoint.scan(kind, since_batch=1.5).to_arrow()  # type: ignore[arg-type]
     with pytest.raises(NoSuchStateError, match="From version 5 to 3 is not a way forward"):
         checkpoint.scan(kind, since_batch=4, batch=2).to_arrow()
 
