@@ -62,6 +62,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("fork", "{cp}", "{out}-fork", "--batch", "0"),
     ("rewind", "{cp}", "--batch", "0", "--dry-run", "--stopped"),
     ("completion", "bash"),
+    ("grafana",),
     ("size", "--keys", "1000", "--bytes", "100", "--updates", "10"),
 ]
 OF_VARIABLES: list[tuple[str, ...]] = [

@@ -75,9 +75,9 @@ def show(arguments: argparse.Namespace) -> int:
     reader = _rows(checkpoint, arguments, given)
     unfold = not arguments.stored and is_kept(reader.schema)
     left_out = 0
-    if arguments.history and arguments.limit is not None:
+    if arguments.history and (limit := _limit_of(arguments)):
         table = reader.read_all()
-        left_out = max(0, table.num_rows - arguments.limit)
+        left_out = max(0, table.num_rows - limit)
         reader = table.slice(left_out).to_reader()
     _print_rows(reader, arguments, title, unfold=unfold)
     if left_out:
@@ -240,10 +240,7 @@ def _print_rows(
     unfold: bool = False,
 ) -> int:
     """Rows up to the limit; how many were printed."""
-    limit: int | None = arguments.limit
-    if limit is None:
-        # Programs want all of them.
-        limit = 0 if arguments.json else _ROWS_OF_A_TABLE
+    limit = _limit_of(arguments)
     # With the one after, which says that there are more.
     found = _limited(reader, limit + 1 if limit else None)
     if unfold:
@@ -269,6 +266,13 @@ def _print_rows(
     elif not rows:
         print("no rows")
     return len(rows)
+
+
+def _limit_of(arguments: argparse.Namespace) -> int:
+    """How many rows to print at most; 0 for all of them, as programs want them."""
+    if arguments.limit is None:
+        return 0 if arguments.json else _ROWS_OF_A_TABLE
+    return int(arguments.limit)
 
 
 def _limited(reader: pa.RecordBatchReader, limit: int | None) -> Iterator[dict[str, Any]]:

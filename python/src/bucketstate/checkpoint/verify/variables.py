@@ -61,7 +61,7 @@ def check_schemas(
             )
 
 
-_BETWEEN = b"\x1f"
+_BETWEEN = pa.scalar(b"\x1f", pa.large_binary())
 
 
 class Tally:
