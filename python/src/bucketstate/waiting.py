@@ -1,4 +1,4 @@
-"""What far file systems were asked and have not answered yet, for who waits for it."""
+"""What far file systems were asked and have not answered yet, for those that wait for it."""
 
 from __future__ import annotations
 

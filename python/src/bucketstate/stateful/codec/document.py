@@ -126,7 +126,7 @@ class PartCodec:
         return part
 
     def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
-        """As of a codec."""
+        """The codecs within it, as a codec gives them."""
         keys = [] if self._key is None else [("[].key", self._key)]
         return [*keys, ("[].value", self._value)]
 

@@ -27,7 +27,7 @@ sealed abstract class MetricOver(val name: String)
 object MetricOver {
   case object Sum extends MetricOver("sum")
 
-  /** Of versions that something is behind: the sum of two partitions' says nothing. */
+  /** The highest one counts: of versions that something is behind the sum of two partitions' says nothing. */
   case object Highest extends MetricOver("highest")
 }
 

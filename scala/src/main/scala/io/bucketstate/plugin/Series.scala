@@ -22,11 +22,11 @@ private[plugin] final case class Series(
 private[plugin] object Series {
   private val Prefix = MetricKey.PrometheusPrefix
 
-  /** Of one operator, over the stores that are given. */
+  /** The figures of one operator, over the stores that are given. */
   def of(stores: Seq[StoreStatus], status: OperatorStatus): Seq[Series] =
     standing(stores) ++ counted(status)
 
-  /** Of one store. */
+  /** The figures of one store. */
   def of(store: StoreStatus): Seq[Series] = standing(Seq(store)) ++ Seq(
     total("store_commits", "storeCommits", "commits of the store", store.commits),
     total("store_changed_keys", "storeChangedKeys", "keys that these changed", store.changed)

@@ -1,7 +1,7 @@
 package io.bucketstate.watch
 
 /**
- * Who is told of what the stores of this process do, beside Spark. Called by task threads and by those that close
+ * A listener that is told of what the stores of this process do, beside Spark. It is called by task threads and by those that close
  * stores: an implementation is thread-safe, quick and does not throw.
  *
  * A store is known by its `WatchedStore`, not by its label: one that was unloaded may be closed after
@@ -75,6 +75,6 @@ final class WatchedStore(val label: StoreLabel, nanos: () => Long) {
 
 object WatchedStore {
 
-  /** Of a state that is only looked at: it is told of under no run. */
+  /** A state that is only looked at is told of under no run. */
   val nobodys: WatchedStore = new WatchedStore(StoreLabel("", 0L, 0, ""), () => 0L)
 }

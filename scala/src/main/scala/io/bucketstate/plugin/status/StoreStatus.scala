@@ -70,7 +70,7 @@ final case class ExecutorStatus(
 
 object ExecutorStatus {
 
-  /** Of a process that has no stores. */
+  /** A process that has no stores. */
   val Empty: ExecutorStatus = ExecutorStatus("", 0L, 0L, 0, Nil, Nil)
 }
 
