@@ -238,7 +238,7 @@ def _settings(conf: Any) -> dict[str, str]:
 
 def _texts(name: str, given: Any) -> list[str]:
     several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
-    found = list(given) if several else [None]
+    found: list[Any] = list(given) if several else [None]
     if not all(isinstance(each, str) for each in found):
         raise InvalidArgumentError(f"{name} is {given!r}: give a list of texts.")
     return found
