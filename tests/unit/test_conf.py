@@ -107,14 +107,14 @@ def test_a_preset_is_what_it_sets(name: Any) -> None:
 def test_a_preset_that_is_not_known_names_those_that_are() -> None:
     expected = "no preset 'large': it must be one of 'low-latency', 'large-state', 'small-files'"
     with pytest.raises(InvalidSettingError, match=expected):
-        Conf.preset("large")  # type: ignore[arg-type]
+        Conf.preset("large")
     with pytest.raises(InvalidSettingError, match="numBuckets is 0: it must be"):
         Conf.preset("large-state", num_buckets=0)
 
 
 def test_settings_of_spark_s_own_go_along() -> None:
     key = "spark.sql.streaming.minBatchesToRetain"
-    conf = Conf(others={key: 20})  # type: ignore[dict-item]  # as a text
+    conf = Conf(others={key: 20})
     assert conf == Conf(others=((key, "20"),))
     assert conf.to_spark() == {PROVIDER_KEY: PROVIDER_CLASS, key: "20"}
 
@@ -140,7 +140,7 @@ def test_settings_of_others_are_ignored() -> None:
 
 def test_a_conf_cannot_change() -> None:
     with pytest.raises(FrozenInstanceError):
-        Conf().num_buckets = 3  # type: ignore[misc]
+        Conf().num_buckets = 3
 
 
 @given(st.integers().filter(lambda n: not 1 <= n <= 32768))
@@ -339,7 +339,7 @@ def test_a_folder_may_be_a_path_object() -> None:
         with pytest.raises(InvalidSettingError, match="must be a"):
             Conf(**{field: b"/data"})
     with pytest.raises(InvalidSettingError, match="must be a text"):
-        Conf(time_bucket_column=PurePosixPath("a"))  # type: ignore[arg-type]
+        Conf(time_bucket_column=PurePosixPath("a"))
 
 
 def test_a_conf_is_copied_and_pickled() -> None:
