@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
 from pyspark import TaskContext
 
 from bucketstate.stateful import ListState, State, list_state
+from tests.kit.values import classes
 from tests.kit.values.typed import Colour, Typed, UserId
 
 
@@ -164,3 +166,11 @@ class Numbered:
 
 def numbered(_key: Any, rows: list[Numbered], state: State[Counted]) -> None:
     state.value.n += len(rows)
+
+
+def of_classes(_key: Any, rows: list[classes.AsModel], state: State[classes.AsAttrs]) -> Any:
+    """Rows of one kind of class into a state of another, and out of that as a third one."""
+    for row in rows:
+        for name in classes.AsModel.model_fields:
+            setattr(state.value, name, getattr(row, name))
+    yield classes.AsNamedTuple(*attrs.astuple(state.value, recurse=False))

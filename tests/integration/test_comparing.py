@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,9 +28,11 @@ from tests.integration.comparing import (
     in_days,
     named,
     numbered,
+    of_classes,
     totalling,
     unlike,
 )
+from tests.kit.values import classes
 from tests.kit.values.typed import Colour
 
 if TYPE_CHECKING:
@@ -263,3 +266,34 @@ def test_keys_are_what_spark_has_them_as(
     told = compare(spark, named, [[row, row], [row]], by=by, operator=operator)
     columns = sorted(row)
     assert [t["rows"] for (t,) in told] == [f"2 of {columns}", f"3 of {columns}"]
+
+
+@operators
+@pytest.mark.timeout(600)
+def test_classes_of_each_kind(spark: SparkSession, operator: Operator) -> None:
+    some = [
+        classes.AsModel(n=1, anything={"a": [1.5, None, "\u00fc"]}, at=time(23, 59, 59, 1)),
+        classes.AsModel(
+            n=2,
+            mood=classes.Mood.BAD,
+            point=classes.Point(3, 0.5),
+            event=classes.Closed(7, "late"),
+            last=classes.Sold(price=classes.Price(5, "USD")),
+            people=[classes.Person(name="b", age=3, tags=["x"])],
+            by_name={"k": [True], "l": None},
+        ),
+        classes.AsModel(n=2, last=classes.Moved(to=classes.Point(1)), anything="text"),
+    ]
+    answers = compare(
+        spark,
+        of_classes,
+        [some[:2], some[2:]],
+        by="n",
+        operator=operator,
+        schema=classes.AsModel,
+        output=classes.AsNamedTuple,
+    )
+    fields = classes.AsModel.model_fields
+    (second,) = (row for row in answers[0] if row["n"] == 2)
+    assert second == {name: getattr(some[1], name) for name in fields}
+    assert answers[1] == [{name: getattr(some[2], name) for name in fields}]

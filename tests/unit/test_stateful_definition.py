@@ -150,7 +150,7 @@ class TwoCases:
         ("`a b` long", "'a b' cannot be one. Rename it."),
         (StructType(), "State has no columns"),
         ("v interval year to month", "cannot be read"),
-        (int, "it must be a dataclass, a DDL text or a StructType"),
+        (int, "or a pydantic model, a DDL text or a StructType"),
     ],
 )
 def test_a_state_that_cannot_be_stored_is_refused_when_it_is_defined(state: Any, told: str) -> None:

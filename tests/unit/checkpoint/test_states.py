@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
 from tests.kit.rows import unsafe_row
+from tests.kit.values import classes
 from tests.kit.variables import KEY, PREFIX, VARIABLES, Variables, plain_key, scanned
 from tests.kit.variables import Kept as Family
 from tests.unit.checkpoint.test_state import grown
@@ -416,3 +417,24 @@ def test_each_type_of_a_field_has_its_column(
         asked = [*rest, "--decode", f"{__name__}:Typed"]
         assert main([name, str(tmp_path / "cp"), *asked]) == 0
     assert "red" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", classes.KINDS)
+def test_classes_of_each_kind(kind: Any, tmp_path: Path) -> None:
+    value = kind(
+        mood=classes.Mood.BAD,
+        at=time(1, 2),
+        event=classes.Closed(3),
+        last=classes.Sold(price=classes.Price(1)),
+        person=classes.Person(name="a"),
+        anything=[1, {"b": None}],
+        by_name={"c": 2.5},
+    )
+    found = written(tmp_path, {"u": row_of(value)}).scan(decode=kind)
+    assert found.get("u") == value
+    (row,) = found.to_arrow().column("state").to_pylist()
+    assert row["event"] == {"tag": "Closed", "Opened": None, "Closed": {"at": 3, "why": None}}
+    assert row["last"]["sold"] == {"kind": "sold", "price": {"amount": 1, "currency": "EUR"}}
+    assert row["person"] == {"name": "a", "age": 0, "tags": []}
+    told = [row[name] for name in ("mood", "at", "anything", "by_name")]
+    assert told == ["bad", "01:02:00", '[1,{"b":null}]', [("c", "2.5")]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from datetime import UTC
 from enum import Enum
@@ -16,6 +15,7 @@ from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
+from bucketstate.stateful.codec.classes import values_of
 from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA as KEPT
 from bucketstate.stateful.codec.kept import Kept
@@ -40,6 +40,7 @@ class Documents:
         # What is no class has no versions, so it is asked for fields alone.
         self._versioned = isinstance(state, type)
         self._parts = self._codec.parts
+        self._codecs = {f.name: f.codec for f in self._codec.fields}
         self._beside = beside and bool(self._parts)
         fields = [f for f in self._codec.stored if not (beside and f.name in self._parts)]
         self._kinds = {
@@ -59,7 +60,7 @@ class Documents:
         except (MismatchError, UnreadableError, ValueError) as error:
             what = str(error)
             if isinstance(error, MismatchError):
-                what = f"field {error.path} holds {error.found_text}, expected {error.expected}"
+                what = f"{error.place} holds {error.found_text}, expected {error.expected}"
             raise MigrationError(
                 f"The state of {key!r}, written by version {kept.version}, cannot be read as "
                 f"{codec.name}: {what}. Give the class that wrote it, or one with a migration."
@@ -69,12 +70,14 @@ class Documents:
         """These fields of the instances; null for None."""
         kind = pa.struct([self.type.field(name) for name in names])
         rows = [
-            None
-            if value is None
-            else {name: _plain(getattr(value, name), self._kinds[name]) for name in names}
+            None if value is None else {name: self._cell(name, value) for name in names}
             for value in values
         ]
         return pa.array(rows, kind)
+
+    def _cell(self, name: str, value: Any) -> Any:
+        found, codec = getattr(value, name), self._codecs.get(name)
+        return _plain(found if codec is None else codec.check(found), self._kinds[name])
 
     @property
     def names(self) -> list[str]:
@@ -139,7 +142,7 @@ def _plain(value: Any, kind: T.DataType) -> Any:
             places = zip(kind, value, strict=True)
             return {f.name: _plain(v, f.dataType) for f, v in places}
         case T.StructType():
-            given = value if isinstance(value, dict) else _fields(value)
+            given = value if isinstance(value, dict) else values_of(value)
             return {f.name: _plain(given[f.name], f.dataType) for f in kind}
         case T.MapType():
             return [(_plain(k, kind.keyType), _plain(v, kind.valueType)) for k, v in value.items()]
@@ -151,7 +154,3 @@ def _plain(value: Any, kind: T.DataType) -> Any:
             # In one order, as where it is stored.
             return sorted(found) if isinstance(value, set | frozenset) else found
     return value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

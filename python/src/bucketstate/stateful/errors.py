@@ -96,22 +96,34 @@ NOTHING = object()
 class MismatchError(Exception):
     """A value that does not fit; the callers on the way up put the path before it.
 
-    `advice` says what to do, where that is not to convert the value.
+    `advice` says what to do, where that is not to convert the value; `cause` is what somebody
+    else's code raised.
     """
 
     def __init__(
-        self, expected: str, found: Any, path: str = "", advice: str | None = None
+        self,
+        expected: str,
+        found: Any,
+        path: str = "",
+        advice: str | None = None,
+        cause: Exception | None = None,
     ) -> None:
-        super().__init__(expected, found, path, advice)
+        super().__init__(expected, found, path, advice, cause)
         self.expected = expected
         self.found = found
         self.path = path
         self.advice = advice
+        self.cause = cause
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a message."""
+        return f"field {self.path}" if self.path else "the value"
 
     def under(self, name: str) -> MismatchError:
         """This mismatch seen from one level up: field `name`, or an element `[name]`."""
         inner = self.path if not self.path or self.path.startswith("[") else "." + self.path
-        return MismatchError(self.expected, self.found, name + inner, self.advice)
+        return MismatchError(self.expected, self.found, name + inner, self.advice, self.cause)
 
     @property
     def found_text(self) -> str:

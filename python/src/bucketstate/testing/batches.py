@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.classes import is_record_instance
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
@@ -21,7 +22,6 @@ from bucketstate.testing.rows import (
     Column,
     by_name,
     check_columns,
-    is_dataclass_instance,
     rows_of,
 )
 from bucketstate.testing.runs import Group
@@ -103,7 +103,7 @@ class Batches:
         given = rows_of(rows)
         if not given:
             return None
-        if self._codec is None and not self._columns and is_dataclass_instance(given[0]):
+        if self._codec is None and not self._columns and is_record_instance(given[0]):
             self._codec = output_codec(type(given[0]), self._zone)
         if self._codec is not None:
             return self._typed(given, self._codec)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from bucketstate.stateful.codec.classes import is_record_instance, values_of
 from bucketstate.stateful.errors import StatefulError
 
 
@@ -43,6 +43,6 @@ def frozen(value: Any) -> Any:
         # Entries of a map.
         entries = bool(value) and all(isinstance(v, Mapping) and "key" in v for v in value)
         return frozenset(made) if entries else tuple(made)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return tuple(frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
+    if is_record_instance(value):
+        return tuple(map(frozen, values_of(value).values()))
     return "NaN" if value != value else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
@@ -15,7 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type
 
 from bucketstate.optional import pandas as pd
-from bucketstate.stateful.codec.hints import struct_of_dataclass
+from bucketstate.stateful.codec.classes import KINDS, is_record_instance, values_of
+from bucketstate.stateful.codec.hints import struct_of_record
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import MismatchError, WrongTypeError, did_you_mean
 
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 INSTANT = pa.timestamp("us", "UTC")
 # What Spark makes of a Decimal where nothing is said.
 _DECIMAL = pa.decimal128(38, 18)
-_FORMS = "a dict, a Row with names or an instance of a dataclass"
-
-
-def is_dataclass_instance(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+_FORMS = f"a dict, a Row with names or an instance of {KINDS}"
 
 
 def rows_of(given: Any) -> list[Any]:
@@ -45,7 +41,7 @@ def rows_of(given: Any) -> list[Any]:
             )
         columns = [_of_pandas(given.iloc[:, n]) for n in range(len(names))]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    single = isinstance(given, Mapping) or hasattr(given, "asDict") or is_dataclass_instance(given)
+    single = isinstance(given, Mapping) or hasattr(given, "asDict") or is_record_instance(given)
     if single or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise WrongTypeError(
             f"The batch is {MismatchError('', given).found_text}, expected a DataFrame, or a list "
@@ -58,16 +54,16 @@ def by_name(number: int, row: Any, zone: tzinfo) -> dict[str, Any]:
     """One row as a dict.
 
     Raises:
-        WrongTypeError: it has no names, or does not fit its own dataclass.
+        WrongTypeError: it has no names, or does not fit its own class.
     """
     if isinstance(row, Mapping):
         return dict(row)
     if hasattr(row, "__fields__") and hasattr(row, "asDict"):
         made: dict[str, Any] = row.asDict()
         return made
-    if is_dataclass_instance(row):
+    if is_record_instance(row):
         try:
-            return struct_of_dataclass(type(row), zone).check(row)
+            return struct_of_record(type(row), zone).check(row)
         except MismatchError as e:
             raise WrongTypeError(
                 f"Row {number} of the batch, field {e.path}, is {e.found_text}, expected "
@@ -184,8 +180,8 @@ class Column:
             return value.item()
         if hasattr(value, "asDict"):
             value = value.asDict()
-        elif is_dataclass_instance(value):
-            value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        elif is_record_instance(value):
+            value = values_of(value)
         if isinstance(value, Mapping):
             return {k: self._plain(v) for k, v in value.items()}
         if isinstance(value, list | tuple | np.ndarray):

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 
 from bucketstate.stateful.codec.codecs import Codec, missing
 from bucketstate.stateful.codec.structs import StructCodec
+from bucketstate.stateful.codec.unions import JsonCodec, UnionCodec
 from bucketstate.stateful.errors import MismatchError
 
 if TYPE_CHECKING:
@@ -283,7 +284,15 @@ class DictCodec(Codec):
         return made
 
 
-COMPOUND = (OptionalCodec, ListCodec, RecordCodec, DictCodec, StructCodec)
+COMPOUND = (
+    OptionalCodec,
+    ListCodec,
+    RecordCodec,
+    DictCodec,
+    StructCodec,
+    UnionCodec,
+    JsonCodec,
+)
 """What cannot be a map's key, or in a set."""
 
 

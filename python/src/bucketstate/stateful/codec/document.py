@@ -8,13 +8,14 @@ its fields, so each row says by itself what it holds.
 from __future__ import annotations
 
 import warnings
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import numpy as np
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
+from bucketstate.stateful.codec.classes import KINDS, is_record, names_of
 from bucketstate.stateful.codec.containers import COMPOUND
 from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
 from bucketstate.stateful.codec.evolution import Evolution, evolution_of
@@ -22,8 +23,7 @@ from bucketstate.stateful.codec.hints import (
     checked_fields,
     codec_of_hint,
     has_default,
-    is_dataclass_type,
-    resolved_hints,
+    hints_of_record,
 )
 from bucketstate.stateful.codec.json_text import decode, encode
 from bucketstate.stateful.codec.parts import TTL, Held, ListState, MapState, Ttl, ValueState
@@ -181,8 +181,7 @@ class StateCodec:
         """The type of the document, for Spark's `from_json`."""
         plain = {f.name: f.codec.stored for f in self._struct.fields}
         every = {**plain, **{n: p.stored for n, p in self.parts.items()}}
-        names = [f.name for f in fields(self.cls)]
-        return StructType([StructField(n, every[n], True) for n in names])
+        return StructType([StructField(n, every[n], True) for n in names_of(self.cls)])
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -223,7 +222,7 @@ class StateCodec:
                 absent[0],
                 advice="Give them all, or set attributes of state.value.",
             )
-        return self.cls(**value)
+        return self._struct.make(**value)
 
     def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)
@@ -255,13 +254,13 @@ class StateCodec:
             self._check_renamed(document, beside)
         arguments = self._struct.arguments(document)
         if beside is not None:
-            return self._struct.restored({**arguments, **beside})
+            return self._struct.make(**arguments, **beside)
         for name, part in self.parts.items():
             try:
                 arguments[name] = part.load(document.get(name, []), clock)
             except MismatchError as e:
                 raise e.under(name) from None
-        return self._struct.restored(arguments)
+        return self._struct.make(**arguments)
 
     def unreadable(
         self, key: Any, version: int, e: MismatchError | UnreadableError
@@ -270,18 +269,19 @@ class StateCodec:
         where = f"The state of {key!r} cannot be read as {self.name}: "
         if isinstance(e, UnreadableError):
             return MigrationError(f"{where}{e}")
+        advice = e.advice or (
+            "Give the field a type that takes it, or a default, or raise the version of "
+            f"{self.name} and add a migration from {version}."
+        )
         return MigrationError(
-            f"{where}field {e.path} holds {e.found_text}, expected {e.expected}. It was written by "
-            f"version {version}, this is version {self.evolution.version}. Give the field a type "
-            f"that takes it, or a default, or raise the version of {self.name} and add a migration "
-            f"from {version}."
+            f"{where}{e.place} holds {e.found_text}, expected {e.expected}. It was written by "
+            f"version {version}, this is version {self.evolution.version}. {advice}"
         )
 
     def unfit(self, key: Any, e: MismatchError) -> WrongTypeError:
         """The error for a value that does not fit the class."""
-        field = f"field {e.path}" if e.path else "the value"
         return WrongTypeError(
-            f"The state of {key!r}: {field} of {self.name} is {e.found_text}, expected "
+            f"The state of {key!r}: {e.place} of {self.name} is {e.found_text}, expected "
             f"{e.expected}. "
             + (e.advice or "Convert it in the function, or change the field's type.")
         )
@@ -352,11 +352,11 @@ def state_codec(state: Any, zone: tzinfo) -> StateCodec:
         state = parse_ddl(state)
     if isinstance(state, StructType):
         return StateCodec(struct_of_schema(state, "State", zone), {}, Evolution())
-    if not is_dataclass_type(state):
+    if not is_record(state):
         raise DefinitionError(
-            f"The state is {state!r}: it must be a dataclass, a DDL text or a StructType."
+            f"The state is {state!r}: it must be {KINDS}, a DDL text or a StructType."
         )
-    hints = resolved_hints(state)
+    hints = hints_of_record(state)
     plain, parts = [], {}
     for field in checked_fields(state):
         hint, where = hints[field.name], f"{state.__name__}.{field.name}"

@@ -6,7 +6,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Hashable
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from inspect import Parameter, signature
@@ -26,6 +26,7 @@ from uuid import UUID
 from pyspark.sql.types import DecimalType
 
 from bucketstate.stateful.codec.choices import EnumCodec, LiteralCodec, UuidCodec
+from bucketstate.stateful.codec.classes import Fields, decorator_of, fields_of, hints_of, is_record
 from bucketstate.stateful.codec.codecs import (
     BoolCodec,
     BytesCodec,
@@ -48,14 +49,19 @@ from bucketstate.stateful.codec.structs import Field, StructCodec
 from bucketstate.stateful.codec.times import (
     DateCodec,
     DatetimeCodec,
+    TimeCodec,
     TimedeltaCodec,
 )
+from bucketstate.stateful.codec.unions import TAG, JsonCodec, UnionCodec
 from bucketstate.stateful.errors import DefinitionError
 
-PLAIN = "int, float, bool, str, bytes, Decimal, date, datetime, timedelta, UUID, Enum, Literal"
+PLAIN = (
+    "int, float, bool, str, bytes, Decimal, date, datetime, time, timedelta, UUID, Enum, Literal"
+)
 SUPPORTED = (
-    f"{PLAIN}, X | None, list[X], tuple[X, ...], tuple[X, Y], set[X], dict[K, V] and dataclasses "
-    "of these"
+    f"{PLAIN}, X | None, list[X], tuple[X, ...], tuple[X, Y], set[X], dict[K, V], Any for JSON, "
+    "classes with fields of these (dataclasses, NamedTuples, attrs, pydantic), and X | Y of such "
+    "classes"
 )
 _MOST_DIGITS = 38
 _BARE: dict[Any, str] = {
@@ -74,6 +80,7 @@ _SCALARS: dict[Any, Any] = {
     bytes: BytesCodec,
     Decimal: DecimalCodec,
     date: DateCodec,
+    time: TimeCodec,
     timedelta: TimedeltaCodec,
     UUID: UuidCodec,
 }
@@ -93,8 +100,10 @@ def codec_of_hint(hint: Any, where: str, zone: tzinfo, within: tuple[type, ...] 
     if isinstance(hint, type) and issubclass(hint, Enum):
         values = [member.value for member in hint.__members__.values()]
         return EnumCodec(hint, _codec_of_values(values, hint, where))
-    if is_dataclass_type(hint):
-        return struct_of_dataclass(hint, zone, within)
+    if hint is Any:
+        return JsonCodec()
+    if is_record(hint):
+        return struct_of_record(hint, zone, within)
     if isinstance(hint, TypeVar):
         name = where.rpartition(".")[2]
         raise DefinitionError(
@@ -174,6 +183,12 @@ def _generic(
         return literal if len(values) == len(arguments) else OptionalCodec(literal)
     if origin in (Union, types.UnionType) and types.NoneType in arguments and len(arguments) == 2:
         return OptionalCodec(codec(0 if arguments[1] is types.NoneType else 1, ""))
+    if origin in (Union, types.UnionType):
+        classes = [a for a in arguments if a is not types.NoneType]
+        if not all(map(is_record, classes)):
+            return None
+        union = _union(classes, where, zone, within)
+        return union if len(classes) == len(arguments) else OptionalCodec(union)
     if origin is list:
         return ListCodec(codec(0, "[]"))
     if origin is tuple:
@@ -187,14 +202,50 @@ def _generic(
     return None
 
 
-def struct_of_dataclass(cls: type[Any], zone: tzinfo, within: tuple[type, ...] = ()) -> StructCodec:
-    """The codec of a dataclass, its fields in the order of their definition."""
+def _union(classes: list[Any], where: str, zone: tzinfo, within: tuple[type, ...]) -> UnionCodec:
+    tags = _tags(classes)
+    if len(set(tags)) < len(tags) or TAG in tags:
+        raise DefinitionError(
+            f"{where} is one of classes whose tags are {', '.join(tags)}: they have to differ, and "
+            f"none may be {TAG!r}. Rename one, or give each class a field of one Literal."
+        )
+    found = {t: struct_of_record(c, zone, within) for t, c in zip(tags, classes, strict=True)}
+    return UnionCodec(found)
+
+
+def _tags(classes: list[Any]) -> list[str]:
+    """What tells values of the classes apart.
+
+    That is a field of each that is a Literal of one text, the same field in all; else their names.
+    """
+    hinted = [hints_of_record(cls) for cls in classes]
+    for name in hinted[0]:
+        literals = [get_args(h[name]) for h in hinted if get_origin(h.get(name)) is Literal]
+        tags = [values[0] for values in literals if len(values) == 1]
+        if len(tags) == len(classes) and all(isinstance(tag, str) for tag in tags):
+            return tags
+    return [cls.__name__ for cls in classes]
+
+
+def hints_of_record(cls: type[Any]) -> dict[str, Any]:
+    """The hints of its fields, as types. Raises DefinitionError for a field without one."""
+    found = hints_of(cls) or resolved_hints(cls)
+    for field in fields_of(cls):
+        if field.name not in found:
+            raise DefinitionError(
+                f"{cls.__name__}.{field.name} does not say what it holds: annotate it."
+            )
+    return found
+
+
+def struct_of_record(cls: type[Any], zone: tzinfo, within: tuple[type, ...] = ()) -> StructCodec:
+    """The codec of a class with fields, in the order of their definition."""
     if cls in within:
         raise DefinitionError(
             f"{cls.__name__} holds itself ({' > '.join(c.__name__ for c in (*within, cls))}): a "
             "Spark schema has no recursion. Keep a list of the inner values instead."
         )
-    hints = resolved_hints(cls)
+    hints = hints_of_record(cls)
     fields = [
         Field(
             f.name,
@@ -206,8 +257,8 @@ def struct_of_dataclass(cls: type[Any], zone: tzinfo, within: tuple[type, ...] =
     return StructCodec(cls, fields)
 
 
-def checked_fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
-    fields = dataclasses.fields(cls)
+def checked_fields(cls: type[Any]) -> Fields:
+    fields = fields_of(cls)
     if not fields:
         raise DefinitionError(f"{cls.__name__} has no fields: give it at least one.")
     _check_decorated(cls, {f.name for f in fields})
@@ -217,7 +268,9 @@ def checked_fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:
                 f"{cls.__name__}.{field.name} has init=False, so it cannot be restored from what "
                 "is stored. Make it a property, or an ordinary field."
             )
-    _check_made_of(cls, [field.name for field in fields])
+    if hints_of(cls) is None:
+        # What a model is made of it says itself.
+        _check_made_of(cls, [field.name for field in fields])
     return fields
 
 
@@ -237,31 +290,28 @@ def _check_made_of(cls: type[Any], names: list[str]) -> None:
         which = f"needs {others[0]}, which is no field" if others else f"takes no {lost[0]}"
         raise DefinitionError(
             f"{cls.__name__} {which}, so it cannot be made of what is stored: give "
-            "an InitVar a default, and leave __init__ to the dataclass."
+            "an InitVar a default, and leave __init__ to the library."
         )
 
 
 def _check_decorated(cls: type[Any], fields: set[str]) -> None:
-    """DefinitionError for a name that looks like a field, and is none for want of `@dataclass`."""
+    """DefinitionError for a name that looks like a field, and is none for want of a decorator."""
+    decorator = decorator_of(cls)
     for owner in cls.__mro__:
-        if "__dataclass_fields__" in vars(owner):
+        if "__dataclass_fields__" in vars(owner) or "__attrs_attrs__" in vars(owner):
             continue
         for name, hint in vars(owner).get("__annotations__", {}).items():
             if name in fields or name.startswith("_") or "ClassVar" in str(hint):
                 continue
             raise DefinitionError(
                 f"{cls.__name__}.{name} is no field, and would not be kept: {owner.__name__} has "
-                "no @dataclass of its own. Give it one, or annotate the name as ClassVar."
+                f"no {decorator} of its own. Give it one, or annotate the name as ClassVar."
             )
 
 
 def has_default(field: dataclasses.Field[Any]) -> bool:
     nothing = dataclasses.MISSING
     return field.default is not nothing or field.default_factory is not nothing
-
-
-def is_dataclass_type(hint: Any) -> bool:
-    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
 
 
 def resolved_hints(owner: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""The codec of dataclasses, which are structs in Spark."""
+"""The codec of classes with fields, which are structs in Spark: see `classes`."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,22 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import DataType, StructField, StructType
 
+from bucketstate.stateful.codec.classes import fields_of, names_of, refusal, validates
 from bucketstate.stateful.codec.codecs import LEAST, MOST, Codec
 from bucketstate.stateful.errors import (
     NOTHING,
     DefinitionError,
     MismatchError,
-    UnreadableError,
     did_you_mean,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_OWN_CODE = (
+    "The class's own code says so, and it runs each time a state is read, too: give it what it "
+    "takes, have it take more, or raise its version and add a migration of what is stored."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a dataclass or struct; `required` says that it has no default."""
+    """One field of a class or struct; `required` says that it has no default."""
 
     name: str
     codec: Any
@@ -34,10 +38,10 @@ class Field:
 
 
 class StructCodec(Codec):
-    """A dataclass, or a mapping with the same fields.
+    """An instance of a class, or a mapping with the same fields.
 
     Args:
-        cls: the dataclass.
+        cls: the class.
         fields: its fields, or those of them that are stored with it.
         made: whether the class was made of a schema, so that nobody else makes instances of it.
     """
@@ -55,7 +59,10 @@ class StructCodec(Codec):
         # Most values are of the one type that needs no look: a call for each would cost the most.
         self._exact = tuple((f.name, f.codec.exact, f.codec) for f in fields)
         # Of a state, its parts, too.
-        self._attributes = frozenset(f.name for f in dataclasses.fields(cls))
+        self._attributes = frozenset(names_of(cls))
+        self.positional = not any(f.kw_only for f in fields_of(cls))
+        """Whether an instance is made of the values in their order."""
+        self._validates = validates(cls)
 
     @property
     def stored(self) -> DataType:
@@ -96,11 +103,14 @@ class StructCodec(Codec):
             given = None
         if given is None:
             if type(value) is self.cls:
-                given = {n: getattr(value, n) for n in self.names}
-            elif isinstance(value, self.cls) or (isinstance(value, Mapping) and not self._made):
+                given = {n: getattr(value, n) for n in self._attributes}
+            elif isinstance(value, self.cls) or (_is_mapping(value) and not self._made):
                 raise self.altered(value)
             else:
                 given = self._of_mapping(value)
+        if self._validates:
+            # What it does not take could not be loaded.
+            self.make(**given)
         made = {}
         for name, exact, codec in self._exact:
             found = given[name]
@@ -114,22 +124,20 @@ class StructCodec(Codec):
         return made
 
     def load(self, stored: Any) -> Any:
-        return self.restored(self.arguments(stored))
-
-    def restored(self, arguments: Mapping[str, Any]) -> Any:
-        """An instance of what was stored. UnreadableError where the class's own code fails."""
-        try:
-            return self.cls(**arguments)
-        except Exception as e:
-            raise UnreadableError(
-                f"making {self.cls.__name__} of what is stored failed with {type(e).__name__}: "
-                f"{e}. Its __post_init__ runs each time a state is read: have it take all that "
-                "was stored, or raise the version and add a migration."
-            ) from e
+        return self.make(**self.arguments(stored))
 
     def cell(self, value: Any) -> Any:
         given = value.asDict() if hasattr(value, "asDict") else value
-        return self.cls(**self._read(given, "cell"))
+        return self.make(**self._read(given, "cell"))
+
+    def make(self, *values: Any, **named: Any) -> Any:
+        """An instance. Raises MismatchError where the class's own code does not take the values."""
+        try:
+            return self.cls(*values, **named)
+        except Exception as e:
+            found = dict(zip(self.names, values, strict=False)) | named
+            expected = f"what {self.cls.__name__} takes ({refusal(e)})"
+            raise MismatchError(expected, found, advice=_OWN_CODE, cause=e) from None
 
     def arguments(self, stored: Any) -> dict[str, Any]:
         """The known fields that are stored, to construct the class with; others have defaults."""
@@ -168,7 +176,7 @@ class StructCodec(Codec):
         odd = [n for n in value.__dict__ if n not in self._attributes and not n.startswith("_")]
         if not odd:
             return
-        fresh = self.cls(**{name: getattr(value, name) for name in self._attributes})
+        fresh = self.make(**{name: getattr(value, name) for name in self._attributes})
         for name in odd:
             if name in fresh.__dict__ or _cached(self.cls, name):
                 continue
@@ -215,6 +223,10 @@ def by_name(value: Any) -> Any:
             if hasattr(value, method):
                 return getattr(value, method)()
     return value
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(by_name(value), Mapping)
 
 
 def _cached(cls: type[Any], name: str) -> bool:

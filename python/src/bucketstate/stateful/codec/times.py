@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyspark.sql.types import DateType, DayTimeIntervalType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DateType,
+    DayTimeIntervalType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import Codec
@@ -32,6 +38,24 @@ class DateCodec(Codec):
 
     def load(self, stored: Any) -> date:
         return self.check(_parse(date.fromisoformat, stored, self))
+
+
+class TimeCodec(Codec):
+    """A time of day, kept and put out as text in ISO 8601: not every Spark has a type for it."""
+
+    spark = StringType()
+    expected = "a time"
+
+    def check(self, value: Any) -> str:
+        if not isinstance(value, time):
+            raise self.mismatch(value)
+        return value.isoformat()
+
+    def load(self, stored: Any) -> time:
+        return _parse(time.fromisoformat, stored, self)
+
+    def cell(self, value: Any) -> time:
+        return value if isinstance(value, time) else self.load(value)
 
 
 class DatetimeCodec(Codec):

@@ -171,7 +171,7 @@ class Documents:
             try:
                 rows.append(self._codec.row(self._codec.load(text, version, _NO_CLOCK)))
             except MismatchError as e:
-                raise self._codec.unreadable(key(n), version, e) from None
+                raise self._codec.unreadable(key(n), version, e) from e.cause
             except UnreadableError as e:
                 raise self._codec.unreadable(key(n), version, e) from e
         return self._struct(rows)

@@ -10,9 +10,10 @@ from typing import Any, overload
 
 from pyspark.sql.types import StructType
 
+from bucketstate.stateful.codec.classes import KINDS, is_record
 from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
 from bucketstate.stateful.codec.document import StateCodec, state_codec
-from bucketstate.stateful.codec.hints import is_dataclass_type, struct_of_dataclass
+from bucketstate.stateful.codec.hints import struct_of_record
 from bucketstate.stateful.codec.structs import StructCodec
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handlers import Handlers, handlers_of, name_of
@@ -123,7 +124,7 @@ class Definition:
         Raises:
             DefinitionError: a type has no place there. Not of a definition that `define` made.
         """
-        return None if self.record is None else struct_of_dataclass(self.record, zone)
+        return None if self.record is None else struct_of_record(self.record, zone)
 
     def initial_codec(self, zone: tzinfo) -> StructCodec | None:
         """How rows of the initial state become a dataclass; None where they are dicts.
@@ -132,7 +133,7 @@ class Definition:
             DefinitionError: a type has no place there. Not of a definition that `define` made.
         """
         record = self.initial_record
-        return None if record is None else struct_of_dataclass(record, zone)
+        return None if record is None else struct_of_record(record, zone)
 
 
 @overload
@@ -269,10 +270,10 @@ def output_codec(output: Any, zone: tzinfo, what: str = "output") -> StructCodec
         output = parse_ddl(output)
     if isinstance(output, StructType):
         return struct_of_schema(output, "Output", zone)
-    if is_dataclass_type(output):
-        return struct_of_dataclass(output, zone)
+    if is_record(output):
+        return struct_of_record(output, zone)
     raise DefinitionError(
-        f"The {what} is {output!r}: it must be a dataclass, a DDL text or a StructType."
+        f"The {what} is {output!r}: it must be {KINDS}, a DDL text or a StructType."
     )
 
 

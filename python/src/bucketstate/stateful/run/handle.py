@@ -347,7 +347,7 @@ class State(Generic[T]):
         try:
             return self._codec.load(text, version, self._clock(), self._parts()), text
         except MismatchError as e:
-            raise self.unreadable(e) from None
+            raise self.unreadable(e) from e.cause
         except UnreadableError as e:
             raise self.unreadable(e) from e
 

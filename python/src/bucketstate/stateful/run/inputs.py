@@ -164,13 +164,15 @@ class Inputs:
                 ) from None
             values.append((field.name, cells))
         names = [n for n, _ in values]
-        make = record.cls
-        if names == list(record.names):
-            return [make(*row) for row in zip(*(v for _, v in values), strict=True)]
-        return [
-            make(**dict(zip(names, row, strict=True)))
-            for row in zip(*(v for _, v in values), strict=True)
-        ]
+        rows = zip(*(v for _, v in values), strict=True)
+        try:
+            if record.positional and names == list(record.names):
+                return [record.make(*row) for row in rows]
+            return [record.make(**dict(zip(names, row, strict=True))) for row in rows]
+        except MismatchError as e:
+            raise WrongTypeError(
+                f"A row has {e.found_text}, expected {e.expected}. Change the class or the rows."
+            ) from e.cause
 
     def _cells(self, name: str, column: Any, codec: Codec) -> list[Any]:
         if isinstance(column, pa.Array) and name not in self._plain and codec.takes(column):

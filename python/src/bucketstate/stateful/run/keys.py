@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import struct
 from collections import namedtuple
@@ -24,9 +23,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from bucketstate.stateful.codec.classes import is_record_instance, names_of, values_of
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.ddl import codec_of_type
-from bucketstate.stateful.codec.hints import codec_of_hint, is_dataclass_type, resolved_hints
+from bucketstate.stateful.codec.hints import codec_of_hint, hints_of_record
 from bucketstate.stateful.errors import DefinitionError, MismatchError, WrongTypeError
 from bucketstate.stateful.run.plain import Plain, needs_plain
 from bucketstate.stateful.run.wire import wired
@@ -167,12 +167,7 @@ class _Column:
 
 def _codecs_of(hinted: type[Any], schema: StructType, zone: tzinfo) -> dict[str, Codec]:
     """The codecs of a key's fields; DefinitionError where they do not fit the grouping columns."""
-    hints = resolved_hints(hinted)
-    fields = (
-        [f.name for f in dataclasses.fields(hinted)]
-        if is_dataclass_type(hinted)
-        else (list(hinted._fields))
-    )
+    hints, fields = hints_of_record(hinted), names_of(hinted)
     if sorted(fields) != sorted(schema.names):
         raise DefinitionError(
             f"key is hinted as {hinted.__name__}, which has the fields {', '.join(fields)}, and "
@@ -225,8 +220,8 @@ def _frozen(value: Any) -> Any:
     """The value in a form that can be a dict's key."""
     if isinstance(value, float):
         return KeyFloat(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return tuple(_frozen(getattr(value, f.name)) for f in dataclasses.fields(value))
+    if is_record_instance(value):
+        return tuple(map(_frozen, values_of(value).values()))
     if isinstance(value, list):
         return tuple(map(_frozen, value))
     return value

@@ -13,7 +13,8 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 import pyarrow as pa
 
 from bucketstate.optional import pandas as pd
-from bucketstate.stateful.codec.hints import is_dataclass_type, resolved_hints
+from bucketstate.stateful.codec.classes import is_record
+from bucketstate.stateful.codec.hints import resolved_hints
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handle import State
 from bucketstate.stateful.run.many_keys import Keys
@@ -90,7 +91,7 @@ def state_hint(hints: Hints) -> Any:
         return get_args(hint)[0]
     if hints.takes_state_second:
         raise _second(hints)
-    if is_dataclass_type(hint):
+    if is_record(hint):
         raise DefinitionError(
             f"{hints.name} takes {_name(hint)} as its third parameter, and gets a state that holds "
             f"one: annotate it as State[{_name(hint)}], whose value is state.value."
@@ -123,7 +124,7 @@ def rows_hint(hints: Hints) -> tuple[Shape, type[Any] | None, bool]:
 def initial_hint(hints: Hints) -> type[Any] | None:
     """The dataclass that a row of the initial state becomes; None for a dict."""
     hint = hints.parameter(1)
-    if is_dataclass_type(hint):
+    if is_record(hint):
         return cast("type[Any]", hint)
     if hint in (None, Any, dict) or get_origin(hint) is dict:
         return None
@@ -154,7 +155,7 @@ def check_output(every: list[Hints], output: Any) -> None:
     """DefinitionError for a handler that is annotated as returning another dataclass."""
     for hints in every:
         made = hints.output
-        if is_dataclass_type(made) and is_dataclass_type(output) and not issubclass(made, output):
+        if is_record(made) and is_record(output) and not issubclass(made, output):
             raise DefinitionError(
                 f"{hints.name} is annotated as returning {_name(made)}, and the output is "
                 f"declared as {_name(output)}: a query has one. Annotate both alike, or give "
@@ -164,7 +165,7 @@ def check_output(every: list[Hints], output: Any) -> None:
 
 def check_no_output(hints: Hints) -> None:
     """DefinitionError for a handler of the initial state that is annotated as returning rows."""
-    if is_dataclass_type(hints.output):
+    if is_record(hints.output):
         raise DefinitionError(
             f"{hints.name} returns something: it brings the state in, and has no output. "
             "Return None."
@@ -187,7 +188,7 @@ def takes_keys(fn: Any) -> bool:
 
 def key_hint(every: list[Hints]) -> type[Any] | None:
     """The NamedTuple or dataclass that handlers hint their key as; None for none."""
-    found = {hint: hints.name for hints in every if _is_record(hint := hints.parameter(0))}
+    found = {hint: hints.name for hints in every if is_record(hint := hints.parameter(0))}
     if len(found) > 1:
         (one, first), (two, other) = list(found.items())[:2]
         raise DefinitionError(
@@ -195,12 +196,6 @@ def key_hint(every: list[Hints]) -> type[Any] | None:
             "one kind of key. Annotate both alike."
         )
     return next(iter(found), None)
-
-
-def _is_record(hint: Any) -> bool:
-    if is_dataclass_type(hint):
-        return True
-    return isinstance(hint, type) and issubclass(hint, tuple) and hasattr(hint, "_fields")
 
 
 def keys_hint(hints: Hints) -> Any:
@@ -263,7 +258,7 @@ def _second(hints: Hints) -> DefinitionError:
 
 
 def _rows_of(hint: Any) -> Any:
-    if is_dataclass_type(hint) or hint is types.NoneType:
+    if is_record(hint) or hint is types.NoneType:
         return hint
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
@@ -286,7 +281,7 @@ def _rows_hint(hint: Any, name: str) -> tuple[Shape, type[Any] | None, bool]:
         return shape, record, True
     if hint is None or hint is Any or hint is pd.DataFrame:
         return "frame", None, False
-    if origin is list and arguments and is_dataclass_type(arguments[0]):
+    if origin is list and arguments and is_record(arguments[0]):
         return "records", arguments[0], False
     if origin is list and arguments and dict in (arguments[0], get_origin(arguments[0])):
         return "dicts", None, False

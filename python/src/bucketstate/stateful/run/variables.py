@@ -73,9 +73,7 @@ class _Values:
         try:
             return step(value)
         except MismatchError as e:
-            raise error(e.under(self._name)) from None
-        except UnreadableError as e:
-            raise self._errors.unreadable(e) from e
+            raise error(e.under(self._name)) from e.cause
 
 
 class _Ahead(Iterator[T]):
