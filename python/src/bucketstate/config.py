@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Duration, Named, Value, pairs_of
+from bucketstate.notebook import table
 from bucketstate.presets import PRESETS, PresetName
 from bucketstate.registry import Setting, registry
 from bucketstate.scopes import Scope
@@ -173,6 +174,9 @@ class Conf(Settings):
             else:
                 per_query[key] = value
         return cls(**everywhere, per_query=tuple(per_query.items()))
+
+    def _repr_html_(self) -> str:
+        return table("Conf", ["setting", "value"], self.to_spark().items())
 
     def _given(self) -> dict[str, Any]:
         """What is given for all queries, by field."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, SessionError, enable, spark_settings, stateful
+from bucketstate.progress import Recorder
 from tests.integration.apps.counting import builder_options, counted, folder
 from tests.kit.sparks import NEEDS_EXTENSION
 
@@ -56,6 +58,12 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
         .start()
     )
     query.awaitTermination()
+    heard = len(query.recentProgress)
+    for _ in range(100):
+        # A listener of a client hears of a batch a moment after it is done.
+        if len([p for p in recorder.progress if p["name"] == name]) >= heard:
+            break
+        time.sleep(0.1)
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         query.explain()
@@ -64,6 +72,10 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
         "counts": {row.digit: row["count"] for row in spark.table(name).orderBy("count").collect()},
         "metrics": [list(o["customMetrics"]) for p in progress for o in p["stateOperators"]],
         "plan": said.getvalue(),
+        "recorded": [
+            [p["batchId"], p["numInputRows"]] for p in recorder.progress if p["name"] == name
+        ],
+        "reported": [[p.batchId, p.numInputRows] for p in progress],
     }
 
 
@@ -71,6 +83,8 @@ builder = SparkSession.builder.remote("local[2]")
 for key, value in (builder_options() | spark_settings(Conf(num_buckets=8))).items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
+recorder = Recorder()
+spark.streams.addListener(recorder)
 try:
     enable(spark)
     refused = ""
@@ -110,4 +124,6 @@ if NEEDS_EXTENSION:
         digits, by="digit", fn=counted, output_mode="update", operator="transformWithState"
     )
     answer["many variables"] = run(spark, tws, "many_variables")
+spark.streams.removeListener(recorder)
+answer["columns"] = sorted(recorder.to_pandas().columns)
 print("ANSWER " + json.dumps(answer))

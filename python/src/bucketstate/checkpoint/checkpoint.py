@@ -21,6 +21,7 @@ from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.checkpoint.verify.report import Report
 from bucketstate.checkpoint.verify.verify import Progress, verify
 from bucketstate.errors import InvalidArgumentError
+from bucketstate.notebook import shown
 
 _log = logging.getLogger("bucketstate.checkpoint")
 
@@ -195,6 +196,9 @@ class Checkpoint(Catalog):
             CheckpointError: a file cannot be read.
         """
         return history(self)
+
+    def _repr_html_(self) -> str:
+        return shown(lambda: self.overview()._repr_html_())
 
     def verify(self, progress: Progress | None = None) -> Report:
         """Reads every file, and says what is damaged and what a restart would do.

@@ -18,6 +18,8 @@ from bucketstate.checkpoint.store.holding import held_alone
 from bucketstate.checkpoint.store.residency import Residency
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, StorageError
+from bucketstate.notebook import line, table
+from bucketstate.units import size
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,41 @@ class Overview:
     unheld: str | None = None
     """Why nobody can tell what savepoints hold, so that the query deletes nothing of what is old;
     None where all of them can be read."""
+
+    def _repr_html_(self) -> str:
+        last = "none yet" if self.last_batch is None else self.last_batch
+        told = [self.copied, self.unfinished, self.half_done, self.unheld]
+        if self.origin is not None and not self.half_done:
+            told.append(self.origin.summary)
+        head = line(self.location, bold=True) + line(f"last committed batch {last}")
+        return (
+            head + "".join(line(t) for t in told if t) + "".join(map(self._table, self.operators))
+        )
+
+    def _table(self, of: OperatorOverview) -> str:
+        title = f"operator {of.id} ({of.name or 'unknown'}) at version {self.version}"
+        columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
+        rows = [
+            [
+                s.partition,
+                s.store,
+                s.keys,
+                _read_from(s),
+                size(s.read_bytes),
+                s.files,
+                size(s.bytes),
+            ]
+            for s in of.stores
+        ]
+        return table(title, columns, rows)
+
+
+def _read_from(store: StoreOverview) -> str:
+    if store.problem:
+        return "cannot be read"
+    base = store.manifest_version
+    start = "" if base is None else f"manifest {base} ({store.runs} runs) + "
+    return f"{start}{store.changelogs} changelogs"
 
 
 def overview(catalog: Catalog, version: int | None = None) -> Overview:

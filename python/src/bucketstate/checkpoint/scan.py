@@ -25,6 +25,7 @@ from bucketstate.checkpoint.spark.python_values import as_frame, flattened, with
 from bucketstate.checkpoint.store.bucket_residency import SCHEMA as BUCKET_RESIDENCY
 from bucketstate.checkpoint.store.bucket_residency import residency_per_bucket
 from bucketstate.errors import InvalidArgumentError
+from bucketstate.notebook import MOST, shown, table
 from bucketstate.optional import needed
 
 if TYPE_CHECKING:
@@ -58,6 +59,21 @@ class Scan:
         from bucketstate.checkpoint.states import States
 
         return States(self._source)
+
+    def _repr_html_(self) -> str:
+        return shown(self._first_rows)
+
+    def _first_rows(self) -> str:
+        reader, rows = self.to_arrow_batch_reader(), []
+        empty = reader.schema.empty_table().flatten()
+        for batch in reader:
+            part = pa.Table.from_batches([batch.slice(0, MOST + 1 - len(rows))]).flatten()
+            rows += zip(*(python_values(c) for c in part.itercolumns()), strict=True)
+            if len(rows) > MOST:
+                break
+        reader.close()
+        more = f"... more than these {MOST}" if len(rows) > MOST else ""
+        return table(repr(self), empty.column_names, rows[:MOST], more or f"{len(rows)} rows")
 
     def update(self, **overrides: Any) -> Scan:
         """A scan like this one with other arguments, which are as for `Checkpoint.scan`.

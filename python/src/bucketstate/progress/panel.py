@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from bucketstate.notebook import table
 from bucketstate.optional import needed
 from bucketstate.optional import pandas as pd
 
@@ -12,15 +14,37 @@ _BATCHES = 8
 """Rows of a query that are shown, the newest."""
 
 
+_TITLE = "streaming queries"
+_FIGURES = (
+    "batch",
+    "rows",
+    "ms",
+    "state rows",
+    "changed",
+    "commit ms",
+    "changelog",
+    "lag",
+    "memory",
+    "cold reads",
+)
+_NOTHING_YET = "waiting for the first batch"
+
+
+class Drawn(Protocol):
+    """What shows the newest batches somewhere."""
+
+    def update(self) -> None: ...
+
+
 class Source(Protocol):
     """Where a panel's batches come from: a `Recorder`."""
 
     def to_pandas(self) -> pd.DataFrame: ...
 
-    def attach(self, panel: Panel) -> None:
+    def attach(self, panel: Drawn) -> None:
         """From now on, the panel is updated with each progress."""
 
-    def detach(self, panel: Panel) -> None: ...
+    def detach(self, panel: Drawn) -> None: ...
 
 
 class Panel:
@@ -73,30 +97,33 @@ class Panel:
         """
         rich = needed("rich.table", extra="cli", what="A live panel")
         # With room beside the figures they would be cut where a terminal has 80 columns.
-        found = rich.Table(title="streaming queries", title_justify="left", padding=0)
+        found = rich.Table(title=_TITLE, title_justify="left", padding=0)
         found.add_column("query")
-        for name in (
-            "batch",
-            "rows",
-            "ms",
-            "state rows",
-            "changed",
-            "commit ms",
-            "changelog",
-            "lag",
-            "memory",
-            "cold reads",
-        ):
+        for name in _FIGURES:
             found.add_column(name, justify="right")
-        frame = self._source.to_pandas()
-        if frame.empty:
-            found.caption = "waiting for the first batch"
-            return found
-        for _, batches in frame.groupby("run_id", sort=False):
-            for _, row in batches.tail(_BATCHES).iterrows():
-                found.add_row(*_cells(row))
+        runs = list(_runs(self._source.to_pandas()))
+        if not runs:
+            found.caption = _NOTHING_YET
+        for rows in runs:
+            for row in rows:
+                found.add_row(*row)
             found.add_section()
         return found
+
+
+def html_of(frame: pd.DataFrame) -> str:
+    """The rows of `Recorder.to_pandas` as the panel has them, for a notebook."""
+    rows = [row for run in _runs(frame) for row in run]
+    columns = ["query", *(f"#{name}" for name in _FIGURES)]
+    return table(_TITLE, columns, rows, "" if rows else _NOTHING_YET)
+
+
+def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:
+    """Of each run of a query the newest batches, as cells."""
+    if frame.empty:
+        return
+    for _, batches in frame.groupby("run_id", sort=False):
+        yield [_cells(row) for _, row in batches.tail(_BATCHES).iterrows()]
 
 
 def _cells(row: pd.Series[Any]) -> list[str]:

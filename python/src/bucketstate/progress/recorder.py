@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.optional import pandas as pd
-from bucketstate.progress.panel import Panel
+from bucketstate.progress.live import NotebookPanel, in_notebook
+from bucketstate.progress.panel import Drawn, Panel, html_of
 from bucketstate.progress.plot import figure
 from bucketstate.progress.rows import Progress, batch_row, state_cells
 
@@ -65,7 +66,7 @@ class Recorder(StreamingQueryListener):
         self._name = name
         self._lock = threading.Lock()
         self._kept: deque[Progress] = deque(maxlen=limit)
-        self._panels: list[Panel] = []
+        self._panels: list[Drawn] = []
 
     def __repr__(self) -> str:
         name = "" if self._name is None else f" of {self._name!r}"
@@ -182,20 +183,23 @@ class Recorder(StreamingQueryListener):
         """
         return figure(self.to_pandas())
 
-    def live(self) -> Panel:
-        """A panel on the terminal that follows the queries, for a `with` block.
+    def live(self) -> Panel | NotebookPanel:
+        """A panel that follows the queries, for a `with` block: on the terminal, or in a notebook.
 
         Raises:
             MissingLibraryError: rich is not installed (`bucketstate[cli]`).
         """
-        return Panel(self)
+        return NotebookPanel(self) if in_notebook() else Panel(self)
 
-    def attach(self, panel: Panel) -> None:
+    def _repr_html_(self) -> str:
+        return html_of(self.to_pandas())
+
+    def attach(self, panel: Drawn) -> None:
         """From now on, the panel is updated with each progress."""
         with self._lock:
             self._panels.append(panel)
 
-    def detach(self, panel: Panel) -> None:
+    def detach(self, panel: Drawn) -> None:
         """From now on, the panel is left alone."""
         with self._lock:
             self._panels.remove(panel)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from bucketstate.notebook import MOST, table
 from bucketstate.stateful.codec.document import Clock
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND, Timer, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT
@@ -22,6 +23,7 @@ from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.handle import State, Timeout
 from bucketstate.stateful.run.zones import zone_of
+from bucketstate.testing.answer import Answer
 from bucketstate.testing.batches import Batches
 from bucketstate.testing.group_run import StoredRows
 from bucketstate.testing.processor_run import StoredVariables
@@ -188,8 +190,20 @@ class Harness:
             )
         self._watermark = given
 
+    def _repr_html_(self) -> str:
+        kept = self._stored.kept()
+        rows = [
+            [key, state, self.timeout(*key), self.timers(*key) or None]
+            for key, state in list(self.states().items())[:MOST]
+        ]
+        clocks = f"clock {self.clock.isoformat(' ')}"
+        if self.watermark is not None:
+            clocks += f", watermark {self.watermark.isoformat(' ')}"
+        title = f"{self._definition.name} by {', '.join(self._by)}: {len(kept)} keys"
+        return table(title, ["key", "state", "timeout", "timers"], rows, clocks)
+
     def run(self, rows: Any = ()) -> list[dict[str, Any]]:
-        """Runs one batch, and returns its output rows.
+        """Runs one batch, and returns its output rows, which a notebook shows as a table.
 
         Whatever it raises, and whatever the function does, the state is then as before.
 
@@ -233,7 +247,7 @@ class Harness:
         if seen := [t for t in event_times if t is not None]:
             reached = max(seen) // MICROS_PER_MILLI - self._delay // MILLISECOND
             self._watermark = max(self._watermark or 0, reached)
-        return output
+        return Answer(output)
 
     def state(self, *key: Any) -> Any:
         """The value of a key's state, a copy; None where there is none.

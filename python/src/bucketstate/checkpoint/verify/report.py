@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from bucketstate.notebook import line, table
+from bucketstate.units import size
+
 Severity = Literal["error", "warning", "note"]
 
 
@@ -98,6 +101,17 @@ class Report:
     def to_dict(self) -> dict[str, object]:
         """The report for JSON: the fields, and `ok`."""
         return {"ok": self.ok, **asdict(self)}
+
+    def _repr_html_(self) -> str:
+        verdict = "sound" if self.ok else "DAMAGED"
+        title = (
+            f"{self.location} is {verdict}: {self.files:,} files ({size(self.bytes)}), "
+            f"{self.versions:,} versions can be read"
+        )
+        findings = [[f.severity, f.path, f.what] for f in self.findings]
+        if not findings:
+            return line(title, bold=True)
+        return table(title, ["severity", "path", "what"], findings)
 
 
 @dataclass
