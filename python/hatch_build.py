@@ -38,7 +38,8 @@ class JarsHook(BuildHookInterface[BuilderConfig]):
 
     def _minors(self) -> list[str]:
         """Those of the pysparks that the package may be installed beside."""
-        (pyspark,) = map(Requirement, self.metadata.core.optional_dependencies["spark"])
+        asked = map(Requirement, self.metadata.core.optional_dependencies["spark"])
+        (pyspark,) = (requirement for requirement in asked if requirement.name == "pyspark")
         bounds = {of.operator: Version(of.version) for of in pyspark.specifier}
         first, end = bounds[">="], bounds["<"]
         assert first.major == end.major, f"{pyspark} spans major versions"
