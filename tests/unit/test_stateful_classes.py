@@ -246,7 +246,7 @@ class OfItself:
 
 @attrs.define
 class Unsaid:
-    n = attrs.field(default=0)
+    n = attrs.field(default=0)  # type: ignore[var-annotated]
 
 
 @dataclass

@@ -64,7 +64,8 @@ class Scan:
         return shown(self._first_rows)
 
     def _first_rows(self) -> str:
-        reader, rows = self.to_arrow_batch_reader(), []
+        rows: list[tuple[Any, ...]] = []
+        reader = self.to_arrow_batch_reader()
         empty = reader.schema.empty_table().flatten()
         for batch in reader:
             part = pa.Table.from_batches([batch.slice(0, MOST + 1 - len(rows))]).flatten()

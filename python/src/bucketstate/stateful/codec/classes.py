@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from functools import cache
 from typing import Annotated, Any
 
 from bucketstate.stateful.errors import DefinitionError
@@ -30,7 +29,6 @@ def is_record_instance(value: Any) -> bool:
     return not isinstance(value, type) and is_record(type(value))
 
 
-@cache
 def fields_of(cls: type[Any]) -> Fields:
     """The fields in their order.
 

@@ -52,7 +52,8 @@ class TimeCodec(Codec):
         return value.isoformat()
 
     def load(self, stored: Any) -> time:
-        return _parse(time.fromisoformat, stored, self)
+        found: time = _parse(time.fromisoformat, stored, self)
+        return found
 
     def cell(self, value: Any) -> time:
         return value if isinstance(value, time) else self.load(value)
