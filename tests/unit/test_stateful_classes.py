@@ -325,12 +325,12 @@ class Text(NamedTuple):
 
 @dataclass
 class OfRaw:
-    either: Nothing | Raw = Raw()
+    either: Nothing | Raw = field(default_factory=Raw)
 
 
 @dataclass
 class OfText:
-    either: Nothing | Text = Text()
+    either: Nothing | Text = field(default_factory=Text)
 
 
 def test_bytes_in_one_of_several_classes_are_not_read_as_text() -> None:

@@ -56,8 +56,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Built:
 def test_only_a_large_file_is_opened_with_rocksdb(large: Built, opened: list[str]) -> None:
     checkpoint = Checkpoint(large.root)
     assert rows(checkpoint.scan().to_arrow()) == large.rows()
+    opened.clear()
     assert checkpoint.verify().ok
-    assert len(set(opened)) == 1
+    assert len(opened) == 1, "once, though it is verified and then read by the restart"
 
 
 def test_some_small_files_are_read_with_rocksdb_where_memory_is_short(
@@ -75,8 +76,10 @@ def test_some_small_files_are_read_with_rocksdb_where_memory_is_short(
 def test_verify_leaves_no_file_behind_it(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = grown(tmp_path / "checkpoint", partitions=1)
+    built = grown(tmp_path / "checkpoint", partitions=1, batches=7)
     built.snapshot(2, 4, 6)
+    # A restart reads the runs of this one alone.
+    built.snapshot(7, files=1)
     most = 0
     entries = runs.Runs.entries
 
@@ -87,5 +90,5 @@ def test_verify_leaves_no_file_behind_it(
 
     monkeypatch.setattr(runs.Runs, "entries", counted)
     assert Checkpoint(built.root).verify().ok
-    assert most <= 1, "each database goes before the next is made"
+    assert most <= 2, "each database that a restart does not read goes before the next is made"
     assert not list(scratch.iterdir())

@@ -69,7 +69,7 @@ class Scan:
         empty = reader.schema.empty_table().flatten()
         for batch in reader:
             part = pa.Table.from_batches([batch.slice(0, MOST + 1 - len(rows))]).flatten()
-            rows += zip(*(python_values(c) for c in part.itercolumns()), strict=True)
+            rows += zip(*(with_dicts(c) for c in part.itercolumns()), strict=True)
             if len(rows) > MOST:
                 break
         reader.close()

@@ -16,7 +16,14 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-from rocksdict import AccessType, IngestExternalFileOptions, Options, Rdict, ReadOptions
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    IngestExternalFileOptions,
+    Options,
+    Rdict,
+    ReadOptions,
+)
 
 from bucketstate.checkpoint.format.compression import crc32c_extend
 from bucketstate.checkpoint.format.damage import damaged
@@ -34,14 +41,19 @@ _PREFIX = 4
 _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _COPY_BYTES = 4 * 1024 * 1024
 _COPIES = 8
-"""How many files are copied at a time."""
+"""How many files are copied at a time, of all stores together: each holds a chunk or two."""
 _SMALL = 64 * 1024
 """Bytes of a file of which all entries are read in Python sooner than RocksDB opens it, which makes
 a database on the disk, and waits for the disk sixteen times."""
-_HELD = 64 * 1024 * 1024
-"""How many bytes of small files are held in memory."""
+_HELD = 16 * 1024 * 1024
+"""How many bytes of small files are held in memory, of each store that is read."""
 _ROWS = 8192
-"""Rows taken from RocksDB at a time: few enough that Python's collector leaves them alone."""
+"""Rows taken from RocksDB at a time at most: so few that Python's collector leaves them alone."""
+_TAKEN = 1024 * 1024
+"""About as many bytes of a file are taken at a time."""
+_READ_AHEAD = 2 * 1024 * 1024
+
+_copying = threading.BoundedSemaphore(_COPIES)
 
 
 class Runs:
@@ -94,13 +106,19 @@ class Runs:
         for records, _ in self._scan(file, low, high):
             yield records
 
-    def verify(self, file: RunFile) -> None:
-        """Reads all of it and forgets it; raises for whatever is not as the manifest says."""
+    def verify(self, file: RunFile, *, again: bool = False) -> None:
+        """Reads all of it; raises for whatever is not as the manifest says.
+
+        It is forgotten then, unless it will be read `again` and would have to be copied for that.
+        """
+        sound = False
         try:
             for _ in self.entries(file):
                 pass
+            sound = True
         finally:
-            self._forget(file)
+            if not (sound and again and file.size > _SMALL):
+                self._forget(file)
 
     def _forget(self, file: RunFile) -> None:
         opened = self._open.pop(file.name, None)
@@ -152,10 +170,11 @@ class Runs:
         else:
             options = ReadOptions()
             options.set_verify_checksums(True)
+            options.set_readahead_size(_READ_AHEAD)
             if high is not None:
                 options.set_iterate_upper_bound(high)
             rows = iter(opened.items(from_key=low, read_opt=options))
-        while taken := _taken(rows, path):
+        while taken := _taken(rows, path, _rows_of(file)):
             try:
                 yield records_of(taken)
             except (IndexError, ValueError) as error:
@@ -192,7 +211,7 @@ class Runs:
 
     def _copy(self, file: RunFile, write: Callable[[bytes], int]) -> None:
         crc = 0
-        with opened_run(self._folder, file) as source:
+        with _copying, opened_run(self._folder, file) as source:
             for position in range(0, file.size, _COPY_BYTES):
                 chunk = source.read_at(min(_COPY_BYTES, file.size - position), position)
                 crc = crc32c_extend(crc, chunk)
@@ -225,6 +244,11 @@ def _ingested(file: Path, path: str) -> Rdict:
     options.create_if_missing(True)
     # A thread for the one file, where RocksDB would begin sixteen.
     options.set_max_file_opening_threads(1)
+    # It is read once or twice from end to end, and never written to.
+    table = BlockBasedOptions()
+    table.disable_cache()
+    options.set_block_based_table_factory(table)
+    options.set_write_buffer_size(_SMALL)
     try:
         database = Rdict(
             str(file.with_suffix("")), options=options, access_type=AccessType.read_write()
@@ -241,9 +265,14 @@ def _ingested(file: Path, path: str) -> Rdict:
     return database
 
 
-def _taken(rows: Iterator[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+def _rows_of(file: RunFile) -> int:
+    """How many rows of it are taken at a time."""
+    return max(1, min(_ROWS, _TAKEN * file.entries // max(1, file.size)))
+
+
+def _taken(rows: Iterator[tuple[bytes, bytes]], path: str, count: int) -> list[tuple[bytes, bytes]]:
     try:
-        return list(itertools.islice(rows, _ROWS))
+        return list(itertools.islice(rows, count))
     except CheckpointError:
         raise
     except Exception as error:  # rocksdict raises nothing more special

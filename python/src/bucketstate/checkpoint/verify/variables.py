@@ -195,7 +195,10 @@ def _bytes_of(columns: list[pa.Array]) -> list[bytes]:
     """Each row as bytes, the same for rows of the same values."""
     texts = [_texts(leaf) for column in columns for leaf in _leaves(column)]
     joined = pc.binary_join_element_wise(
-        *texts, _BETWEEN, null_handling="replace", null_replacement="\0"
+        *texts,
+        pa.scalar(_BETWEEN, pa.large_binary()),
+        null_handling="replace",
+        null_replacement="\0",
     )
     found: list[bytes] = joined.to_pylist()
     return found

@@ -31,7 +31,7 @@ from bucketstate.checkpoint.store.catalog import Catalog, shown
 from bucketstate.checkpoint.store.holding import files_of
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
-from bucketstate.checkpoint.store.state import MEMORY, read_state
+from bucketstate.checkpoint.store.state import read_family
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.checkpoint.verify.logs import check_logs
 from bucketstate.checkpoint.verify.report import Findings, Report, Restart
@@ -48,8 +48,10 @@ _log = logging.getLogger("bucketstate.checkpoint")
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
 
-_STORES = 8
-"""How many stores are read at a time: they share the memory for keys and values."""
+_STORES = 6
+"""How many stores are read at a time: they share the memory."""
+_MEMORY = 16 * 1024 * 1024
+"""Bytes of keys and values held at a time, by all of them."""
 
 
 def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
@@ -161,31 +163,43 @@ class _Verifier:
         self._lost: dict[str, _Lost] = {}
 
     def run(self) -> Findings:
-        self._files()
-        self._held_versions()
-        self._versions()
-        self._restart()
+        with Runs(self._store.folder) as runs:
+            self._files(runs)
+            self._held_versions()
+            self._versions()
+            self._restart(runs)
         self._losses()
         self._spare()
         self._leftovers()
         return self._found
 
-    def _files(self) -> None:
+    def _files(self, runs: Runs) -> None:
         """Each file by itself: what is wrong with it is judged when it is known who needs it."""
-        named = self._run_files()
-        with Runs(self._store.folder) as runs:
-            for name, size in sorted(self._store.files.items(), key=lambda f: str(f[0])):
-                self._found.files += 1
-                self._found.bytes += size
-                try:
-                    self._file(name, named, runs)
-                except StorageError:
-                    raise
-                except CheckpointError as error:
-                    self._bad[name] = error
-                self._count.next()
+        named, again = self._run_files(), self._read_again()
+        for name, size in sorted(self._store.files.items(), key=lambda f: str(f[0])):
+            self._found.files += 1
+            self._found.bytes += size
+            try:
+                self._file(name, named, again, runs)
+            except StorageError:
+                raise
+            except CheckpointError as error:
+                self._bad[name] = error
+            self._count.next()
 
-    def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
+    def _read_again(self) -> set[str]:
+        """Data files that a restart reads."""
+        try:
+            plan = self._plan(self._catalog.restart_version)
+        except StorageError:
+            raise
+        except CheckpointError:
+            return set()
+        return {file.name for file in plan.base.files} if plan.base else set()
+
+    def _file(
+        self, name: StoreFile, named: dict[str, RunFile], again: set[str], runs: Runs
+    ) -> None:
         match name:
             case ChangelogName():
                 changelog = self._store.changelog(name)
@@ -199,7 +213,7 @@ class _Verifier:
             case ManifestName():
                 self._store.manifest(name)
             case RunName() if str(name) in named:
-                runs.verify(named[str(name)])
+                runs.verify(named[str(name)], again=str(name) in again)
 
     def _run_files(self) -> dict[str, RunFile]:
         """What manifests say of data files; those of one name say the same in all of them."""
@@ -293,7 +307,7 @@ class _Verifier:
     def _plan(self, version: int) -> Plan:
         return self._store.plan(self._catalog.attempt(self._store, version))
 
-    def _restart(self) -> None:
+    def _restart(self, runs: Runs) -> None:
         """Reads the whole state that a restart would open."""
         store, version = self._store, self._catalog.restart_version
         failure: str | None = None
@@ -302,7 +316,7 @@ class _Verifier:
             plan = self._plan(version)
             base = plan.base.version if plan.base else None
             changelogs, size = len(plan.changelogs), plan.size
-            keys = sum(self._keys(plan))
+            keys = sum(self._keys(plan, runs))
         except StorageError:
             raise
         except CheckpointError as error:
@@ -322,13 +336,13 @@ class _Verifier:
             )
         )
 
-    def _keys(self, plan: Plan) -> Iterator[int]:
+    def _keys(self, plan: Plan, runs: Runs) -> Iterator[int]:
         indexes = Indexes(self._catalog.operator_at(self._store.operator).transform)
         for family in plan.families:
             schema = self._schema(family)
             if schema is None:
                 # Its bytes have no columns, but they can be counted.
-                keys = sum(len(part) for part in self._records(plan, family))
+                keys = sum(len(part) for part in self._records(plan, family, runs))
                 if keys:
                     self._found.add(
                         "error",
@@ -340,7 +354,7 @@ class _Verifier:
                 continue
             decoder = RecordDecoder(family, schema, self._store.folder.location)
             by_start: Counter[int] = Counter()
-            for part in chunked(self._records(plan, family)):
+            for part in chunked(self._records(plan, family, runs)):
                 indexes.add(family.name, decoder.keys(part.keys), decoder.values(part.values))
                 if family.times is not None:
                     found = np.unique(family.times.starts(part.values), return_counts=True)
@@ -352,8 +366,8 @@ class _Verifier:
             for what in indexes.contradictions():
                 self._found.add("error", plan.described_by, f"{plan.described_by}: {what}")
 
-    def _records(self, plan: Plan, family: Family) -> Iterator[Records]:
-        return read_state(self._store, plan, family, MEMORY // _STORES)
+    def _records(self, plan: Plan, family: Family, runs: Runs) -> Iterator[Records]:
+        return read_family(plan, family, runs, _MEMORY // _STORES)
 
     def _schema(self, family: Family) -> FamilySchema | None:
         """Spark's schema of a family; it may have none of one in which nothing was ever kept."""
