@@ -303,11 +303,12 @@ release: $(VENV_STAMP) $(EVERY_JAR) ## all that is published, into dist/: jars, 
 	@cd dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
 	@$(PY) -m scripts.check_release dist $(VERSION) $(SPARKS)
 
-try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there; then what the sdist makes
+try-release: ## install the wheel of dist/ beside each Spark in an empty virtual environment, and run queries there; then what the sdist makes, and the page of five minutes
 	@for of in $(foreach spark,$(SPARKS),$(PYSPARK_$(spark))); do scripts/try-wheel "$(PYTHON)" $$of dist/bucketstate-$(VERSION)-py3-none-any.whl; done
 	@room=$$(mktemp -d) && trap 'rm -rf "$$room"' EXIT && sdist=$$PWD/dist/bucketstate-$(VERSION).tar.gz && \
 	(cd "$$room" && "$(PYTHON)" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-cache-dir --wheel-dir . "$$sdist") && \
 	scripts/try-wheel "$(PYTHON)" $(PYSPARK_$(NEWEST)) "$$room"/bucketstate-$(VERSION)-py3-none-any.whl
+	@scripts/try-page "$(PYTHON)"
 
 generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs
 	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"

@@ -25,7 +25,8 @@ def run_blocks(page: str) -> types.ModuleType:
     sys.modules[module.__name__] = module
     try:
         for lines, code in blocks(path.read_text(encoding="utf-8")):
-            exec(compile("\n" * lines + code, str(path), "exec"), module.__dict__)
+            source = "\n" * lines + code
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         del sys.modules[module.__name__]
     return module

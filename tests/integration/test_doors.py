@@ -85,6 +85,8 @@ def test_a_client_of_spark_connect(tmp_path: Path) -> None:
     assert answer["refused"].startswith("This is not a classic session"), "by enable"
     for query in ("counts", "variables", "many", "windows"):
         on_the_provider(answer[query])
+        assert answer[query]["recorded"] == answer[query]["reported"]
+    assert "bucketedChangelogBytes" in answer["recorder"]["columns"]
     assert all("manyKeys" in reported for reported in answer["many"]["metrics"]) == MANY_KEYS
     assert ("ManyKeys" in answer["many"]["plan"]) == MANY_KEYS
     if NEEDS_EXTENSION:

@@ -125,5 +125,5 @@ if NEEDS_EXTENSION:
     )
     answer["many variables"] = run(spark, tws, "many_variables")
 spark.streams.removeListener(recorder)
-answer["columns"] = sorted(recorder.to_pandas().columns)
+answer["recorder"] = {"columns": sorted(recorder.to_pandas().columns)}
 print("ANSWER " + json.dumps(answer))

@@ -119,7 +119,7 @@ def html_of(frame: pd.DataFrame) -> str:
 
 
 def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:
-    """Of each run of a query the newest batches, as cells."""
+    """The newest batches of each run of a query, as cells."""
     if frame.empty:
         return
     for _, batches in frame.groupby("run_id", sort=False):

@@ -1,6 +1,6 @@
 """Classes whose instances are rows and states: dataclasses, NamedTuples, attrs and pydantic's.
 
-attrs and pydantic are not imported for this: who has such a class has imported them. The fields of
+attrs and pydantic are not imported for this: whoever has such a class has done that. The fields of
 each kind are told as those of a dataclass are.
 """
 
