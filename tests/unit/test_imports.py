@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import bucketstate
 from tests.kit.checkpoints import Built
 
 HEAVY = {
@@ -76,6 +77,13 @@ def test_a_command_imports_no_library_that_it_does_not_need(command: str, built:
         "try:\n    main()\nexcept SystemExit:\n    pass"
     )
     assert heavy(imported(code)) == COMMANDS[command]
+
+
+def test_the_version_is_told_without_the_commands() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "bucketstate", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"bucketstate {bucketstate.__version__}\n"
+    assert "argparse" not in done.stderr
 
 
 def test_a_room_alone_brings_no_other() -> None:

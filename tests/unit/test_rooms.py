@@ -19,7 +19,7 @@ PACKAGE = Path(bucketstate.__file__).parent
 
 ROOMS: dict[str, set[str]] = {
     "__init__": {"config", "errors", "jar", "session"},
-    "__main__": {"cli", "interrupts"},
+    "__main__": {"__init__", "cli", "interrupts"},
     "checkpoint": {
         "__init__",
         "checkpoint.format",
