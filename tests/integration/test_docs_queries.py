@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -118,3 +118,66 @@ def test_the_comparisons_of_the_page_run(bucketstate_spark: SparkSession) -> Non
     page = run_blocks("testing.md")
     page.test_alarms_are_alike_on_spark(bucketstate_spark)
     page.test_the_new_function_goes_on_from_the_old_state(bucketstate_spark)
+
+
+CLICKS = pa.schema(
+    [
+        ("user", pa.string()),
+        ("page", pa.string()),
+        ("ms", pa.int64()),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def clicks() -> list[list[dict[str, Any]]]:
+    """Some of three users in each batch, the last of which takes the watermark past all others."""
+    start = datetime(2024, 3, 1, tzinfo=UTC)
+    found = [
+        [
+            {
+                "user": "abc"[(n + batch) % 3],
+                "page": f"/{n % 4}",
+                "ms": 40 * n,
+                "at": start + timedelta(minutes=25 * batch + n),
+            }
+            for n in range(8)
+        ]
+        for batch in range(3)
+    ]
+    return [*found, [{"user": "z", "page": "/", "ms": 1, "at": start + timedelta(days=1)}]]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["counts", "sessions", "pages", "silence"])
+def test_what_was_by_hand_and_is_typed_put_out_the_same(
+    bucketstate_spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    spark, page = bucketstate_spark, run_blocks("from-spark.md")
+    write_batches(tmp_path / "input", CLICKS, clicks())
+    # By the clock there would always be one more batch to run.
+    spark.conf.set(NO_DATA, str(name != "pages").lower())
+    found = []
+    for way in ("before", "after"):
+        source = spark.readStream.schema("user string, page string, ms long, at timestamp")
+        stream = source.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "input"))
+        streamed = Streamed()
+        mode = "append" if name in ("sessions", "silence") else "update"
+        made = getattr(page, f"{name}_{way}")(stream)
+        query = start(made, tmp_path / way, streamed, mode)
+        assert query.awaitTermination(120)
+        found.append([sorted(streamed.batches[n]) for n in sorted(streamed.batches)])
+    spark.conf.unset(NO_DATA)
+    before, after = found
+    assert before == after
+    assert sum(map(len, before)) >= 3
+    if name == "counts":
+        kept = page.counts_continued(stream, str(tmp_path / "before"))
+        streamed = Streamed()
+        assert start(kept, tmp_path / "continued", streamed, "update").awaitTermination(120)
+        last = {row[0]: row[1] for row in streamed.rows()}
+        # All rows came a second time.
+        assert last == {"a": 16, "b": 16, "c": 16, "z": 2}
+
+
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"

@@ -12,7 +12,7 @@ from tests.docs import DOCS, blocks, run_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 
-PAGES = ["cookbook.md", "stateful.md", "testing.md"]
+PAGES = ["cookbook.md", "from-spark.md", "stateful.md", "testing.md"]
 
 
 @pytest.mark.parametrize("page", PAGES)
