@@ -9,7 +9,6 @@ Rounds of reading them alone and of verifying them alternate.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import struct
@@ -123,18 +122,24 @@ def plainly(root: Path) -> float:
 def verified(root: Path) -> tuple[float, float, float]:
     """Seconds, seconds of processor time, and the most mebibytes of memory."""
     dropped(root)
+    # What the system says of the most memory of a child includes the parent's, before it began.
     code = (
-        "import json, resource, sys; from bucketstate.checkpoint import Checkpoint\n"
+        "import os, sys; from bucketstate.checkpoint import Checkpoint\n"
+        "from process_figures import status\n"
         "report = Checkpoint(sys.argv[1]).verify(); assert report.ok, report.findings\n"
-        "print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))"
+        "print(status(os.getpid(), 'VmHWM') / (1 << 20))"
     )
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", code, str(root)], check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(root)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, json.loads(done.stdout)
+    return wall, cpu, float(done.stdout)
 
 
 def main() -> None:

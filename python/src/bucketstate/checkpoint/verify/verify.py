@@ -48,7 +48,7 @@ _log = logging.getLogger("bucketstate.checkpoint")
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
 
-_STORES = 6
+_STORES = 4
 """How many stores are read at a time: they share the memory."""
 _MEMORY = 16 * 1024 * 1024
 """Bytes of keys and values held at a time, by all of them."""
