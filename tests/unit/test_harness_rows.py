@@ -80,7 +80,7 @@ class Colour(Enum):
         ([keyed(1), pd.DataFrame({"key": ["a"], "V": [1]})], "has a column 'V', and the rows have"),
         ([keyed(1), [Typo("a", 1)]], "Row 0 of the batch has a column 'vv', and the rows have key"),
         ([keyed(1), [Typo("a", "1")]], "Row 0 of the batch, field vv, is str '1', expected an int"),  # type: ignore[arg-type]
-        ([{"key": "a"}], "The batch is dict {'key': 'a'}, expected a DataFrame, or a list of rows"),
+        ([{"key": "a"}], "The batch is dict {'key': 'a'}, expected a DataFrame, an Arrow table or"),
         ([Row(key="a")], "The batch is Row Row(key='a'), expected a DataFrame"),
         ([Typo("a", 1)], "The batch is Typo Typo(key='a', vv=1), expected a DataFrame"),
         (["abc"], "The batch is str 'abc', expected a DataFrame"),

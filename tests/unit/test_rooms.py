@@ -133,6 +133,8 @@ ROOMS: dict[str, set[str]] = {
     "stateful.run": {"config", "errors", "optional", "stateful.codec", "stateful.errors"},
     "submission": {"errors", "properties"},
     "testing": {
+        "checkpoint",
+        "checkpoint.spark",
         "config",
         "errors",
         "notebook",

@@ -22,9 +22,10 @@ from bucketstate.testing.rows import (
     Column,
     by_name,
     check_columns,
-    rows_of,
+    rows_in,
 )
 from bucketstate.testing.runs import Group
+from bucketstate.testing.tables import table_of, types_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +101,8 @@ class Batches:
         return table if table is None or self._recipe is None else self._recipe.table(table)
 
     def _read(self, rows: Any) -> pa.Table | None:
-        given = rows_of(rows)
+        came = table_of(rows)
+        given = rows_in(rows if came is None else came)
         if not given:
             return None
         if self._codec is None and not self._columns and is_record_instance(given[0]):
@@ -111,7 +113,9 @@ class Batches:
         columns = self._columns or {str(n): Column(str(n), self._zone) for n in made[0]}
         for number, row in enumerate(made):
             check_columns(number, row, columns, frozenset())
-        types = _pandas_types(rows) if isinstance(rows, pd.DataFrame) else {}
+        types = {} if came is None else types_of(came)
+        if isinstance(rows, pd.DataFrame):
+            types = _pandas_types(rows)
         arrays = {
             name: column.array([row[name] for row in made], types.get(name))
             for name, column in columns.items()

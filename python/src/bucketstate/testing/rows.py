@@ -28,26 +28,35 @@ _DECIMAL = pa.decimal128(38, 18)
 _FORMS = f"a dict, a Row with names or an instance of {KINDS}"
 
 
-def rows_of(given: Any) -> list[Any]:
-    """The rows as a list: DataFrames as dicts without pandas' ways, the others as they came.
+def rows_in(given: Any) -> list[Any]:
+    """The rows as a list: tables as dicts, without pandas' ways, the others as they came.
 
     Raises WrongTypeError for what is no batch.
     """
     if isinstance(given, pd.DataFrame):
         names = [str(n) for n in given.columns]
-        if twice := [n for n in names if names.count(n) > 1]:
-            raise WrongTypeError(
-                f"The batch has the column {twice[0]!r} twice. Give one of them another name."
-            )
+        _check_twice(names)
         columns = [_of_pandas(given.iloc[:, n]) for n in range(len(names))]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    if isinstance(given, pa.Table):
+        _check_twice(given.column_names)
+        listed: list[Any] = given.to_pylist(maps_as_pydicts="strict")
+        return listed
     single = isinstance(given, Mapping) or hasattr(given, "asDict") or is_record_instance(given)
     if single or isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise WrongTypeError(
-            f"The batch is {MismatchError('', given).found_text}, expected a DataFrame, or a list "
-            f"of rows, each {_FORMS}. " + ("Put it into a list." if single else "Give one of them.")
+            f"The batch is {MismatchError('', given).found_text}, expected a DataFrame, an Arrow "
+            f"table or a list of rows, each {_FORMS}. "
+            + ("Put it into a list." if single else "Give one of them.")
         )
     return list(given)
+
+
+def _check_twice(names: list[str]) -> None:
+    if twice := [n for n in names if names.count(n) > 1]:
+        raise WrongTypeError(
+            f"The batch has the column {twice[0]!r} twice. Give one of them another name."
+        )
 
 
 def by_name(number: int, row: Any, zone: tzinfo) -> dict[str, Any]:
@@ -110,7 +119,7 @@ class Column:
         self._instant = DatetimeCodec(zone)
 
     def array(self, values: list[Any], hint: pa.DataType | None = None) -> pa.Array:
-        """The values as Arrow. `hint` is the type that pandas has them in.
+        """The values as Arrow. `hint` is the type that pandas or Arrow has them in.
 
         Raises WrongTypeError for a value that would become another one.
         """
@@ -122,11 +131,12 @@ class Column:
                 raise self._refusal(number, value, f", expected {e.expected}") from None
         open_type = pa.types.is_null(self.type)
         made = self._converted(plain, hint if open_type else self.type)
-        if open_type and pa.types.is_decimal(made.type):
+        if open_type and hint is None and pa.types.is_decimal(made.type):
             made = self._converted(plain, _DECIMAL)
         if made.type != self.type:
             self._check_type(made.type, plain)
-        for number, (value, back) in enumerate(zip(plain, made.to_pylist(), strict=True)):
+        seen = made.to_pylist(maps_as_pydicts="lossy")
+        for number, (value, back) in enumerate(zip(plain, seen, strict=True)):
             if not _same(value, back):
                 raise self._refusal(number, value, f", which would become {back!r}", made.type)
         self.type = made.type
