@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from bucketstate import stateful
-from bucketstate.stateful import ListState, MapState, State, ValueState
+from bucketstate.stateful import Keys, ListState, MapState, State, ValueState
 
 
 @dataclass
@@ -278,6 +278,56 @@ class Seeded:
     def handleInitialState(self, key: Any, initial: Seed, state: State[CountsV1]) -> None:
         assert initial.key == key.key
         state.value.n += initial.n
+
+
+@dataclass
+class Remembered:
+    n: int = 0
+    last: ValueState[str] = field(default_factory=ValueState)
+    values: ListState[int] = field(default_factory=ListState)
+    by_tens: MapState[str, int] = field(default_factory=MapState)
+
+
+class Remembers:
+    """Keeps something in every kind of part, with a timer and a timeout."""
+
+    def handleInputRows(
+        self, key: Any, rows: list[dict[str, Any]], state: State[Remembered]
+    ) -> Count:
+        held = state.value
+        held.n += len(rows)
+        for row in rows:
+            tens = str(row["value"] // 10)
+            held.by_tens.updateValue(tens, (held.by_tens.getValue(tens) or 0) + 1)
+        held.values.appendList(sorted(row["value"] for row in rows))
+        latest = max(row["at"] for row in rows)
+        held.last.update(f"{held.last.get()} {len(rows)}"[-9:])
+        state.registerTimer(latest + timedelta(minutes=20), name=f"after {held.n}")
+        state.timeout_at(latest + timedelta(minutes=10))
+        return Count(key.key, held.n + 100 * len(list(held.values.get())))
+
+    def handleExpiredTimer(
+        self, key: Any, timer: stateful.Timer, state: State[Remembered]
+    ) -> Count:
+        state.value.by_tens.updateValue("fired", state.value.n)
+        return Count(key.key, -state.value.n - (1000 if timer.name else 0))
+
+
+class RemembersInColumns:
+    """The same of counts alone, with a timeout."""
+
+    def handleInputRows(self, keys: Keys[CountsV1], rows: pd.DataFrame) -> pd.DataFrame:
+        new = rows.groupby(keys.of(rows), sort=True)
+        n = keys.state["n"] + new.size()
+        keys.update(keys.state.assign(n=n))
+        keys.timeout_at(new["at"].max() + timedelta(minutes=10))
+        made: pd.DataFrame = keys.frame.assign(n=n)
+        return made
+
+    def handleExpiredTimer(self, keys: Keys[CountsV1]) -> pd.DataFrame:
+        keys.clear()
+        made: pd.DataFrame = keys.frame.assign(n=-keys.state["n"])
+        return made
 
 
 @dataclass

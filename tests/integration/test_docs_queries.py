@@ -114,6 +114,13 @@ def test_the_fixture_example_runs(bucketstate_spark: SparkSession, tmp_path: Pat
     run_blocks("testing.md").test_counts(bucketstate_spark, tmp_path)
 
 
+def test_the_keys_of_a_checkpoint_on_the_page(
+    bucketstate_spark: SparkSession, tmp_path: Path
+) -> None:
+    page = run_blocks("testing.md")
+    page.test_what_the_next_batch_does_to_a_sensor(bucketstate_spark, tmp_path)
+
+
 def test_the_comparisons_of_the_page_run(bucketstate_spark: SparkSession) -> None:
     page = run_blocks("testing.md")
     page.test_alarms_are_alike_on_spark(bucketstate_spark)

@@ -31,11 +31,13 @@ from bucketstate.testing.query import Query
 from bucketstate.testing.runs import Clocks
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Sequence
 
     from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.run.operators import Operator
     from bucketstate.stateful.run.slots import Slot
+    from bucketstate.testing.restored import StoredKeys
     from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)
@@ -131,7 +133,8 @@ class Harness:
         )
         self._rows_per_chunk = rows_per_chunk
         self._order = random.Random(seed)
-        self._given_keys: set[Any] = set()
+        # Keys whose types are not known yet, as Spark hands them over where that is known.
+        self._given_keys: dict[Any, tuple[Any, ...] | None] = {}
         self._initial_batches = None if initial_state is None else Batches(None, self._zone)
         self._initial = self._initial_batches and self._initial_batches.table(initial_state)
         self._stored: Any = (
@@ -145,6 +148,61 @@ class Harness:
         name = (self._recipe or self._definition).name
         keys = sum(not kept.empty for kept in self._stored.kept().values())
         return f"<Harness of {name} by {', '.join(self._by)}: {keys} keys at {self.clock}>"
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        fn: Any,
+        *,
+        by: str | Sequence[str],
+        keys: Sequence[Any],
+        version: int | None = None,
+        batch: int | None = None,
+        operator_id: int = 0,
+        filesystem: Any = None,
+        **query: Any,
+    ) -> Harness:
+        """A harness that begins with the state of some keys of a query's checkpoint.
+
+        The checkpoint is only read, without a JVM, and may be that of a query that runs. It has the
+        states, the parts, the timers and the timeouts of these keys; a key that it does not have
+        has no state. The clock and the watermark are those of the batch after the version, as far
+        as Spark's logs have them. Without a version that is the batch with which a restart begins,
+        such as the one that failed.
+
+        Args:
+            path: as for `Checkpoint`.
+            fn: as for `stateful.apply`: the query's, or one that it is to be restarted with.
+            by: as for `Harness`.
+            keys: of a single column its values; of several, tuples of them in the order of `by`, or
+                dicts by column.
+            version: the state after batch n is version n + 1; without, what a restart reads.
+            batch: the state that this batch made, in place of a version.
+            operator_id: of the stateful operator, if the query has several; the operator itself is
+                the checkpoint's.
+            filesystem: as for `Checkpoint`.
+            query: other arguments, which are as for `Harness`. Where a key has timers, `schema` is
+                needed for batches without rows before the first one with rows.
+
+        Raises:
+            DefinitionError: an argument is at odds with the checkpoint, or as for `Harness`.
+            NoSuchStateError: the checkpoint has no such operator or version, or its state is not
+                that of a function of `bucketstate.stateful`.
+            CheckpointError: it cannot be read.
+            InvalidArgumentError: what is given cannot be a key, a version or a batch.
+            MissingLibraryError: what reads checkpoints is not installed.
+            WrongTypeError: as for `Harness`.
+        """
+        # Reads files, which other harnesses do not.
+        from bucketstate.testing.restored import StoredKeys
+
+        for name in sorted({"operator", "initial_state"} & query.keys()):
+            raise DefinitionError(f"{name} is given, which the checkpoint says: leave it out.")
+        source = StoredKeys(path, filesystem, operator_id, version, batch)
+        made = cls(fn, by=by, operator=source.operator, **query)
+        made._restore(source, keys, clocked="clock" in query)
+        return made
 
     @property
     def clock(self) -> datetime:
@@ -208,8 +266,9 @@ class Harness:
         Whatever it raises, and whatever the function does, the state is then as before.
 
         Args:
-            rows: a DataFrame, or a list of dicts, Rows or dataclass instances; none for a batch
-                without data, which still fires timeouts.
+            rows: a DataFrame of pandas or polars, a table or batch of Arrow, or a list of dicts,
+                Rows or dataclass instances; none for a batch without data, which still fires
+                timeouts.
 
         Raises:
             WrongTypeError: rows have other columns than those before, a value does not fit its
@@ -220,6 +279,7 @@ class Harness:
         """
         table = self._batches.table(rows)
         self._settle_given_keys()
+        self._check_due()
         stored = self._stored.copy()
         output: list[dict[str, Any]] = []
         event_times: list[int | None] = []
@@ -297,7 +357,7 @@ class Harness:
         stored.call(of, tuple(of) if cells is None else cells, codec, clocks, step)
         self._stored = stored
         if cells is None:
-            self._given_keys.add(of)
+            self._given_keys[of] = None
 
     def states(self) -> dict[Any, Any]:
         """All states by key, copies; without values of parts that the next batch finds expired.
@@ -379,7 +439,7 @@ class Harness:
         made._initial, made._initial_batches = self._initial, self._initial_batches
         made._watermark, made._last_watermark = self._watermark, self._last_watermark
         made._order.setstate(self._order.getstate())
-        made._given_keys = set(self._given_keys)
+        made._given_keys = dict(self._given_keys)
         made._query.extension = self._query.extension
         return made
 
@@ -390,15 +450,48 @@ class Harness:
         except (MismatchError, UnreadableError) as e:
             raise codec.unreadable(key, kept.version, e) from e
 
+    def _restore(self, source: StoredKeys, keys: Sequence[Any], *, clocked: bool) -> None:
+        from bucketstate.testing.restored import travelling, values_of
+
+        names = self._query.by
+        if [n.lower() for n in source.names] != [n.lower() for n in names]:
+            raise DefinitionError(
+                f"by={', '.join(names)}, and the keys of the checkpoint have the columns "
+                f"{', '.join(source.names)}: group by these."
+            )
+        codec = self._definition.state_codec(self._zone)
+        for given in keys:
+            values = values_of(given, names)
+            of, cells = self._query.key(values, self._batches)
+            lookup = cells or tuple(travelling(value, self._zone) for value in values)
+            found = source.read(of, lookup, self._stored, codec)
+            if found is not None and cells is None:
+                self._given_keys[of] = found
+        now, watermark, before = source.clocks
+        if now is not None and not clocked:
+            self._clock = now
+        if watermark is not None and self._watermark is not None:
+            self._watermark, self._last_watermark = watermark, before or 0
+
     def _settle_given_keys(self) -> None:
         keys = self._query.keys(self._batches)
         if keys is None or not self._given_keys:
             return
         stored = self._stored.copy()
-        for given in self._given_keys:
-            self._query.settle(given, keys, stored)
+        for given, cells in self._given_keys.items():
+            self._query.settle(given, cells, keys, stored)
         self._stored = stored
         self._given_keys.clear()
+
+    def _check_due(self) -> None:
+        """Refuses to leave out timers of a checkpoint's key, which fire by the rows' types."""
+        if self._timeout is None or self._batches.known or not any(self._given_keys.values()):
+            return
+        if any(kept.moments for kept in self._stored.kept().values()):
+            raise DefinitionError(
+                "Keys of the checkpoint have timers, which cannot fire before the rows' columns "
+                "are known: give schema=, or run a batch with rows first."
+            )
 
     def _key(self, key: tuple[Any, ...]) -> Any:
         return self._query.key(key, self._batches)[0]

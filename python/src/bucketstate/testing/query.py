@@ -180,11 +180,17 @@ class Query:
             ) from None
         return named._make(values), None
 
-    def settle(self, given: Any, keys: KeyCodec, stored: Any) -> None:
+    def settle(
+        self, given: Any, cells: tuple[Any, ...] | None, keys: KeyCodec, stored: Any
+    ) -> None:
         """Has what was set for a key, before the rows' types were known, under that of the rows.
 
-        WrongTypeError for one that no row can have.
+        `cells` are the key as Spark hands it over, if that is known. WrongTypeError for one that no
+        row can have.
         """
+        if cells is not None:
+            stored.renamed(given, keys.identity(cells), cells)
+            return
         try:
             key = keys.given(given)
         except MismatchError as e:

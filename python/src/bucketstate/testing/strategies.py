@@ -38,7 +38,7 @@ _FIRST, _LAST = datetime(1900, 1, 1), datetime(2100, 1, 1)
 _SPAN = timedelta(days=36_500)
 
 
-def rows_of(cls: type[T], **columns: SearchStrategy[Any]) -> SearchStrategy[T]:
+def rows_of(row: type[T], /, **columns: SearchStrategy[Any]) -> SearchStrategy[T]:
     """A strategy of hypothesis for rows: instances of a class, all their fields drawn.
 
     `st.lists(rows_of(Event))` are batches that `Harness.run` takes. Values are all that Spark has
@@ -48,7 +48,7 @@ def rows_of(cls: type[T], **columns: SearchStrategy[Any]) -> SearchStrategy[T]:
     any thread.
 
     Args:
-        cls: the class of the rows: a dataclass, a NamedTuple, an attrs class or a pydantic model.
+        row: the class of the rows: a dataclass, a NamedTuple, an attrs class or a pydantic model.
         columns: strategies for fields, by name, in the place of those by their hints: such as
             `key=st.sampled_from(["a", "b"])`, without which rows seldom share a key.
 
@@ -57,16 +57,16 @@ def rows_of(cls: type[T], **columns: SearchStrategy[Any]) -> SearchStrategy[T]:
         MissingLibraryError: hypothesis is not installed.
     """
     st = needed("hypothesis.strategies", what="A strategy for rows", library="hypothesis")
-    if not is_record(cls):
-        raise DefinitionError(f"The rows are {cls!r}: give {KINDS}.")
-    names = struct_of_record(cls, UTC).names
+    if not is_record(row):
+        raise DefinitionError(f"The rows are {row!r}: give {KINDS}.")
+    names = struct_of_record(row, UTC).names
     for name in columns:
         if name not in names:
             raise DefinitionError(
-                f"{cls.__name__} has no field {name!r}. {did_you_mean(name, names, repr)}"
+                f"{row.__name__} has no field {name!r}. {did_you_mean(name, names, repr)}"
                 f"There are: {', '.join(names)}."
             )
-    made: SearchStrategy[T] = _instances(st, cls, columns)
+    made: SearchStrategy[T] = _instances(st, row, columns)
     return made
 
 

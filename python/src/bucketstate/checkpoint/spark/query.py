@@ -242,6 +242,23 @@ class Query:
         at = self._recorded_of(batch).get("batchTimestampMs")
         return at if isinstance(at, int) and at > 0 else None
 
+    def watermark_of(self, batch: int) -> int | None:
+        """What a batch sees as the watermark, in milliseconds since 1970, also one to come.
+
+        None if Spark's logs do not say. DamagedFileError or MissingFileError if they cannot be
+        read.
+        """
+        if batch in self.planned:
+            at = self._recorded_of(batch).get("batchWatermarkMs")
+        elif batch - 1 in self.committed:
+            folder = self.folder / "commits"
+            _, lines = _versioned(folder, str(batch - 1), "a commit log", _COMMITS_FORMAT)
+            with decoding(folder.path_of(str(batch - 1)), "commit log"):
+                at = (json_object(lines[0]) if lines else {}).get("nextBatchWatermarkMs")
+        else:
+            return None
+        return at if isinstance(at, int) else None
+
     def _recorded_of(self, batch: int) -> dict[str, Any]:
         """What Spark recorded of a batch beside its offsets."""
         folder = self.folder / "offsets"

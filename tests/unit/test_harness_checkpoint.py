@@ -1,0 +1,232 @@
+"""Keys of a checkpoint in a harness, without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructType
+
+from bucketstate.errors import NoSuchStateError
+from bucketstate.stateful import (
+    DefinitionError,
+    ListState,
+    MapState,
+    State,
+    Timer,
+    ValueState,
+    map_state,
+    value_state,
+)
+from bucketstate.stateful.codec.instants import micros, millis
+from bucketstate.stateful.codec.kept import SCHEMA, Kept
+from bucketstate.testing import Harness
+from tests.kit.checkpoints import Built, log
+from tests.kit.rows import unsafe_row
+from tests.kit.variables import KEY, VARIABLES, Variables, plain_key, scanned, stored
+from tests.kit.variables import Kept as Family
+from tests.unit.checkpoint.test_state import grown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = datetime(2024, 3, 1, 12, tzinfo=UTC)
+TEXTS = StringType()
+
+
+@dataclass
+class Seen:
+    n: int = 0
+
+
+@dataclass
+class Told:
+    user: str
+    n: int
+
+
+def told(key: Any, rows: list[dict], state: State[Seen]) -> Iterator[Told]:  # type: ignore[type-arg]
+    state.value.n += len(rows)
+    yield Told(key.user, -state.value.n if state.timed_out else state.value.n)
+
+
+def written(root: Path, rows: dict[Any, Kept], key: Any = TEXTS, *, clock: bool = True) -> Built:
+    """As applyInPandasWithState keeps them, with timeouts."""
+    value = StructType().add("groupState", SCHEMA)
+    value = value.add("timeoutTimestamp", LongType()) if clock else value
+    built = Built(root, key=StructType().add("user", key), value=value)
+    built.batch(
+        {
+            (user,): (kept.row, min(kept.moments, default=-1)) if clock else (kept.row,)
+            for user, kept in rows.items()
+        }
+    )
+    return built
+
+
+def document(n: int, **kept: Any) -> Kept:
+    return Kept(1, text=json.dumps({"n": n}), **kept)
+
+
+def test_states_and_clocks(tmp_path: Path) -> None:
+    built = written(tmp_path, {"a": document(4), "b": document(7)}, clock=False)
+    built.batch({("a",): (document(5).row,)})
+    planned = {"batchWatermarkMs": millis(AT), "batchTimestampMs": millis(AT) + 5}
+    log(tmp_path / "offsets" / "2", 1, planned | {"conf": {}})
+
+    harness = Harness.from_checkpoint(
+        tmp_path, told, by="user", keys=["a", "nobody"], event_time="at"
+    )
+
+    assert harness.states() == {("a",): Seen(5)}
+    assert harness.state("nobody") is None
+    assert harness.clock == AT + timedelta(milliseconds=5)
+    assert harness.watermark == AT
+    assert harness.run([{"user": "a", "at": AT}]) == [{"user": "a", "n": 6}]
+    before = Harness.from_checkpoint(tmp_path, told, by="user", keys=["a"], batch=0, clock=AT)
+    assert before.state("a") == Seen(4)
+    assert before.clock == AT
+    assert before.watermark is None
+
+
+def test_timers_and_timeouts(tmp_path: Path) -> None:
+    timers = {"timers": ((millis(AT), "later"),), "timeout": millis(AT) - 60_000}
+    written(tmp_path, {"a": document(4, **timers), "b": document(1)})
+    given: dict[str, Any] = {"by": "user", "keys": ["a"], "timeout": "event"}
+
+    harness = Harness.from_checkpoint(tmp_path, told, schema="user string", **given)
+
+    assert harness.timeout("a") == AT - timedelta(minutes=1)
+    assert harness.timers("a") == [Timer(AT, "later", millis(AT))]
+    harness.watermark = AT + timedelta(seconds=1)
+    assert harness.run() == [{"user": "a", "n": -4}, {"user": "a", "n": -4}]
+    blind = Harness.from_checkpoint(tmp_path, told, **given)
+    with pytest.raises(DefinitionError, match="give schema="):
+        blind.run()
+    blind.run([{"user": "c"}])
+    assert blind.timeout("a") == AT - timedelta(minutes=1)
+
+
+def test_a_key_that_is_a_time(tmp_path: Path) -> None:
+    written(tmp_path, {micros(AT): document(4)}, LongType(), clock=False)
+
+    def count(key: Any, rows: list[dict], state: State[Seen]) -> None:  # type: ignore[type-arg]
+        assert key.user == AT
+        state.value.n += len(rows)
+
+    for schema in (None, "user timestamp"):
+        harness = Harness.from_checkpoint(tmp_path, count, by="user", keys=[AT], schema=schema)
+        assert harness.state(AT) == Seen(4)
+        harness.run([{"user": AT}])
+        assert harness.states() == {(AT,): Seen(5)}
+        assert harness.restarted().state(AT) == Seen(5)
+
+
+@dataclass
+class Parts:
+    total: int = 0
+    last: ValueState[str] = value_state(ttl=timedelta(hours=1))
+    pages: ListState[str] = field(default_factory=ListState)
+    counts: MapState[str, int] = map_state(ttl=timedelta(hours=1))
+    since: ValueState[int] = field(default_factory=ValueState)
+
+
+def parts(key: Any, rows: list[dict], state: State[Parts]) -> Told:  # type: ignore[type-arg]
+    held = state.value
+    held.total += len(rows)
+    held.pages.appendValue("new")
+    held.counts.updateValue("new", 1)
+    held.since.update(3)
+    seen = [held.total, len(list(held.pages.get())), len(list(held.counts.keys()))]
+    return Told(key.key, int("".join(map(str, seen))))
+
+
+TEXT = StructType().add("value", StringType())
+EXPIRING = StructType().add("value", TEXT).add("ttlExpirationMs", LongType())
+TEXT_KEY = StructType().add("key", StringType())
+MAP = StructType().add("key", KEY).add("userKey", TEXT_KEY)
+
+
+def of_variables(root: Path) -> None:
+    """As transformWithState keeps `Parts`: of `counts` one entry has expired."""
+    made = Variables(root)
+    made.new_schemas(
+        state=Family(KEY, SCHEMA),
+        last=Family(KEY, EXPIRING),
+        pages=Family(KEY, TEXT, lists=True),
+        counts=Family(MAP, EXPIRING, "spark-prefix-scan/1", user_key=TEXT_KEY),
+    )
+    kinds = {"state": ("ValueState", False), "last": ("ValueState", True)}
+    kinds |= {"pages": ("ListState", False), "counts": ("MapState", True)}
+    made.write_metadata(VARIABLES | kinds)
+    row = Kept(1, timers=((millis(AT), "later"),), text='{"total":5}').row
+
+    def entry(name: str) -> bytes:
+        first, rest = StructType(MAP.fields[:1]), StructType(MAP.fields[1:])
+        return scanned(unsafe_row(first, (("a",),)), unsafe_row(rest, ((f'"{name}"',),)))
+
+    made.batch(
+        {
+            "state": {plain_key("a"): made.row(SCHEMA, row)},
+            "last": {plain_key("a"): made.row(EXPIRING, (('"/x"',), millis(AT) + 1))},
+            "pages": {plain_key("a"): stored([made.row(TEXT, (f'"/{n}"',)) for n in range(3)])},
+            "counts": {
+                entry("x"): made.row(EXPIRING, (("7",), millis(AT) + 1)),
+                entry("y"): made.row(EXPIRING, (("8",), millis(AT) - 1)),
+            },
+        }
+    )
+
+
+def test_parts_and_timers_of_variables(tmp_path: Path) -> None:
+    of_variables(tmp_path)
+
+    harness = Harness.from_checkpoint(
+        tmp_path, parts, by="key", keys=["a"], timeout="processing", clock=AT
+    )
+
+    state = harness.state("a")
+    assert (state.total, state.last.get()) == (5, "/x")
+    assert list(state.pages.get()) == ["/0", "/1", "/2"]
+    assert dict(state.counts.iterator()) == {"x": 7}
+    assert harness.timers("a") == [Timer(AT, "later", millis(AT))]
+    assert harness.run([{"key": "a"}]) == [{"user": "a", "n": 642}]
+    assert harness.state("a").since.get() == 3
+    harness.advance(timedelta(minutes=1))
+    assert harness.run() == [{"user": "a", "n": 651}]
+    assert harness.state("a").last.get() is None
+
+
+@dataclass
+class OtherKind:
+    pages: ValueState[str] = field(default_factory=ValueState)
+
+
+def other_kind(_key: Any, _rows: list[dict], _state: State[OtherKind]) -> None:  # type: ignore[type-arg]
+    raise AssertionError("not called")
+
+
+def test_what_cannot_be(tmp_path: Path) -> None:
+    of_variables(tmp_path / "variables")
+    written(tmp_path / "rows", {"a": document(4)})
+    grown(tmp_path / "others")
+
+    def made(folder: str, fn: Any = told, **given: Any) -> Harness:
+        given = {"by": "user", "keys": ["a"]} | given
+        return Harness.from_checkpoint(tmp_path / folder, fn, **given)
+
+    with pytest.raises(DefinitionError, match="operator is given, which the checkpoint says"):
+        made("rows", operator="transformWithState")
+    with pytest.raises(DefinitionError, match="keys of the checkpoint have the columns user"):
+        made("rows", by="sensor")
+    with pytest.raises(DefinitionError, match="grouped by user: give a tuple of 1"):
+        made("rows", keys=[("a", 1)])
+    with pytest.raises(NoSuchStateError, match=r"no documents of bucketstate\.stateful"):
+        made("others", by="key")
+    with pytest.raises(DefinitionError, match="pages is a value of the state class, and the check"):
+        made("variables", other_kind, by="key")
+    assert made("rows", keys=[{"user": "a"}, ("a",)]).state("a") == Seen(4)
