@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint import Checkpoint, Overview, Report
+from bucketstate.checkpoint.conditions import columns_of, filters_of
 from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
-from bucketstate.cli.export import ExportError, exported, format_of, streamed
-from bucketstate.cli.given import key_arguments, state_of
+from bucketstate.cli.export import ExportError, streamed
+from bucketstate.cli.given import MORE, key_arguments, limit_of, state_of
 from bucketstate.cli.savepoint import held_table
+from bucketstate.cli.targets import writing
 from bucketstate.cli.terminal import console
 from bucketstate.cli.terminal.rows import as_json, as_text, flat_paths, records
 from bucketstate.cli.terminal.tables import (
@@ -31,7 +33,13 @@ from bucketstate.cli.terminal.tables import (
     print_variables,
 )
 from bucketstate.cli.terminal.unfolding import VARIABLE, is_kept, paths_of, unfolded
-from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK, OF_STANDARD_OUTPUT, STANDARD_OUTPUT
+from bucketstate.cli.terminal.usage import (
+    EXIT_FOUND,
+    EXIT_OK,
+    OF_STANDARD_OUTPUT,
+    STANDARD_OUTPUT,
+    TABLES,
+)
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.units import size
 
@@ -75,7 +83,7 @@ def show(arguments: argparse.Namespace) -> int:
     reader = _rows(checkpoint, arguments, given)
     unfold = not arguments.stored and is_kept(reader.schema)
     left_out = 0
-    if arguments.history and (limit := _limit_of(arguments)):
+    if arguments.history and (limit := limit_of(arguments)):
         table = reader.read_all()
         left_out = max(0, table.num_rows - limit)
         reader = table.slice(left_out).to_reader()
@@ -101,28 +109,22 @@ def diff(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
-    if arguments.output == STANDARD_OUTPUT:
+    if arguments.output == STANDARD_OUTPUT and arguments.format not in TABLES:
         format_ = arguments.format or OF_STANDARD_OUTPUT
         if sys.stdout is None:
             raise ExportError("Standard output is closed: name a file.")
         streamed(_rows(checkpoint, arguments), sys.stdout.buffer, format_)
         return EXIT_OK
-    target = Path(arguments.output)
-    format_ = format_of(target, arguments.format)
+    target = arguments.output
+    write = writing(target, arguments.format, overwrite=arguments.overwrite)
     reader = _rows(checkpoint, arguments)
     if arguments.json:
-        written = exported(reader, target, format_, overwrite=arguments.overwrite)
-        print(as_json({"output": str(target), "rows": written}))
+        written = write(reader, lambda _: None)
+        print(as_json({"output": target, "rows": written}))
         return EXIT_OK
     total = _total(checkpoint, arguments)
-    with console.progress(f"writing {target.name}") as advance:
-        written = exported(
-            reader,
-            target,
-            format_,
-            overwrite=arguments.overwrite,
-            progress=lambda done: advance(done, total),
-        )
+    with console.progress(f"writing {Path(target).name}") as advance:
+        written = write(reader, lambda done: advance(done, total))
     print(f"{written:,} rows in {target}")
     return EXIT_OK
 
@@ -182,11 +184,18 @@ def _rows(
     }
     if arguments.timers:
         how |= {"kind": "timers", "store": DEFAULT_STORE, "flatten": True}
-    return checkpoint.scan(**how).to_arrow_batch_reader()
+    scan = checkpoint.scan(**how)
+    if arguments.where is not None:
+        scan = scan.update(filters=filters_of(arguments.where, scan.schema))
+    if arguments.columns is not None:
+        scan = scan.update(columns=columns_of(arguments.columns))
+    return scan.to_arrow_batch_reader()
 
 
 def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     """How many rows there will be; None if that shows when they are read."""
+    if arguments.where is not None:
+        return None
     selection = _selection(arguments)
     version = checkpoint.version_at(selection["version"], selection["batch"])
     family = selection["column_family"] or "default"
@@ -213,9 +222,6 @@ def _total(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int | None:
     )
 
 
-_ROWS_OF_A_TABLE = 20
-
-
 def _choose_states(checkpoint: Checkpoint, arguments: argparse.Namespace) -> list[str]:
     """Asks for the states of a function on transformWithState, where nothing else is asked for.
 
@@ -240,12 +246,12 @@ def _print_rows(
     unfold: bool = False,
 ) -> int:
     """Rows up to the limit; how many were printed."""
-    limit = _limit_of(arguments)
+    limit = limit_of(arguments)
     # With the one after, which says that there are more.
     found = _limited(reader, limit + 1 if limit else None)
     if unfold:
         found = unfolded(found)
-    more = f"... more than these {limit}: --limit shows others, --limit 0 all of them"
+    more = MORE.format(limit)
     if arguments.json:
         printed = 0
         for row in found:
@@ -266,13 +272,6 @@ def _print_rows(
     elif not rows:
         print("no rows")
     return len(rows)
-
-
-def _limit_of(arguments: argparse.Namespace) -> int:
-    """How many rows to print at most; 0 for all of them, as programs want them."""
-    if arguments.limit is None:
-        return 0 if arguments.json else _ROWS_OF_A_TABLE
-    return int(arguments.limit)
 
 
 def _limited(reader: pa.RecordBatchReader, limit: int | None) -> Iterator[dict[str, Any]]:

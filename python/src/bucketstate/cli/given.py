@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
-import re
-import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.errors import InvalidArgumentError
-
-_CLASS = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
+from bucketstate.imports import NAMED, imported
 
 
 def state_of(text: str) -> Any:
@@ -23,24 +18,26 @@ def state_of(text: str) -> Any:
 
     Raises InvalidArgumentError for a class that cannot be imported.
     """
-    found = _CLASS.fullmatch(text)
-    if found is None:
+    if NAMED.fullmatch(text) is None:
         return text
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
     try:
-        state: Any = importlib.import_module(found[1])
-        for name in found[2].split("."):
-            state = getattr(state, name)
-    except Exception as error:
-        # Whatever the module's own code raises.
-        what = str(error) or type(error).__name__
+        return imported(text, "--decode")
+    except InvalidArgumentError as error:
         raise InvalidArgumentError(
-            f"--decode {text} cannot be imported ({what}): give MODULE:CLASS as seen from "
-            f"{here} and PYTHONPATH, or a DDL text such as 'total long, last timestamp'."
+            f"{error} A DDL text does, too, such as 'total long, last timestamp'."
         ) from error
-    return state
+
+
+_ROWS_OF_A_TABLE = 20
+MORE = "... more than these {}: --limit shows others, --limit 0 all of them"
+
+
+def limit_of(arguments: argparse.Namespace) -> int:
+    """How many rows are printed at most, 0 for all of them, which programs want."""
+    given: int | None = arguments.limit
+    if given is None:
+        return 0 if arguments.json else _ROWS_OF_A_TABLE
+    return given
 
 
 _NUMBERS = (

@@ -11,7 +11,7 @@ from bucketstate.cli.conf import RENDERERS, option
 from bucketstate.cli.planned import add_kinds
 from bucketstate.cli.size import add_arguments
 from bucketstate.cli.terminal.arguments import Parser
-from bucketstate.cli.terminal.usage import FORMATS, OF_STANDARD_OUTPUT
+from bucketstate.cli.terminal.usage import FORMATS, OF_STANDARD_OUTPUT, TABLES
 from bucketstate.presets import PRESETS
 from bucketstate.registry import registry
 
@@ -66,23 +66,32 @@ def parser() -> argparse.ArgumentParser:
         help="states of bucketstate.stateful as they are stored, not unfolded",
     )
     _flatten(show)
+    _narrowed(show)
     _times(show)
     _limit(show)
 
+    sql = _of_checkpoint(commands, "sql", "its state, changes and timers, asked for in SQL")
+    _sql(sql)
+
     export = _of_checkpoint(commands, "export", "the state as a file")
     export.add_argument(
-        "output", help="ends in .parquet, .arrow, .csv or .jsonl; - for standard output"
+        "output",
+        help="a path or a URI that ends in .parquet, .arrow, .csv or .jsonl; - for standard "
+        "output; a table of Delta by its path or URI, one of Iceberg as [CATALOG:]NAMESPACE.TABLE",
     )
     export.add_argument(
         "--format",
-        choices=FORMATS,
+        choices=(*FORMATS, *TABLES),
         help=f"default: what the ending says, {OF_STANDARD_OUTPUT} on standard output; arrow is "
         "Arrow's stream format there",
     )
-    export.add_argument("--overwrite", action="store_true", help="replace the file")
+    export.add_argument(
+        "--overwrite", action="store_true", help="replace the file, or the rows of the table"
+    )
     _version(export)
     _decode(_timers(_part(export)))
     _flatten(export)
+    _narrowed(export)
     _times(export)
 
     verify = _of_checkpoint(commands, "verify", "read every file, say what is damaged")
@@ -301,6 +310,37 @@ def _rewind(command: argparse.ArgumentParser) -> None:
     _dry_run(command)
 
 
+def _sql(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "query",
+        metavar="QUERY",
+        nargs="?",
+        help="in DuckDB's SQL; without one, the tables that there are are listed",
+    )
+    _version(command)
+    command.add_argument(
+        "--from",
+        dest="since",
+        type=int,
+        metavar="N",
+        help="the version from which changes and differences are (default: one before)",
+    )
+    command.add_argument(
+        "--operator",
+        type=int,
+        default=0,
+        metavar="N",
+        help="whose tables have the short names (default: 0)",
+    )
+    command.add_argument(
+        "--decode",
+        metavar="TYPE",
+        help="states of bucketstate.stateful as MODULE:CLASS, or as a DDL text",
+    )
+    command.add_argument("--csv", action="store_true", help="CSV with a header, for programs")
+    _limit(command)
+
+
 def _point(command: argparse.ArgumentParser, batch: str, *, required: bool = False) -> None:
     which = command.add_mutually_exclusive_group(required=required)
     which.add_argument("--batch", type=int, metavar="N", help=batch)
@@ -380,6 +420,17 @@ def _flatten(command: argparse.ArgumentParser) -> None:
         dest="flatten",
         action="store_false",
         help="a row for each list or map of a state variable, not for each of its elements",
+    )
+
+
+def _narrowed(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--where",
+        metavar="CONDITIONS",
+        help="rows of which these hold, such as \"key.user = 'ann' and value.count >= 5\"",
+    )
+    command.add_argument(
+        "--columns", metavar="NAMES", help="these columns alone, such as key.user,value.count"
     )
 
 

@@ -94,6 +94,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from bucketstate.cli.savepoint import savepoint
 
         return savepoint(arguments)
+    elif arguments.command == "sql":
+        from bucketstate.cli.sql import sql
+
+        return sql(arguments)
     elif arguments.command == "report":
         from bucketstate.cli.report import report
 

@@ -357,6 +357,18 @@ class Catalog:
             )
         return schemas[name]
 
+    def families(
+        self, operator: int = 0, *, store: str = DEFAULT_STORE, version: int | None = None
+    ) -> list[str]:
+        """The column families of which Spark recorded schemas, by name, as for `schema`.
+
+        Raises:
+            InvalidArgumentError: what is given as a number is none.
+            NoSuchStateError: there is no such operator or store.
+        """
+        found = self.operator_at(operator, version)
+        return sorted(self._schemas_of(found, self.store_info(found, store)))
+
     def _typed(self, operator: OperatorInfo, variable: VariableInfo) -> StateVariable:
         info = self.store_info(operator, DEFAULT_STORE)
         schema = self._schemas_of(operator, info).get(variable.name)

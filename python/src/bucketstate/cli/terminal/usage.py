@@ -14,6 +14,8 @@ advice."""
 
 
 FORMATS = ("arrow", "csv", "jsonl", "parquet")
+TABLES = ("delta", "iceberg")
+"""What an export may be that is no file, but a table with commits."""
 STANDARD_OUTPUT = "-"
 OF_STANDARD_OUTPUT = "jsonl"
 """What standard output gets where no format is given."""
