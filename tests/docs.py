@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import types
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
     """Each Python block, with the number of lines before it."""
     return [(text[: m.start(1)].count("\n"), m[1]) for m in _BLOCK.finditer(text)]
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of each command in the shell's blocks."""
+    lines = [line for block in _SHELL.findall(text) for line in block.splitlines()]
+    return [shlex.split(line)[1:] for line in lines]
 
 
 def run_blocks(page: str) -> types.ModuleType:

@@ -130,8 +130,8 @@ def ran(arguments: tuple[str, ...], checkpoint: Path, tmp_path: Path) -> int:
 
 def test_no_command_is_left_out() -> None:
     (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    # It starts Spark: see tests/integration/test_pages.py.
-    others = {"move"}
+    # The first starts Spark: see tests/integration/test_pages.py. The other one is of functions.
+    others = {"move", "check"}
     assert {arguments[0] for arguments in COMMANDS} | others == set(choices.choices)
 
 

@@ -8,7 +8,8 @@ from inspect import signature
 
 import pytest
 
-from tests.docs import DOCS, blocks, run_blocks
+from bucketstate.cli import main
+from tests.docs import DOCS, blocks, commands, run_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 
@@ -22,6 +23,17 @@ def test_every_python_block_runs(page: str) -> None:
         # Those with parameters need Spark.
         if name.startswith("test_") and not signature(made).parameters:
             made()
+
+
+def test_commands_that_check_functions_say_what_the_page_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = (DOCS / "stateful.md").read_text(encoding="utf-8")
+    found = commands(page)
+    assert {name for name, *_ in found} == {"check"}
+    for arguments in found:
+        assert main(arguments) == 0
+        assert f"```text\n{capsys.readouterr().out}```" in page
 
 
 def test_what_needs_no_jvm_on_the_package_s_page_runs() -> None:

@@ -69,6 +69,7 @@ ROOMS: dict[str, set[str]] = {
         "scopes",
         "session",
         "sizing",
+        "stateful",
         "units",
         "waiting",
     },

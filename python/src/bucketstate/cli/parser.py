@@ -17,7 +17,7 @@ from bucketstate.registry import registry
 
 _EXITS = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found damage (diff --exit-code: a difference, "
-    "doctor --exit-code: something to say)."
+    "doctor --exit-code: something to say, check: a function that cannot run)."
 )
 
 
@@ -41,6 +41,8 @@ def parser() -> argparse.ArgumentParser:
 
     size = "reckon what a state will take: memory, bytes written, a restart"
     add_arguments(_command(commands, "size", size))
+
+    _check(_command(commands, "check", "whether stateful functions can run, before a query does"))
 
     inspect = _of_checkpoint(commands, "inspect", "what is in it, and what a restart would read")
     _version(inspect)
@@ -209,6 +211,29 @@ def _conf(conf: argparse.ArgumentParser) -> None:
                 action="append",
                 help=setting.doc.replace("%", "%%") + " Can be given again.",
             )
+
+
+def _check(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "functions",
+        nargs="+",
+        metavar="FUNCTION",
+        help="MODULE:FUNCTION, or a class with handlers or what `stateful.define` made",
+    )
+    command.add_argument("--schema", metavar="DDL", help="the rows' columns")
+    command.add_argument("--by", metavar="NAMES", help="the grouping columns, with --schema")
+    command.add_argument(
+        "--operator",
+        choices=("applyInPandasWithState", "transformWithState"),
+        default="applyInPandasWithState",
+        help="default: applyInPandasWithState",
+    )
+    command.add_argument(
+        "--timeout", choices=("processing", "event"), help="the clock of timers and timeouts"
+    )
+    command.add_argument("--state", metavar="DDL", help="where the hints do not say it")
+    command.add_argument("--output", metavar="DDL", help="where the hints do not say it")
+    command.add_argument("--json", action="store_true", help="JSON, for programs")
 
 
 def _savepoint(commands: object) -> None:

@@ -94,6 +94,10 @@ def _run(arguments: argparse.Namespace) -> int:
         from bucketstate.cli.savepoint import savepoint
 
         return savepoint(arguments)
+    elif arguments.command == "check":
+        from bucketstate.cli.check import check
+
+        return check(arguments)
     elif arguments.command == "sql":
         from bucketstate.cli.sql import sql
 
