@@ -58,7 +58,8 @@ def test_each_batch_comes_out_as_in_the_query(
 ) -> None:
     found, files = streamed(spark, tmp_path, fn, "key", operator=operator, timeout="event")
     keys = [f"k{n}" for n in range(12)]
-    last = Checkpoint(tmp_path / "checkpoint").last_batch
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    last = checkpoint.last_batch
     assert last is not None
     assert last > len(files) - 1
     fired = 0
@@ -82,6 +83,9 @@ def test_each_batch_comes_out_as_in_the_query(
         output = before.run(rows)
         assert in_order(row.values() for row in output) == in_order(found.batches[batch])
         assert before.states() == after.states()
+        decoded = checkpoint.scan(decode=fns.Remembered if fn is fns.Remembers else fns.CountsV1)
+        decoded = decoded.update(batch=batch)
+        assert {k: decoded.get(k) for k in keys} == {k: after.state(k) for k in keys}
         assert [before.timers(k) for k in keys] == [after.timers(k) for k in keys]
         assert [before.timeout(k) for k in keys] == [after.timeout(k) for k in keys]
         assert (before.watermark or 0) == (after.watermark or 0)

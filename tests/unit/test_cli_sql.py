@@ -167,6 +167,8 @@ def test_decoded_states(tmp_path: Path, ask: Any) -> None:
     assert [row["n"] for row in rows(ask(query, *given))] == [0, 1, 2]
     assert rows(ask("select count(*) n from state", *given)) == [{"n": 6}]
     assert "field total holds str" in ask("select max(state.total) from state", *given, code=1)
+    query = "select change, after.total n from diff where key.user = 'u2'"
+    assert rows(ask(query, *given, "--from", 0)) == [{"change": "added", "n": 2}]
     query = "select state.names['a'] names from state where key.user = 'u1'"
     assert rows(ask(query, *given)) == [{"names": ["x", "y"]}]
 

@@ -14,21 +14,15 @@ from pyspark.sql.types import LongType, StringType, StructType
 from bucketstate.errors import NoSuchStateError
 from bucketstate.stateful import (
     DefinitionError,
-    ListState,
-    MapState,
     State,
     Timer,
     ValueState,
-    map_state,
-    value_state,
 )
 from bucketstate.stateful.codec.instants import micros, millis
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from bucketstate.testing import Harness
 from tests.kit.checkpoints import Built, log
-from tests.kit.rows import unsafe_row
-from tests.kit.variables import KEY, VARIABLES, Variables, plain_key, scanned, stored
-from tests.kit.variables import Kept as Family
+from tests.kit.parts import BuiltParts, Held, Parts
 from tests.unit.checkpoint.test_state import grown
 
 if TYPE_CHECKING:
@@ -126,15 +120,6 @@ def test_a_key_that_is_a_time(tmp_path: Path) -> None:
         assert harness.restarted().state(AT) == Seen(5)
 
 
-@dataclass
-class Parts:
-    total: int = 0
-    last: ValueState[str] = value_state(ttl=timedelta(hours=1))
-    pages: ListState[str] = field(default_factory=ListState)
-    counts: MapState[str, int] = map_state(ttl=timedelta(hours=1))
-    since: ValueState[int] = field(default_factory=ValueState)
-
-
 def parts(key: Any, rows: list[dict], state: State[Parts]) -> Told:  # type: ignore[type-arg]
     held = state.value
     held.total += len(rows)
@@ -145,41 +130,12 @@ def parts(key: Any, rows: list[dict], state: State[Parts]) -> Told:  # type: ign
     return Told(key.key, int("".join(map(str, seen))))
 
 
-TEXT = StructType().add("value", StringType())
-EXPIRING = StructType().add("value", TEXT).add("ttlExpirationMs", LongType())
-TEXT_KEY = StructType().add("key", StringType())
-MAP = StructType().add("key", KEY).add("userKey", TEXT_KEY)
-
-
 def of_variables(root: Path) -> None:
     """As transformWithState keeps `Parts`: of `counts` one entry has expired."""
-    made = Variables(root)
-    made.new_schemas(
-        state=Family(KEY, SCHEMA),
-        last=Family(KEY, EXPIRING),
-        pages=Family(KEY, TEXT, lists=True),
-        counts=Family(MAP, EXPIRING, "spark-prefix-scan/1", user_key=TEXT_KEY),
-    )
-    kinds = {"state": ("ValueState", False), "last": ("ValueState", True)}
-    kinds |= {"pages": ("ListState", False), "counts": ("MapState", True)}
-    made.write_metadata(VARIABLES | kinds)
-    row = Kept(1, timers=((millis(AT), "later"),), text='{"total":5}').row
-
-    def entry(name: str) -> bytes:
-        first, rest = StructType(MAP.fields[:1]), StructType(MAP.fields[1:])
-        return scanned(unsafe_row(first, (("a",),)), unsafe_row(rest, ((f'"{name}"',),)))
-
-    made.batch(
-        {
-            "state": {plain_key("a"): made.row(SCHEMA, row)},
-            "last": {plain_key("a"): made.row(EXPIRING, (('"/x"',), millis(AT) + 1))},
-            "pages": {plain_key("a"): stored([made.row(TEXT, (f'"/{n}"',)) for n in range(3)])},
-            "counts": {
-                entry("x"): made.row(EXPIRING, (("7",), millis(AT) + 1)),
-                entry("y"): made.row(EXPIRING, (("8",), millis(AT) - 1)),
-            },
-        }
-    )
+    soon, before = millis(AT) + 1, millis(AT) - 1
+    held = Held(5, ("/x", soon), ("/0", "/1", "/2"), {"x": (7, soon), "y": (8, before)})
+    held.timers = ((millis(AT), "later"),)
+    BuiltParts(root).batch({"a": held})
 
 
 def test_parts_and_timers_of_variables(tmp_path: Path) -> None:

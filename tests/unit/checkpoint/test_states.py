@@ -22,6 +22,7 @@ from bucketstate.stateful import DefinitionError, ListState, MapState, Migration
 from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
+from tests.kit.parts import BuiltParts, Held, Parts
 from tests.kit.rows import unsafe_row
 from tests.kit.values import classes
 from tests.kit.variables import KEY, PREFIX, VARIABLES, Variables, plain_key, scanned
@@ -206,17 +207,109 @@ def test_a_ddl_text_in_place_of_a_class(found: Checkpoint) -> None:
     assert table.column("state").to_pylist() == [{"total": 4, "names": [("a", ["x", "y"])]}]
 
 
-def test_on_transform_with_state_parts_are_variables(tmp_path: Path) -> None:
-    made = Variables(tmp_path)
-    made.kept["state"] = Family(KEY, SCHEMA)
-    made.new_schemas()
-    made.write_metadata(VARIABLES | {"state": ("ValueState", False)})
-    document = (1, -1, json.dumps({"total": 5}))
-    made.batch({"state": {plain_key("a"): made.row(SCHEMA, document)}})
-    states = Checkpoint(tmp_path).scan(decode=Visits)
-    assert states.get("a").total == 5
-    kind = states.to_arrow().schema.field("state").type
-    assert "pages" not in [f.name for f in kind]
+def parts_of(root: Path) -> Checkpoint:
+    """Three batches; of b a part alone changes with the second, of c with the third."""
+    built = BuiltParts(root)
+    held = {"a": Held(1), "b": Held(2, ("/x", NEVER), ("/1", "/2"), {"n": (3, NEVER)})}
+    held["c"] = Held(7, counts={"n": (1, NEVER)})
+    built.batch(held)
+    held |= {"a": Held(5, timers=((5_000, "ping"),))}
+    held["b"] = dataclasses.replace(held["b"], pages=("/1", "/2", "/3"))
+    built.batch(held)
+    built.batch({"a": held["a"], "c": Held(7, counts={"n": (1, NEVER), "m": (2, NEVER)})})
+    return Checkpoint(root)
+
+
+NEVER = 4_000_000_000_000
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_parts_that_are_variables(
+    tmp_path: Path, many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if many:
+        # As of a batch with so many keys that the variables are read whole.
+        monkeypatch.setattr("bucketstate.checkpoint.states._FEW", 0)
+    found = parts_of(tmp_path)
+    states = found.scan(decode=Parts, version=2)
+    b = states.get("b")
+    assert (b.total, b.last.get(), list(b.pages.get())) == (2, "/x", ["/1", "/2", "/3"])
+    assert dict(b.counts.iterator()) == {"n": 3}
+    assert not b.since.exists()
+    by_key = {row["key"]["key"]: row["state"] for row in states.to_arrow().to_pylist()}
+    assert by_key["b"] == {
+        "total": 2,
+        "last": "/x",
+        "pages": ["/1", "/2", "/3"],
+        "counts": [("n", 3)],
+        "since": None,
+    }
+    assert by_key["a"]["pages"] == []
+    some = states.update(columns=["key.key", "state.counts"], filters=[("key.key", "=", "c")])
+    assert some.to_arrow().to_pylist() == [{"key.key": "c", "state.counts": [("n", 1)]}]
+
+
+def test_differences_of_states_and_parts(tmp_path: Path) -> None:
+    found = parts_of(tmp_path)
+    table = found.scan("diff", since=1, version=2, decode=Parts).to_arrow()
+    names = ["change", "key", "before", "after", "timers_before", "timers_after", "partition_id"]
+    assert table.column_names == names
+    by_key = {row["key"]["key"]: row for row in table.to_pylist()}
+    assert set(by_key) == {"a", "b"}
+    a, b = by_key["a"], by_key["b"]
+    assert (a["before"]["total"], a["after"]["total"]) == (1, 5)
+    assert (a["timers_before"], [t["name"] for t in a["timers_after"]]) == ([], ["ping"])
+    assert b["change"] == "changed"
+    assert (b["before"]["pages"], b["after"]["pages"]) == (["/1", "/2"], ["/1", "/2", "/3"])
+    newer = found.scan("diff", since=2, decode=Parts, columns=["change", "key.key", "after.counts"])
+    assert sorted(newer.to_arrow().to_pylist(), key=str) == [
+        {"change": "changed", "key.key": "c", "after.counts": [("m", 2), ("n", 1)]},
+        {"change": "removed", "key.key": "b", "after.counts": None},
+    ]
+    added = found.scan("diff", since=0, version=1, decode=Parts).to_arrow()
+    assert added["before"].null_count == added.num_rows == 3
+
+
+def test_the_history_of_a_state_and_its_parts(tmp_path: Path) -> None:
+    history = parts_of(tmp_path).scan("history", key="b", decode=Parts).to_arrow()
+    assert history.column_names[:4] == ["version", "batch_id", "key", "state"]
+    pages = [row["state"] and row["state"]["pages"] for row in history.to_pylist()]
+    assert pages == [["/1", "/2"], ["/1", "/2", "/3"], None]
+
+
+def test_differences_and_history_of_documents(tmp_path: Path) -> None:
+    value = StructType().add("groupState", SCHEMA)
+    built = Built(tmp_path, key=StructType().add("user", StringType()), value=value)
+    built.batch({("a",): (row_of(visits(1)),), ("b",): (row_of(visits(2)),)})
+    built.batch({("a",): (row_of(visits(3), timeout=5_000),), ("b",): None})
+    checkpoint = Checkpoint(tmp_path)
+    rows = checkpoint.scan("diff", decode=Visits).to_arrow().to_pylist()
+    by_key = {row["key"]["user"]: row for row in rows}
+    a, b = by_key["a"], by_key["b"]
+    assert (a["before"]["total"], a["after"]["total"], len(a["timers_after"])) == (1, 3, 1)
+    assert (b["change"], b["before"]["pages"], b["after"]) == ("removed", ["/2", "/end"], None)
+    history = checkpoint.scan("history", key="b", decode=Visits).to_arrow()
+    assert [state and state["total"] for state in history["state"].to_pylist()] == [2, None]
+
+
+@dataclass
+class OtherPart:
+    pages: MapState[str, int] = field(default_factory=MapState)
+
+
+@dataclass
+class OtherType:
+    pages: ListState[int] = field(default_factory=ListState)
+
+
+def test_parts_that_cannot_be_read_as_the_class(tmp_path: Path) -> None:
+    found = parts_of(tmp_path)
+    with pytest.raises(MigrationError, match="pages is a map, and the checkpoint has it as a list"):
+        found.scan(decode=OtherPart, version=2).to_arrow()
+    with pytest.raises(
+        MigrationError, match=r"part pages of the state of \{'key': 'b'\} cannot be"
+    ):
+        found.scan(decode=OtherType, version=2).get("b")
 
 
 @pytest.mark.parametrize(
@@ -358,9 +451,12 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     (one,) = shown("--decode", "total long", "--key", "u6")
     assert one["state"] == {"total": 6}
     assert "cannot be imported" in shown("--decode", "nowhere:Class", code=2)
-    assert "leave out --decode" in shown(
-        "--decode", "total long", "--key", "u6", "--history", code=2
-    )
+    (then,) = shown("--decode", "total long", "--key", "u6", "--history")
+    assert (then["version"], then["state"]) == (1, {"total": 6})
+    assert main(["diff", str(tmp_path), "--from", "0", "--json", "--decode", "total long"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["change"] for row in rows} == {"added"}
+    assert {"total": 6} in [row["after"] for row in rows]
     out = tmp_path / "states.jsonl"
     assert main(["export", str(tmp_path), str(out), "--decode", "total long"]) == 0
     assert len(out.read_text().splitlines()) == 12

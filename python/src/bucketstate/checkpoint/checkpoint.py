@@ -106,12 +106,14 @@ class Checkpoint(Catalog):
           that expired were not written, and are not there.
         - `diff`: how the states at two versions differ, in no order: `change` (`added`, `changed`
           or `removed`), `key`, `before` and `after` (null where it is not there), `partition_id`.
-          A key that has expired is removed; one whose time alone is another is the same.
+          A key that has expired is removed; one whose time alone is another is the same. With
+          `decode`, `before` and `after` are structs of the class's fields, `timers_before` and
+          `timers_after` stand behind them, and a key of which a part alone differs is there, too.
         - `timers`: those that a transformWithState has registered, in no order: `key`,
           `expiration_timestamp_ms` in milliseconds since 1970, `partition_id`.
         - `history`: one key at every version that can still be read, the oldest first: `version`,
           `batch_id`, then the columns of `state`, null where the key is not there. Values are read
-          as of the newest schemas.
+          as of the newest schemas. With `decode` it has `state` and `timers`.
 
         Args:
             kind: `state`, `changes`, `diff`, `timers` or `history`.
@@ -138,7 +140,8 @@ class Checkpoint(Catalog):
                 DDL text or a StructType, as `stateful.define` takes it. Fields that a document
                 lacks get their defaults, and documents of older versions go through the class's
                 migrations, as when the query runs. With transformWithState, parts (values, lists
-                and maps) are state variables of their own. Takes pyspark.
+                and maps) are read from their state variables; those of a partition are held in
+                memory, unless few keys are asked for. Takes pyspark.
             columns: these alone, such as `key.station` and `state.total`, by those names.
             filters: rows for which all of them hold, such as `("value.count", ">", 5)`, with one of
                 `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. None is what is null. Where they

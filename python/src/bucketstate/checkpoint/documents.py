@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.python_values import python_values
@@ -16,20 +18,22 @@ from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
 from bucketstate.stateful.codec.classes import values_of
-from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
+from bucketstate.stateful.codec.document import Clock, PartCodec, StateCodec, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA as KEPT
 from bucketstate.stateful.codec.kept import Kept
 from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
 
 TIMERS = pa.list_(pa.struct([("at", EXPIRY), ("name", pa.string())]))
+NO_PARTS: Mapping[str, Any] = MappingProxyType({})
 _NOTHING_EXPIRES = Clock(now=0, watermark=0)
 
 
 class Documents:
     """Reads the documents of a state class, a DDL text or a StructType. Immutable.
 
-    Parts that are state variables of their own (`beside`) are not in the documents.
+    Parts that are state variables of their own (`beside`) are not in the documents: they are given
+    with each.
 
     Raises DefinitionError for a state that cannot be one, MigrationError, naming the key, for a
     document that cannot be read as it.
@@ -42,18 +46,31 @@ class Documents:
         self._parts = self._codec.parts
         self._codecs = {f.name: f.codec for f in self._codec.fields}
         self._beside = beside and bool(self._parts)
-        fields = [f for f in self._codec.stored if not (beside and f.name in self._parts)]
         self._kinds = {
-            f.name: self._column(f.name, T.type_of(f.dataType.jsonValue())) for f in fields
+            f.name: self._column(f.name, T.type_of(f.dataType.jsonValue()))
+            for f in self._codec.stored
         }
         self.type = pa.struct([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
 
-    def value(self, kept: Kept, key: Any) -> Any:
-        """An instance of the class; None where a key has timers alone."""
+    @property
+    def beside(self) -> dict[str, PartCodec]:
+        """The parts that are not in the documents."""
+        return self._parts if self._beside else {}
+
+    @property
+    def owner(self) -> str:
+        """What the class is called."""
+        return self._codec.name
+
+    def value(self, kept: Kept, key: Any, beside: Mapping[str, Any] = NO_PARTS) -> Any:
+        """An instance of the class; None where a key has timers alone.
+
+        `beside` are the parts that hold something, of those that are not in the documents.
+        """
         if kept.text is None:
             return None
         codec = self._codec
-        parts = {n: p.kind() for n, p in self._parts.items()} if self._beside else None
+        parts = {n: p.kind() for n, p in self._parts.items()} | {**beside} if self._beside else None
         try:
             version = kept.version if self._versioned else codec.evolution.version
             return codec.load(kept.text, version, _NOTHING_EXPIRES, parts)
@@ -99,7 +116,8 @@ class Documents:
 def kept_of(values: pa.StructArray) -> Iterator[Kept]:
     """What each key keeps. Of applyInPandasWithState it lies in a field `groupState`."""
     if values.type.get_field_index("groupState") >= 0:
-        values = values.field("groupState")
+        # Null where the whole value is.
+        values = pc.struct_field(values, "groupState")
     for row in python_values(values):
         yield Kept.of(None if row is None else (row["version"], row["timeout"], row["state"]))
 

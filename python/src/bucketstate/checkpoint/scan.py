@@ -121,6 +121,7 @@ class Scan:
         stored = self._source if states is None else states.source
         reader = _reader(stored)
         schema = reader.schema if states is None else states.schema
+        reader = reader if states is None else states.every(reader)
         of = self._source.selection
         filters = checked(of.filters, schema)
         names = schema.names if of.columns is None else of.columns

@@ -21,9 +21,9 @@ _SINCE = {"since", "since_batch"}
 _TAKEN = {
     STATE: _PLACE | _OF_STATE | _OF_KEY | _VERSION | {"decode"},
     CHANGES: _PLACE | _OF_STATE | _VERSION | _SINCE,
-    DIFF: _PLACE | _OF_STATE | _VERSION | _SINCE,
+    DIFF: _PLACE | _OF_STATE | _VERSION | _SINCE | {"decode"},
     TIMERS: _PLACE | _VERSION | {"times"},
-    HISTORY: _PLACE | _OF_STATE | _OF_KEY,
+    HISTORY: _PLACE | _OF_STATE | _OF_KEY | {"decode"},
 }
 _TEXTS = {"store", "column_family", "state_var"}
 _NOT_DECODED = _OF_STATE | {"user_key", "times", "flatten"}

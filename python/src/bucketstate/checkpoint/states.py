@@ -8,10 +8,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from bucketstate.checkpoint.documents import TIMERS, Documents, check_kept, kept_of, timers_of
+from bucketstate.checkpoint.documents import (
+    NO_PARTS,
+    TIMERS,
+    Documents,
+    check_kept,
+    kept_of,
+    timers_of,
+)
 from bucketstate.checkpoint.filtering import Filter, rows_where
+from bucketstate.checkpoint.one_key import rows_of_key
+from bucketstate.checkpoint.parts_beside import PartsBeside, frozen
+from bucketstate.checkpoint.selection import DIFF, HISTORY, STATE
 from bucketstate.checkpoint.source import DOCUMENTS, Source
 from bucketstate.checkpoint.spark.python_values import python_values
+from bucketstate.stateful.codec.kept import Kept
+
+_FEW = 8
+"""Keys of a batch that are looked up in variables one by one; of more the partition is read."""
+_COLUMNS = {
+    DIFF: {"before": ("before", "timers_before"), "after": ("after", "timers_after")},
+}
+_OF_OTHERS = {"value": ("state", "timers")}
+"""What becomes of a column of stored values: one of states, and one of timers."""
 
 
 class States:
@@ -27,6 +46,8 @@ class States:
         self.source = source.of(decode=None, state_var=None if transform is None else DOCUMENTS)
         """Where the documents are, as they are stored."""
         self._documents = Documents(source.selection.decode, beside=transform is not None)
+        self._parts = PartsBeside(self.source, self._documents.beside, self._documents.owner)
+        self._columns = _COLUMNS.get(source.selection.kind, _OF_OTHERS)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -34,14 +55,51 @@ class States:
         check_kept(reader.schema.field("value").type, f"operator {self.source.selection.operator}")
         key = reader.schema.field("key")
         reader.close()
-        fields = [key, ("state", self._documents.type)]
-        return pa.schema([*fields, ("timers", TIMERS), ("partition_id", pa.int32())])
+        numbers = {HISTORY: [("version", pa.int64()), ("batch_id", pa.int64())]}
+        before = numbers.get(self.source.selection.kind, [])
+        if self.source.selection.kind == DIFF:
+            before = [("change", pa.string())]
+        states = [(state, self._documents.type) for state, _ in self._columns.values()]
+        timers = [(name, TIMERS) for _, name in self._columns.values()]
+        return pa.schema([*before, key, *states, *timers, ("partition_id", pa.int32())])
 
     def value_in(self, table: pa.Table, key: Any) -> Any:
         """An instance of the class, from the stored rows of the key; None without any."""
-        for kept in kept_of(table.column("value").combine_chunks()):
-            return self._documents.value(kept, key)
+        for batch in table.to_batches():
+            for kept in kept_of(batch.column("value")):
+                (of,) = python_values(batch.column("key"))
+                partition = batch.column("partition_id")[0].as_py()
+                names, version = self._documents.beside, self.source.version
+                parts = self._parts.of_key(of, partition, version, names)
+                return self._documents.value(kept, key, parts)
         return None
+
+    def every(self, stored: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The stored rows, and those of keys of which parts alone differ."""
+        if self.source.selection.kind != DIFF or not self._documents.beside:
+            return stored
+        return pa.RecordBatchReader.from_batches(stored.schema, self._every(stored))
+
+    def _every(self, stored: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        seen = set()
+        for batch in stored:
+            places = batch.column("partition_id").to_pylist()
+            seen.update(zip(map(frozen, python_values(batch.column("key"))), places, strict=True))
+            yield batch
+        source = self.source
+        since, version = source.since, source.version
+        for key, partition in self._parts.changed(since, version, source.selection.partition):
+            (value,) = python_values(key)
+            if (place := (frozen(value), partition)) in seen:
+                continue
+            seen.add(place)
+            of = source.of(kind=STATE, batch=None, since=None, key=value, partition=partition)
+            there = rows_of_key(of.of(version=version)).column("value")
+            if len(there):
+                kept = there.combine_chunks()
+                arrays = [pa.array(["changed"]), key, kept, kept]
+                arrays.append(pa.array([partition], pa.int32()))
+                yield pa.RecordBatch.from_arrays(arrays, schema=stored.schema)
 
     def batches(
         self,
@@ -50,31 +108,50 @@ class States:
         filters: Sequence[Filter],
     ) -> Iterator[pa.RecordBatch]:
         """The stored rows with typed states, of which only the fields on the paths are made."""
-        names = _state_fields(paths)
-        schema = self.schema
-        if names is None:
-            names = self._documents.names
-        else:
-            kind = pa.struct([self._documents.type.field(name) for name in names])
-            schema = schema.set(1, pa.field("state", kind))
+        every = self._documents.names
+        asked = {state: _state_fields(paths, state, every) for state, _ in self._columns.values()}
+        kinds = {
+            state: pa.struct([self._documents.type.field(name) for name in names])
+            for state, names in asked.items()
+        }
+        schema = pa.schema([(f.name, kinds.get(f.name, f.type)) for f in self.schema])
         of_key = [f for f in filters if f[0].startswith("key.")]
         for batch in stored:
             rows = rows_where(batch, of_key)
-            keys = rows.column("key")
-            kept = list(kept_of(rows.column("value")))
-            values: list[Any] = [None] * len(kept)
-            if names:
-                for n, (one, of) in enumerate(zip(kept, python_values(keys), strict=True)):
-                    values[n] = self._documents.value(one, of)
-            timers = pa.array([timers_of(one) for one in kept], TIMERS)
-            states = self._documents.column(values, names)
-            arrays = [keys, states, timers, rows.column("partition_id")]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            made = {name: rows.column(name) for name in rows.schema.names}
+            for column, (state, timers) in self._columns.items():
+                kept = list(kept_of(rows.column(column)))
+                values = self._values(rows, column, kept, asked[state])
+                made[timers] = pa.array([timers_of(one) for one in kept], TIMERS)
+                made[state] = self._documents.column(values, asked[state])
+            yield pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
+
+    def _values(
+        self, rows: pa.RecordBatch, column: str, kept: Sequence[Kept], names: Sequence[str]
+    ) -> list[Any]:
+        """Instances of the class, as far as these fields of them are asked for."""
+        if not names:
+            return [None] * len(kept)
+        parts = [name for name in names if name in self._documents.beside]
+        few = len(kept) <= _FEW or self.source.selection.kind == HISTORY
+        read = self._parts.of_key if few else self._parts.of_partition
+        versions = [self.source.since if column == "before" else self.source.version] * len(kept)
+        if self.source.selection.kind == HISTORY:
+            versions = rows.column("version").to_pylist()
+        keys, places = python_values(rows.column("key")), rows.column("partition_id").to_pylist()
+        return [
+            self._documents.value(
+                one, key, read(key, place, version, parts) if parts and one.text else NO_PARTS
+            )
+            for one, key, place, version in zip(kept, keys, places, versions, strict=True)
+        ]
 
 
-def _state_fields(paths: Sequence[tuple[str, ...]]) -> list[str] | None:
-    """The fields of the state that are asked for; None for all of them."""
-    of_state = [path for path in paths if path[0] == "state"]
+def _state_fields(
+    paths: Sequence[tuple[str, ...]], column: str, every: Sequence[str]
+) -> Sequence[str]:
+    """The fields of a column of states that are asked for."""
+    of_state = [path for path in paths if path[0] == column]
     if any(len(path) == 1 for path in of_state):
-        return None
+        return every
     return list(dict.fromkeys(path[1] for path in of_state))

@@ -75,10 +75,6 @@ def show(arguments: argparse.Namespace) -> int:
             raise InvalidArgumentError(
                 "--history is of all versions: leave out --version and --batch."
             )
-        if arguments.decode:
-            raise InvalidArgumentError(
-                "--history has states as they are stored: leave out --decode."
-            )
         given["kind"] = "history"
     reader = _rows(checkpoint, arguments, given)
     unfold = not arguments.stored and is_kept(reader.schema)
@@ -101,8 +97,9 @@ def diff(arguments: argparse.Namespace) -> int:
     older = max(0, newer - 1) if arguments.since is None else arguments.since
     if arguments.since_batch is not None:
         older = checkpoint.version_at(batch=arguments.since_batch)
+    decode = state_of(arguments.decode) if arguments.decode else None
     places = _selection(arguments) | {"version": newer, "batch": None, "since": older}
-    reader = checkpoint.scan("diff", **places).to_arrow_batch_reader()
+    reader = checkpoint.scan("diff", decode=decode, **places).to_arrow_batch_reader()
     found = _print_rows(reader, arguments, f"version {older} to {newer}")
     return EXIT_FOUND if found and arguments.exit_code else EXIT_OK
 

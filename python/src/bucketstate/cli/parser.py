@@ -119,7 +119,7 @@ def parser() -> argparse.ArgumentParser:
         "--to-batch", dest="batch", type=int, metavar="N", help="what batch N made, instead"
     )
     diff.add_argument("--exit-code", action="store_true", help="exit with 3 if they differ")
-    _part(diff)
+    _decode(_part(diff))
     _limit(diff)
 
     clone = _move(commands, "clone", "a new checkpoint of one, from which a query starts by itself")

@@ -68,20 +68,28 @@ class _Asked:
                 self._database.register(view.name, dataset)
 
     def _of_state(self, decode: Any) -> list[View]:
-        """The views, of which the state is decoded if that is asked for."""
+        """The views, of which those of states are decoded if that is asked for."""
         if decode is None:
             return self._views
-        decoded = [v for v in self._views if v.name == STATE and v.selection["kind"] == STATE]
-        if not decoded:
+        if not any(view.name == STATE for view in self._views):
             raise InvalidArgumentError(
                 "--decode is of the table state, and there is none: leave it out."
             )
-        alone = View(
-            STATE,
-            "the state, decoded",
-            {"kind": STATE, "operator": decoded[0].selection["operator"], "decode": decode},
-        )
-        self._views = [alone if v is decoded[0] else v for v in self._views]
+        made = {STATE: STATE, DIFF: DIFF, f"{STATE}_{DIFF}": DIFF}
+        self._views = [
+            View(
+                view.name,
+                f"{view.what}, decoded",
+                {
+                    "kind": made[view.name],
+                    "operator": view.selection["operator"],
+                    "decode": decode,
+                },
+            )
+            if view.name in made
+            else view
+            for view in self._views
+        ]
         return self._views
 
     @contextmanager
