@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from enum import Enum
 from types import MappingProxyType
@@ -83,7 +83,7 @@ class Documents:
                 f"{codec.name}: {what}. Give the class that wrote it, or one with a migration."
             ) from error
 
-    def column(self, values: list[Any], names: list[str]) -> pa.StructArray:
+    def column(self, values: list[Any], names: Sequence[str]) -> pa.StructArray:
         """These fields of the instances; null for None."""
         kind = pa.struct([self.type.field(name) for name in names])
         rows = [

@@ -62,9 +62,9 @@ class PartsBeside:
                         rows.setdefault(frozen(row["key"]), []).append(row)
                 held[name, version] = rows
         return {
-            name: self._made(name, key, rows)
+            name: self._made(name, key, found)
             for name in names
-            if (rows := held.get((name, version), {}).get(frozen(key)))
+            if (found := held.get((name, version), {}).get(frozen(key)))
         }
 
     def changed(

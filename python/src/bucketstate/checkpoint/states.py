@@ -81,7 +81,7 @@ class States:
         return pa.RecordBatchReader.from_batches(stored.schema, self._every(stored))
 
     def _every(self, stored: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        seen = set()
+        seen: set[tuple[Any, int]] = set()
         for batch in stored:
             places = batch.column("partition_id").to_pylist()
             seen.update(zip(map(frozen, python_values(batch.column("key"))), places, strict=True))
