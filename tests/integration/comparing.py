@@ -37,7 +37,12 @@ class Named:
     rows: str
 
 
-def named(key: Any, rows: list[dict[str, Any]], state: State[Seen]) -> Named:
+@dataclass
+class Count:
+    count: int = 0
+
+
+def named(key: Any, rows: list[dict[str, Any]], state: State[Count]) -> Named:
     """Tells what its key and its rows are called."""
     state.value.count += len(rows)
     return Named(repr(key), f"{state.value.count} of {sorted(rows[0])}")

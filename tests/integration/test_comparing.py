@@ -251,7 +251,7 @@ def test_batches_without_types_are_refused(
 
 KEYS: list[Any] = [
     (["KEY", "n"], {"Key": "a", "n": 1}),
-    ("key", {"key": {"a": 1, "b": ["x"]}}),
+    ("key", {"key": {"a": 1, "b": "x"}}),
     ("key", {"key": [1, 2]}),
 ]
 

@@ -325,7 +325,7 @@ class Built:
 
     def plan_batch(self, batch: int) -> None:
         conf = {"spark.sql.streaming.stateStore.providerClass": self.provider}
-        log(self.root / "offsets" / str(batch), 1, {"batchWatermarkMs": 0, "conf": conf})
+        log(self.root / "offsets" / str(batch), 1, {"batchWatermarkMs": 0, "conf": conf}, "0")
 
     def commit_batch(self, batch: int) -> None:
         committed: dict[str, Any] = {"nextBatchWatermarkMs": 0}
@@ -408,8 +408,8 @@ class Built:
                 (self.folder(partition) / f"{version}.changelog").unlink()
 
 
-def log(path: Path, version: int, content: Mapping[str, Any]) -> None:
-    path.write_text(f"v{version}\n{json.dumps(content)}")
+def log(path: Path, version: int, content: Mapping[str, Any], *lines: str) -> None:
+    path.write_text("\n".join([f"v{version}", json.dumps(content), *lines]))
 
 
 def _string(text: str) -> bytes:

@@ -146,6 +146,7 @@ class Variables:
         self._before: Families = {}
         for name in ("offsets", "commits", "state/0/_metadata/v2", "state/0/0"):
             (root / name).mkdir(parents=True)
+        (root / "metadata").write_text('{"id":"00000000-0000-0000-0000-000000000001"}')
         self.schemas: list[str] = []
         self.new_schemas()
 
@@ -196,7 +197,7 @@ class Variables:
         self._version += 1
         conf = {"spark.sql.streaming.stateStore.providerClass": PROVIDER_CLASS}
         batch = str(self._version - 1)
-        log(self.root / "offsets" / batch, 1, {"batchWatermarkMs": 0, "conf": conf})
+        log(self.root / "offsets" / batch, 1, {"batchWatermarkMs": 0, "conf": conf}, "0")
         parts = [FamilyChanges([], 0)]
         for name, state in families.items():
             before = self._before.get(name, {})

@@ -26,7 +26,7 @@ def recorded(built: Built, batch: int, partitions: int, at: int) -> None:
     found["conf"][KEY] = str(partitions)
     log(path, 1, found | {"batchTimestampMs": at})
     with path.open("a") as file:
-        file.write('\n{"logOffset":7}')
+        file.write("\n0")
 
 
 @pytest.fixture

@@ -236,7 +236,12 @@ def test_a_missing_schema(tmp_path: Path) -> None:
     built = grown(tmp_path)
     (built.folder(0) / "_metadata" / "schema").unlink()
     report = verified(tmp_path)
-    assert any("schema is not there" in f.what for f in found(report, "error"))
+    (finding,) = found(report, "warning")
+    assert finding.path == str(built.folder(0) / "_metadata" / "schema")
+    assert "start the query once; Spark writes it anew" in finding.what
+    assert not found(report, "error")
+    keys = {r.partition: r.keys for r in report.restarts}
+    assert keys == {p: len(rows) for p, rows in built.states[-1].items()}
 
 
 def test_a_state_of_another_history_is_noticed_by_its_count(tmp_path: Path) -> None:

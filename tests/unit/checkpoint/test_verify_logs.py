@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.cli import main
 from bucketstate.errors import NoSuchStateError, StorageError
 from tests.kit.checkpoints import Built
 from tests.kit.far_files import FarFiles
@@ -30,7 +31,101 @@ def test_an_offset_log_that_is_empty(built: Built) -> None:
     assert "is empty, though batch 5 was committed" in finding.what
 
 
-@pytest.mark.parametrize("name", ["5.changelog", "4.manifest", ".sst", "commits/3", "offsets/2"])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("metadata", "metadata is not there, by which Spark knows the query"),
+        ("offsets/5", "5 is not there, though batch 5 was committed"),
+        ("offsets/4", "4 is not there, though batch 5 was planned"),
+    ],
+)
+def test_a_file_that_starts_the_query_is_missed(built: Built, name: str, told: str) -> None:
+    (built.root / name).unlink()
+    (finding,) = Checkpoint(built.root).verify().findings
+    assert finding.path == str(built.root / name)
+    assert told in finding.what
+    assert "a restart fails" in finding.what
+
+
+def test_a_batch_is_open_while_it_is_not_committed(
+    built: Built, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown() -> tuple[int | None, bool]:
+        assert main(["inspect", str(built.root)]) == 0
+        told = "was planned and not committed" in capsys.readouterr().out
+        return Checkpoint(built.root).overview().open_batch, told
+
+    assert shown() == (None, False)
+    (built.root / "offsets/5").unlink()
+    assert shown() == (None, False)
+    (built.root / "commits/5").unlink()
+    built.plan_batch(5)
+    assert shown() == (5, True)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "{", '{"id": 5', "v1"])
+def test_a_query_s_metadata_that_cannot_be_read(built: Built, content: str) -> None:
+    (built.root / "metadata").write_text(content)
+    (finding,) = Checkpoint(built.root).verify().findings
+    assert "the query's metadata cannot be decoded" in finding.what
+    assert "a restart fails" in finding.what
+
+
+def test_an_offset_log_that_was_cut_off(built: Built) -> None:
+    for batch in (5, 2):
+        path = built.root / "offsets" / str(batch)
+        path.write_text("\n".join(path.read_text().split("\n")[:2]))
+    older, last = Checkpoint(built.root).verify().findings
+    assert "it has no offsets, as where it was cut off" in older.what
+    assert "a restart fails" not in older.what
+    assert "a restart fails" in last.what
+
+
+@pytest.mark.parametrize(
+    ("entries", "missing"),
+    [
+        ("0 1 2 3 4 5", None),
+        ("3.compact 4 5", None),
+        ("0 1 2 3.compact 4 5 6", None),
+        ("3.compact 5", 4),
+        ("0 1 3 4 5", 2),
+        ("7.compact 0 1", 2),
+        ("", 0),
+    ],
+)
+def test_the_entries_of_a_source_of_files(built: Built, entries: str, missing: int | None) -> None:
+    path = built.root / "offsets/5"
+    path.write_text(f'{path.read_text().rpartition(chr(10))[0]}\n-\n{{"logOffset":5}}')
+    folder = built.root / "sources/1"
+    folder.mkdir(parents=True)
+    for name in entries.split():
+        (folder / name).write_text("v1")
+        (folder / f".{name}.crc").write_text("")
+    findings = Checkpoint(built.root).verify().findings
+    assert [f.path for f in findings] == ([] if missing is None else [str(folder / str(missing))])
+    assert all("one of the entries in which source 1 keeps" in f.what for f in findings)
+
+
+def test_an_entry_of_a_source_far_beyond_all_others(built: Built) -> None:
+    path = built.root / "offsets/5"
+    path.write_text(f'{path.read_text().rpartition(chr(10))[0]}\n{{"logOffset":{2**62}}}')
+    (finding,) = Checkpoint(built.root).verify().findings
+    assert finding.path == str(built.root / "sources/0/0")
+
+
+def test_what_spark_recorded_of_an_operator_need_not_be_there(built: Built) -> None:
+    (built.root / "state/0/_metadata/metadata").write_text("v1")
+    report = Checkpoint(built.root).verify()
+    assert report.ok
+    (finding,) = report.findings
+    assert finding.severity == "warning"
+    assert finding.path == str(built.root / "state/0/_metadata/metadata")
+    assert len(report.restarts) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["5.changelog", "4.manifest", ".sst", "commits/3", "offsets/2", "schema", "metadata"]
+)
 def test_a_file_that_may_not_be_read_is_no_damage(built: Built, name: str) -> None:
     def refused(kind: str, path: str) -> None:
         if kind in ("open", "read") and path.endswith(name):

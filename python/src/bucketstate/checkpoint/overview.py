@@ -222,6 +222,13 @@ class Overview:
     """Why nobody can tell what savepoints hold, so that the query deletes nothing of what is old;
     None where all of them can be read."""
 
+    @property
+    def open_batch(self) -> int | None:
+        """The batch that was planned and not committed; None without one."""
+        last = -1 if self.last_batch is None else self.last_batch
+        planned = self.planned_batch
+        return planned if planned is not None and planned > last else None
+
     def _repr_html_(self) -> str:
         last = "none yet" if self.last_batch is None else self.last_batch
         told = [self.copied, self.unfinished, self.half_done, self.unheld]

@@ -297,8 +297,8 @@ def _print_overview(found: Overview, *, internal: bool, verbose: bool) -> None:
     last = "none yet" if found.last_batch is None else found.last_batch
     versions = f"{found.versions[0]} to {found.versions[-1]}" if found.versions else "none"
     console.say(f"last committed batch {last}, versions in Spark's log: {versions}")
-    if found.planned_batch is not None and found.planned_batch != found.last_batch:
-        console.say(f"batch {found.planned_batch} was planned and not committed")
+    if found.open_batch is not None:
+        console.say(f"batch {found.open_batch} was planned and not committed")
     if found.copied:
         console.say(found.copied, "yellow")
     if found.unfinished:

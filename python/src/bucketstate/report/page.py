@@ -38,8 +38,8 @@ def _facts(material: Material) -> list[str]:
     found = material.overview
     last = "no batch is committed" if found.last_batch is None else f"batch {found.last_batch:,}"
     facts = [f"Version {found.version:,}, what a restart opens; last committed: {last}"]
-    if found.planned_batch is not None and found.planned_batch != found.last_batch:
-        facts.append(f"Batch {found.planned_batch:,} was planned and not committed")
+    if found.open_batch is not None:
+        facts.append(f"Batch {found.open_batch:,} was planned and not committed")
     at = material.times.get(-1 if found.last_batch is None else found.last_batch)
     if at is not None:
         facts.append(f"Its last batch was planned {at:%Y-%m-%d %H:%M:%S} UTC")

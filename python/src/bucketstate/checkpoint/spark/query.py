@@ -114,6 +114,7 @@ class Query:
         self._commits: Once[int, Commit] = Once()
         self._operators: Once[tuple[int, str], OperatorInfo] = Once()
         self._recorded: Once[int, list[int]] = Once()
+        self._passed_over: set[int] = set()
         if not folder.exists():
             raise NotACheckpointError(
                 f"{folder.location} does not exist. Give a query's checkpoint."
@@ -227,6 +228,18 @@ class Query:
         with decoding(path, "query's metadata"):
             return str(json_object(self.folder.read("metadata").decode("utf-8"))["id"])
 
+    def offsets(self, batch: int) -> list[str]:
+        """What Spark recorded of each source for a batch: a line each, `-` without any.
+
+        DamagedFileError if there is none, as where the file was cut off.
+        """
+        folder = self.folder / "offsets"
+        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        if len(lines) < 2:
+            path = folder.path_of(str(batch))
+            raise damaged(path, "it has no offsets, as where it was cut off")
+        return lines[1:]
+
     def settings(self, batch: int) -> dict[str, str]:
         """The settings that Spark recorded for a batch."""
         folder = self.folder / "offsets"
@@ -286,7 +299,7 @@ class Query:
         With a batch, what it had recorded when that was planned, as far as that is still there.
         """
         place = self.metadata_place(number, batch)
-        if place is not None:
+        if place is not None and number not in self._passed_over:
             return self._operators.get((number, place[1]), lambda: _operator(*place))
         folder = self.folder / "state" / str(number)
         partitions = _numbers(folder.folders())
@@ -297,6 +310,15 @@ class Query:
             "",
             tuple(StoreInfo(n, len(partitions), 0) for n in names or [DEFAULT_STORE]),
         )
+
+    def pass_over(self, number: int) -> None:
+        """From here on has of an operator what its folders say. Not thread-safe."""
+        self._passed_over.add(number)
+
+    def starts_by_record(self, number: int) -> bool:
+        """Whether Spark starts the query with what it recorded of the operator."""
+        folder = self.folder / "state" / str(number) / "_metadata" / "v2"
+        return bool(folder.files())
 
     def metadata_place(self, number: int, batch: int | None = None) -> tuple[Folder, str] | None:
         """Folder and name of what Spark recorded of an operator; None if it recorded nothing.

@@ -52,7 +52,7 @@ def read_schemas(folder: Folder, name: str) -> dict[str, FamilySchema]:
         raise MissingFileError(
             f"{path} is not there: without the schema of the state its bytes have no columns. "
             "Restore it from a backup, or start the query once; Spark writes it anew."
-        ) from error
+        ).about(path, f"{path} is not there.") from error
     with decoding(path, "state schema"):
         version = format_of(data.utf(), path, "a state schema", _SCHEMA_FORMAT)
         if version == 1:

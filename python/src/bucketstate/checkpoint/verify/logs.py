@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+from bucketstate.checkpoint.spark.query import Query
 from bucketstate.checkpoint.store.catalog import Catalog
 from bucketstate.checkpoint.verify.report import Findings
+from bucketstate.checkpoint.verify.sources import check_sources
 from bucketstate.errors import CheckpointError, StorageError
+
+_FAILS = "Because of this a restart fails."
 
 
 def check_logs(catalog: Catalog, found: Findings) -> None:
@@ -15,8 +19,9 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
     query = catalog.query
     if query.repartition is not None:
         found.add("error", query.repartition.files[-1], query.repartition.summary)
+    _metadata(catalog, found)
     readers: list[tuple[str, list[int], Callable[[int], object]]] = [
-        ("offsets", query.planned, query.settings),
+        ("offsets", query.planned, _read_offsets(query)),
         ("commits", query.committed, query.commit),
     ]
     for name, batches, read in readers:
@@ -27,8 +32,72 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
             except StorageError:
                 raise
             except CheckpointError as error:
-                found.add("error", (query.folder / name).path_of(str(batch)), str(error))
+                needed = batch in (query.planned[-2:] if name == "offsets" else batches[-1:])
+                what = f"{error} {_FAILS}" if needed else str(error)
+                found.add("error", (query.folder / name).path_of(str(batch)), what)
+    _missing_offsets(catalog, found)
     _missing_commits(catalog, found)
+    check_sources(query, found)
+
+
+def _read_offsets(query: Query) -> Callable[[int], object]:
+    def read(batch: int) -> None:
+        query.settings(batch)
+        query.offsets(batch)
+
+    return read
+
+
+def _metadata(catalog: Catalog, found: Findings) -> None:
+    """Whether the query's id can be read, without which Spark starts no query that has a log."""
+    query = catalog.query
+    path = query.folder.path_of("metadata")
+    found.files += 1
+    try:
+        there = query.id is not None
+    except StorageError:
+        raise
+    except CheckpointError as error:
+        found.add("error", path, f"{error} {_FAILS}")
+        return
+    if not there:
+        found.add(
+            "error",
+            path,
+            f"{path} is not there, by which Spark knows the query. {_FAILS} Restore the file from "
+            "a backup of the checkpoint.",
+        )
+
+
+def _missing_offsets(catalog: Catalog, found: Findings) -> None:
+    """A restart reads the last batch that was planned, and the one before."""
+    query = catalog.query
+    if not query.planned:
+        if not query.committed:
+            path = (query.folder / "offsets").location
+            found.add(
+                "error",
+                path,
+                f"{path} is empty, and so is the commit log, though there is state, which Spark "
+                f"does not begin a query on. {_FAILS} Restore both logs from a backup of the "
+                "checkpoint.",
+            )
+        return
+    last = query.planned[-1]
+    folder = query.folder / "offsets"
+    gone = []
+    if query.committed and query.committed[-1] > last:
+        gone.append((last + 1, f"though batch {query.committed[-1]} was committed"))
+    if last > 0 and last - 1 not in query.planned:
+        gone.append((last - 1, f"though batch {last} was planned"))
+    for batch, though in gone:
+        path = folder.path_of(str(batch))
+        found.add(
+            "error",
+            path,
+            f"{path} is not there, {though}. {_FAILS} Restore the offset log from a backup of the "
+            "checkpoint.",
+        )
 
 
 def _missing_commits(catalog: Catalog, found: Findings) -> None:
@@ -40,8 +109,8 @@ def _missing_commits(catalog: Catalog, found: Findings) -> None:
             found.add(
                 "error",
                 path,
-                f"{path} is empty, though batch {query.committed[-1]} was committed. Because of "
-                "this a restart fails. Restore the offset log from a backup of the checkpoint.",
+                f"{path} is empty, though batch {query.committed[-1]} was committed. {_FAILS} "
+                "Restore the offset log from a backup of the checkpoint.",
             )
         return
     planned = query.planned[-1]

@@ -34,10 +34,11 @@ from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.state import read_family
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.checkpoint.verify.logs import check_logs
-from bucketstate.checkpoint.verify.report import Findings, Report, Restart
+from bucketstate.checkpoint.verify.report import Findings, Report, Restart, Severity
 from bucketstate.checkpoint.verify.variables import Indexes, check_schemas
 from bucketstate.errors import (
     CheckpointError,
+    MissingFileError,
     NewerFormatError,
     NoSuchStateError,
     StorageError,
@@ -63,6 +64,7 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     """
     found = Findings()
     stores = []
+    _pass_over(catalog, found)
     for operator in catalog.operators:
         for info in operator.stores:
             check_schemas(catalog, operator, info, found)
@@ -94,6 +96,24 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
         found.bytes,
         found.versions,
     )
+
+
+def _pass_over(catalog: Catalog, found: Findings) -> None:
+    """Tells of operators that Spark's own record of cannot be read: their folders say less.
+
+    With that record it starts a transformWithState; the others it starts without.
+    """
+    for number in catalog.query.operator_ids:
+        try:
+            catalog.query.operator(number)
+        except StorageError:
+            raise
+        except CheckpointError as error:
+            needed = catalog.query.starts_by_record(number)
+            because = " Because of this a restart fails." if needed else ""
+            severity: Severity = "error" if needed else "warning"
+            found.add(severity, error.path or catalog.location, f"{error}{because}")
+            catalog.query.pass_over(number)
 
 
 def _savepoints(catalog: Catalog, found: Findings) -> tuple[Savepoint, ...]:
@@ -157,6 +177,7 @@ class _Verifier:
         self._store = store
         self._savepoints = savepoints
         self._held: set[StoreFile] = set()
+        self._schema_is_gone = False
         self._count = count
         self._found = Findings()
         self._bad: dict[StoreFile, CheckpointError] = {}
@@ -343,7 +364,7 @@ class _Verifier:
             if schema is None:
                 # Its bytes have no columns, but they can be counted.
                 keys = sum(len(part) for part in self._records(plan, family, runs))
-                if keys:
+                if keys and not self._schema_is_gone:
                     self._found.add(
                         "error",
                         plan.described_by,
@@ -370,12 +391,20 @@ class _Verifier:
         return read_family(plan, family, runs, _MEMORY // _STORES)
 
     def _schema(self, family: Family) -> FamilySchema | None:
-        """Spark's schema of a family; it may have none of one in which nothing was ever kept."""
+        """Spark's schema of a family; None where it has none.
+
+        So it is of a family in which nothing was ever kept, and of a file that Spark makes again.
+        """
+        store = self._store
         try:
-            return self._catalog.schema(
-                self._store.operator, store=self._store.name, column_family=family.name
-            )
+            return self._catalog.schema(store.operator, store=store.name, column_family=family.name)
         except NoSuchStateError:
+            return None
+        except MissingFileError:
+            operator = self._catalog.operator(store.operator)
+            if self._catalog.store_info(operator, store.name).schema_files:
+                raise
+            self._schema_is_gone = True
             return None
 
     def _time_buckets(self, plan: Plan, family: Family, by_start: Counter[int]) -> None:
