@@ -21,6 +21,7 @@ from bucketstate.presets import PRESETS, PresetName
 from bucketstate.registry import registry
 
 PREFIX = "spark.sql.streaming.stateStore.bucketed."
+UNTYPED: Any = Conf
 
 
 def maybe(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -298,7 +299,11 @@ def test_a_setting_that_is_for_all_queries() -> None:
     ],
 )
 def test_a_name_that_is_no_field_names_the_nearest(name: str, meant: str) -> None:
-    for make in (Conf, lambda **s: Conf.preset("large-state", **s), partial(Conf().for_query, "q")):
+    for make in (
+        UNTYPED,
+        lambda **s: UNTYPED.preset("large-state", **s),
+        partial(UNTYPED().for_query, "q"),
+    ):
         with pytest.raises(InvalidSettingError, match=f"{name} is not a .* did you mean {meant}"):
             make(**{name: "1"})
 
@@ -306,15 +311,15 @@ def test_a_name_that_is_no_field_names_the_nearest(name: str, meant: str) -> Non
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Conf(64), "Conf was given 64 without a name: give settings by name"),
-        (lambda: Conf({"num_buckets": 64}), "without a name"),
-        (lambda: Conf(per_query=5), "per_query is 5: leave it to for_query"),
-        (lambda: Conf(per_query=(5,)), "leave it to for_query"),
-        (lambda: Conf.preset(["large-state"]), "There is no preset"),
-        (lambda: Conf.from_spark(None), "The settings are None: give texts by Spark's keys"),
-        (lambda: Conf.from_spark({5: "x"}), "give texts by Spark's keys"),
-        (lambda: Conf.from_spark({PREFIX + "numBuckets": 64}), "numBuckets is 64: it must be"),
-        (lambda: Conf.from_spark({PREFIX + "rocksdb.options.db.a": None}), "it must be texts"),
+        (lambda: UNTYPED(64), "Conf was given 64 without a name: give settings by name"),
+        (lambda: UNTYPED({"num_buckets": 64}), "without a name"),
+        (lambda: UNTYPED(per_query=5), "per_query is 5: leave it to for_query"),
+        (lambda: UNTYPED(per_query=(5,)), "leave it to for_query"),
+        (lambda: UNTYPED.preset(["large-state"]), "There is no preset"),
+        (lambda: UNTYPED.from_spark(None), "The settings are None: give texts by Spark's keys"),
+        (lambda: UNTYPED.from_spark({5: "x"}), "give texts by Spark's keys"),
+        (lambda: UNTYPED.from_spark({PREFIX + "numBuckets": 64}), "numBuckets is 64: it must be"),
+        (lambda: UNTYPED.from_spark({PREFIX + "rocksdb.options.db.a": None}), "it must be texts"),
     ],
 )
 def test_what_is_no_conf_at_all(make: Any, told: str) -> None:
@@ -324,20 +329,21 @@ def test_what_is_no_conf_at_all(make: Any, told: str) -> None:
 
 
 def test_a_truth_value_is_one_of_python_s() -> None:
-    field = "exact_key_count"
-    assert Conf(**{field: False}) == Conf(**{field: "false"})
-    assert Conf(**{field: True}).to_spark()[PREFIX + "exactKeyCount"] == "true"
-    assert Conf().for_query("q", **{field: True}) == Conf().for_query("q", **{field: "true"})
+    assert Conf(exact_key_count=False) == Conf(exact_key_count="false")
+    assert Conf(exact_key_count=True).to_spark()[PREFIX + "exactKeyCount"] == "true"
+    narrowed = Conf().for_query("q", exact_key_count=True)
+    assert narrowed == Conf().for_query("q", exact_key_count="true")
+    other: Any
     for other in (0, 1, "False", "yes"):
         with pytest.raises(InvalidSettingError, match="must be one of 'true', 'false'"):
-            Conf(**{field: other})
+            Conf(exact_key_count=other)
 
 
 def test_a_folder_may_be_a_path_object() -> None:
     assert Conf(local_dir=PurePosixPath("/data/state")) == Conf(local_dir="/data/state")
     for field in ("local_dir", "time_bucket_column"):
         with pytest.raises(InvalidSettingError, match="must be a"):
-            Conf(**{field: b"/data"})
+            UNTYPED(**{field: b"/data"})
     with pytest.raises(InvalidSettingError, match="must be a text"):
         Conf(time_bucket_column=PurePosixPath("a"))
 

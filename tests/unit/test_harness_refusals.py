@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -129,7 +129,11 @@ def test_before_the_rows_are_known_a_key_can_be_looked_up() -> None:
         (lambda: Harness(None, by="key"), DefinitionError, "None is no stateful function"),
         (lambda: stateful.define(None), DefinitionError, "None is no stateful function"),
         (lambda: Harness(total, by=["a", "a"]), DefinitionError, "by= has 'a' twice"),
-        (lambda: Harness(total, by="a", seed=[1]), DefinitionError, "seed=[1]: give a whole"),
+        (
+            lambda: Harness(total, by="a", seed=cast(Any, [1])),
+            DefinitionError,
+            "seed=[1]: give a whole",
+        ),
         (
             lambda: Harness(total, by="m", schema="m map<string,int>").run([{"m": {"a": 1}}]),
             DefinitionError,
@@ -203,7 +207,11 @@ class At:
     n: datetime | None = None
 
 
-@stateful.state(version=2, migrations={1: lambda _fields: {}["n"]})
+def missing(_fields: dict[str, Any]) -> dict[str, Any]:
+    raise KeyError("n")
+
+
+@stateful.state(version=2, migrations={1: missing})
 @dataclass
 class Failing:
     n: int = 0

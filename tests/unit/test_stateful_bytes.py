@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
+from types import GenericAlias
 from typing import Any
 
 import pyarrow as pa
@@ -44,16 +45,16 @@ Shape = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 SHAPES: list[Shape] = [
     (lambda h: h, lambda v: v),
     (lambda h: h | None, lambda v: v),
-    (lambda h: list[h], lambda v: [v]),
-    (lambda h: tuple[h, ...], lambda v: (v, v)),
-    (lambda h: tuple[int, h], lambda v: (1, v)),
-    (lambda h: dict[str, h], lambda v: {"a": v}),
-    (lambda h: dict[int, h], lambda v: {1: v}),
+    (lambda h: GenericAlias(list, h), lambda v: [v]),
+    (lambda h: GenericAlias(tuple, (h, ...)), lambda v: (v, v)),
+    (lambda h: GenericAlias(tuple, (int, h)), lambda v: (1, v)),
+    (lambda h: GenericAlias(dict, (str, h)), lambda v: {"a": v}),
+    (lambda h: GenericAlias(dict, (int, h)), lambda v: {1: v}),
 ]
 LEAVES: list[Shape] = [
     *SHAPES,
-    (lambda h: dict[h, int], lambda v: {v: 1}),
-    (lambda h: set[h], lambda v: {v}),
+    (lambda h: GenericAlias(dict, (h, int)), lambda v: {v: 1}),
+    (lambda h: GenericAlias(set, h), lambda v: {v}),
 ]
 
 
@@ -123,7 +124,11 @@ def test_a_migration_may_turn_one_into_the_other() -> None:
 
     seen: list[Any] = []
 
-    @stateful.state(version=2, migrations={1: lambda fields: seen.append(fields) or fields})
+    def noted(fields: dict[str, Any]) -> dict[str, Any]:
+        seen.append(dict(fields))
+        return fields
+
+    @stateful.state(version=2, migrations={1: noted})
     @dataclass
     class Raw:
         x: bytes
