@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -244,3 +244,28 @@ def test_each_value_is_refused_or_comes_back_as_the_same_type(
     found = getattr(running.state("a"), name)
     assert found == value
     assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_half_a_character_is_refused_where_spark_would_change_it(operator: str) -> None:
+    @dataclass
+    class Parts:
+        last: ValueState[str]
+        text: str = ""
+
+    for give in (
+        lambda s: setattr(s.value, "text", "a\ud800"),
+        lambda s: s.value.last.update("\udfff"),
+    ):
+        with pytest.raises(WrongTypeError, match="expected a text of whole characters"):
+            harness(give, Parts, operator=operator).run(ROW)
+    whole = harness(lambda s: setattr(s.value, "text", "a\U0001f600\xe9"), operator=operator)
+    whole.run(ROW)
+    assert whole.state("a").text == "a\U0001f600\xe9"
+
+    def told(_key: Any, _rows: list[dict[str, Any]], _state: State[Held]) -> dict[str, Any]:
+        return {"text": "a\ud800"}
+
+    fn = stateful.define(told, output="text string")
+    with pytest.raises(WrongTypeError, match=r"field text is str .*expected a text of whole char"):
+        Harness(fn, by="key", operator=cast("Any", operator)).run(ROW)

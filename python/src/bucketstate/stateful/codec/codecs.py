@@ -39,6 +39,21 @@ def missing(value: Any) -> bool:
     return value is None or value is pd.NaT or value is pd.NA or value != value
 
 
+def surrogate_in(text: str) -> MismatchError | None:
+    """For a text with half a pair of surrogates, which UTF-8 has not, and Spark has not."""
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError as e:
+        return MismatchError(
+            "a text of whole characters",
+            text[e.start : e.end],
+            advice="Replace the lone surrogate, as by text.encode('utf-8', 'replace').decode().",
+        )
+    return None
+
+
 class Codec(ABC):
     """One type. `dump` and `load` are each other's inverse, through JSON values."""
 

@@ -16,6 +16,7 @@ import numpy as np
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
 from bucketstate.stateful.codec.classes import KINDS, is_record, names_of
+from bucketstate.stateful.codec.codecs import surrogate_in
 from bucketstate.stateful.codec.containers import COMPOUND
 from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
 from bucketstate.stateful.codec.evolution import Evolution, evolution_of
@@ -132,7 +133,7 @@ class PartCodec:
 
     def encode(self, value: Any) -> str:
         """One value as the text of its own that a state variable holds."""
-        return encode(self._value.dump(value))
+        return _text(self._value.dump(value))
 
     def decode(self, text: str) -> Any:
         return self._value.load(decode(text))
@@ -140,7 +141,7 @@ class PartCodec:
     def encode_key(self, key: Any) -> str:
         """A map's key as text: the same for keys that are equal."""
         assert self._key is not None
-        return encode(self._key.dump(_canonical(key)))
+        return _text(self._key.dump(_canonical(key)))
 
     def decode_key(self, text: str) -> Any:
         assert self._key is not None
@@ -238,7 +239,7 @@ class StateCodec:
                 document[name] = part.dump(found, clock)
             except MismatchError as e:
                 raise e.under(name) from None
-        return encode(document)
+        return _text(document)
 
     def load(
         self, text: str, version: int, clock: Clock, beside: Mapping[str, Part] | None = None
@@ -328,6 +329,14 @@ class StateCodec:
                     f"the dict of the fields of version {step + 1} is expected. Return that."
                 )
         return document
+
+
+def _text(value: Any) -> str:
+    """JSON as Spark stores it, which is in UTF-8; MismatchError for what that has not."""
+    made = encode(value)
+    if (odd := surrogate_in(made)) is not None:
+        raise odd
+    return made
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.codecs import surrogate_in
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.structs import by_name
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
@@ -99,9 +100,13 @@ class Output:
         if self.codec is None:
             raise self._wrong(key, item)
         try:
-            return self.codec.row(item)
+            made = self.codec.row(item)
+            for name, value in zip(self.codec.names, made, strict=True):
+                if type(value) is str and (odd := surrogate_in(value)) is not None:
+                    raise odd.under(name)
         except MismatchError as e:
             raise self._wrong(key, item, e) from None
+        return made
 
     def _columns(self, names: tuple[str, ...]) -> pd.Index[str]:
         made: pd.Index[str] | None = self.__dict__.get("_index")
