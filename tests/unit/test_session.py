@@ -1,6 +1,5 @@
 """What `configure` tells a builder before any JVM runs: nothing over what others have said."""
 
-
 from __future__ import annotations
 
 import shlex
