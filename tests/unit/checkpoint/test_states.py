@@ -18,7 +18,14 @@ from pyspark.sql.types import StringType, StructType
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import InvalidArgumentError, NoSuchStateError
-from bucketstate.stateful import DefinitionError, ListState, MapState, MigrationError, state
+from bucketstate.stateful import (
+    DefinitionError,
+    ListState,
+    MapState,
+    MigrationError,
+    ValueState,
+    state,
+)
 from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA, Kept
 from tests.kit.checkpoints import Built
@@ -534,3 +541,30 @@ def test_classes_of_each_kind(kind: Any, tmp_path: Path) -> None:
     assert row["person"] == {"name": "a", "age": 0, "tags": []}
     told = [row[name] for name in ("mood", "at", "anything", "by_name")]
     assert told == ["bad", "01:02:00", '[1,{"b":null}]', [("c", "2.5")]]
+
+
+@dataclass
+class PartsOfClasses:
+    events: ListState[classes.Opened | classes.Closed] = field(default_factory=ListState)
+    notes: MapState[str, Any] = field(default_factory=MapState)
+    at: ValueState[time] = field(default_factory=ValueState)
+
+
+def test_parts_of_classes_and_json(tmp_path: Path) -> None:
+    parts = PartsOfClasses(
+        ListState([classes.Opened("a"), classes.Closed(3)]),
+        MapState({"a": [1, None]}),
+        ValueState(time(1, 2)),
+    )
+    found = written(tmp_path, {"u": row_of(parts)}).scan(decode=PartsOfClasses)
+    assert found.get("u") == parts
+    assert found.to_arrow().column("state").to_pylist() == [
+        {
+            "events": [
+                {"tag": "Opened", "Opened": {"by": "a"}, "Closed": None},
+                {"tag": "Closed", "Opened": None, "Closed": {"at": 3, "why": None}},
+            ],
+            "notes": [("a", "[1,null]")],
+            "at": "01:02:00",
+        }
+    ]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
-from enum import Enum
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,11 +15,10 @@ from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.checkpoint.spark.values import arrow_type
 from bucketstate.checkpoint.store.shapes import EXPIRY
 from bucketstate.errors import NoSuchStateError
-from bucketstate.stateful.codec.classes import values_of
 from bucketstate.stateful.codec.document import Clock, PartCodec, StateCodec, state_codec
 from bucketstate.stateful.codec.kept import SCHEMA as KEPT
 from bucketstate.stateful.codec.kept import Kept
-from bucketstate.stateful.codec.parts import ListState, MapState, ValueState
+from bucketstate.stateful.codec.parts import ListState, MapState
 from bucketstate.stateful.errors import MigrationError, MismatchError, UnreadableError
 
 TIMERS = pa.list_(pa.struct([("at", EXPIRY), ("name", pa.string())]))
@@ -44,7 +41,7 @@ class Documents:
         # What is no class has no versions, so it is asked for fields alone.
         self._versioned = isinstance(state, type)
         self._parts = self._codec.parts
-        self._codecs = {f.name: f.codec for f in self._codec.fields}
+        self._codecs = {**{f.name: f.codec for f in self._codec.fields}, **self._parts}
         self._beside = beside and bool(self._parts)
         self._kinds = {
             f.name: self._column(f.name, T.type_of(f.dataType.jsonValue()))
@@ -93,8 +90,7 @@ class Documents:
         return pa.array(rows, kind)
 
     def _cell(self, name: str, value: Any) -> Any:
-        found, codec = getattr(value, name), self._codecs.get(name)
-        return _plain(found if codec is None else codec.check(found), self._kinds[name])
+        return _plain(self._codecs[name].check(getattr(value, name)), self._kinds[name])
 
     @property
     def names(self) -> list[str]:
@@ -142,33 +138,17 @@ def timers_of(kept: Kept) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any, kind: T.DataType) -> Any:
-    """A loaded value as Arrow takes it."""
-    match value:
-        case None:
-            return None
-        case Enum():
-            return value.value
-        case UUID():
-            return str(value)
-        case ValueState():
-            return _plain(value.get(), kind)
-        case ListState() | MapState():
-            value = list(value.get()) if isinstance(value, ListState) else dict(value.iterator())
-            return _plain(value, kind)
+    """A value that a codec has checked, as Arrow takes it."""
+    if value is None:
+        return None
     match kind:
-        case T.StructType() if isinstance(value, tuple):
-            places = zip(kind, value, strict=True)
-            return {f.name: _plain(v, f.dataType) for f, v in places}
         case T.StructType():
-            given = value if isinstance(value, dict) else values_of(value)
-            return {f.name: _plain(given[f.name], f.dataType) for f in kind}
+            return {f.name: _plain(value[f.name], f.dataType) for f in kind}
         case T.MapType():
             return [(_plain(k, kind.keyType), _plain(v, kind.valueType)) for k, v in value.items()]
         case T.ArrayType() if isinstance(value, dict):
             pairs = [{"key": k, "value": v} for k, v in value.items()]
             return [_plain(pair, kind.elementType) for pair in pairs]
         case T.ArrayType():
-            found = [_plain(element, kind.elementType) for element in value]
-            # In one order, as where it is stored.
-            return sorted(found) if isinstance(value, set | frozenset) else found
+            return [_plain(element, kind.elementType) for element in value]
     return value

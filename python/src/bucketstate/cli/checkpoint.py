@@ -16,7 +16,7 @@ from bucketstate.checkpoint import Checkpoint, Overview, Report
 from bucketstate.checkpoint.conditions import columns_of, filters_of
 from bucketstate.checkpoint.format.family import summed
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
-from bucketstate.cli.export import ExportError, streamed
+from bucketstate.cli.export import standard_output, streamed
 from bucketstate.cli.given import MORE, key_arguments, limit_of, state_of
 from bucketstate.cli.savepoint import held_table
 from bucketstate.cli.targets import writing
@@ -108,9 +108,8 @@ def export(arguments: argparse.Namespace) -> int:
     checkpoint = Checkpoint(arguments.checkpoint)
     if arguments.output == STANDARD_OUTPUT and arguments.format not in TABLES:
         format_ = arguments.format or OF_STANDARD_OUTPUT
-        if sys.stdout is None:
-            raise ExportError("Standard output is closed: name a file.")
-        streamed(_rows(checkpoint, arguments), sys.stdout.buffer, format_)
+        sink = standard_output()
+        streamed(_rows(checkpoint, arguments), sink, format_)
         return EXIT_OK
     target = arguments.output
     write = writing(target, arguments.format, overwrite=arguments.overwrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -40,6 +41,14 @@ class ExportError(BucketstateError):
     What to do: name another file or add `--overwrite`, name another format with `--format`, or send
     the output into a file.
     """
+
+
+def standard_output() -> BinaryIO:
+    """Where bytes go that are for no file. Raises ExportError where the shell closed it."""
+    if sys.stdout is None:
+        raise ExportError("Standard output is closed: name a file.")
+    sys.stdout.flush()
+    return sys.stdout.buffer
 
 
 def format_of(target: Path, given: str | None) -> str:

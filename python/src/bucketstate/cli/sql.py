@@ -16,7 +16,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.dataset import ScanDataset
 from bucketstate.checkpoint.selection import CHANGES, DIFF, STATE
 from bucketstate.checkpoint.views import View, views
-from bucketstate.cli.export import streamed
+from bucketstate.cli.export import standard_output, streamed
 from bucketstate.cli.given import MORE, limit_of, state_of
 from bucketstate.cli.terminal import console
 from bucketstate.cli.terminal.rows import as_json, as_text, records
@@ -145,8 +145,7 @@ class _Asked:
 
 def _print(reader: pa.RecordBatchReader, arguments: argparse.Namespace) -> None:
     if arguments.csv:
-        sys.stdout.flush()
-        streamed(reader, sys.stdout.buffer, "csv")
+        streamed(reader, standard_output(), "csv")
         return
     rows = (_whole(row, reader.schema) for batch in reader for row in records(batch))
     limit = limit_of(arguments)

@@ -126,6 +126,16 @@ class PartCodec:
             part._held = held[0][1] if held else None
         return part
 
+    def check(self, part: Any) -> Any:
+        """What the part holds, as Spark takes it: a list, a dict, one value or None."""
+        check = self._value.check
+        if self.kind is ValueState:
+            return check(part.get()) if part.exists() else None
+        if self.kind is ListState:
+            return [check(value) for value in part.get()]
+        assert self._key is not None
+        return {self._key.check(key): check(value) for key, value in part.iterator()}
+
     def inner_codecs(self) -> Iterable[tuple[str, Codec]]:
         """The codecs within it, as a codec gives them."""
         keys = [] if self._key is None else [("[].key", self._key)]
