@@ -28,7 +28,7 @@ EVERY = [
     ("doctor", "{cp}-none"),
     ("size", "--keys", "10", "--bytes", "10", "--updates", "1", "--batch-seconds", "inf"),
     ("export", "{cp}", "{out}-none/state.csv"),
-    ("export", "{cp}", "s3://bucket/state.csv"),
+    ("export", "{cp}", "nowhere://bucket/state.csv"),
     ("report", "{cp}", "-o", "s3://bucket/report.html"),
 ]
 

@@ -24,8 +24,10 @@ AWKWARD = "A word | \"quoted\" \\ 'so', at length: " + "more of it, " * 12 + 'th
 
 def registry(*settings: dict[str, Any]) -> Registry:
     every = [{"key": f"p.{s['name']}", "doc": "What it does."} | s for s in settings]
-    metrics = [{"name": "made", "type": "counter", "kind": "sum", "doc": "what | was made"}]
-    return parse_registry(json.dumps({"prefix": "p.", "settings": every, "metrics": metrics}))
+    metric = {"name": "made", "type": "counter", "kind": "sum", "doc": "what | was made"}
+    metrics = [metric | {"over": "sum", "prometheus": "made_total"}]
+    made = {"prefix": "p.", "settings": every, "plugin": [], "metrics": metrics}
+    return parse_registry(json.dumps(made))
 
 
 REGISTRY = registry(
@@ -91,7 +93,9 @@ def test_the_preset_sets_everything_to_its_default() -> None:
 
 def test_a_bar_does_not_end_a_cell() -> None:
     assert row("one | two", "three") == "| one \\| two | three |\n"
-    assert "| `made` | counter | sum | what \\| was made |\n" in reference.page(REGISTRY)
+    assert "| `made` | counter | sum | what \\| was made | `made_total` |\n" in reference.page(
+        REGISTRY
+    )
 
 
 def test_the_reference_says_what_can_be_given_for_one_query() -> None:
