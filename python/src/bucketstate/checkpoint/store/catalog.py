@@ -358,15 +358,21 @@ class Catalog:
         return schemas[name]
 
     def families(
-        self, operator: int = 0, *, store: str = DEFAULT_STORE, version: int | None = None
+        self,
+        operator: int = 0,
+        *,
+        store: str = DEFAULT_STORE,
+        version: int | None = None,
+        batch: int | None = None,
     ) -> list[str]:
         """The column families of which Spark recorded schemas, by name, as for `schema`.
 
         Raises:
-            InvalidArgumentError: what is given as a number is none.
+            InvalidArgumentError: what is given as a number is none, or both version and batch are
+                given.
             NoSuchStateError: there is no such operator or store.
         """
-        found = self.operator_at(operator, version)
+        found = self.operator_at(operator, version, batch=batch)
         return sorted(self._schemas_of(found, self.store_info(found, store)))
 
     def _typed(self, operator: OperatorInfo, variable: VariableInfo) -> StateVariable:
