@@ -23,10 +23,8 @@ def check_sources(query: Query, found: Findings) -> None:
     except CheckpointError:
         # It was told with the offset log.
         return
-    for number, offset in enumerate(offsets):
-        last = _of_files(offset)
-        if last is None:
-            continue
+    lasts = [_of_files(offset) for offset in offsets]
+    for number, last in _by_folder(query, lasts):
         folder = query.folder / "sources" / str(number)
         there = [m for f in folder.files() if (m := _ENTRY.fullmatch(f.name))]
         compacted = [int(m[1]) for m in there if m[2] and int(m[1]) <= last]
@@ -43,6 +41,21 @@ def check_sources(query: Query, found: Findings) -> None:
                 "that it has read. Because of this a restart fails. Restore the folder from a "
                 "backup of the checkpoint.",
             )
+
+
+def _by_folder(query: Query, lasts: list[int | None]) -> list[tuple[int, int]]:
+    """The folders of sources of files, each with the last entry that it has for certain.
+
+    A query that has one source twice, as a join of a stream with itself, has an offset for each
+    time and one folder for both, and nothing says which.
+    """
+    folders = {int(name) for name in (query.folder / "sources").folders() if name.isdecimal()}
+    if not folders or len(folders) >= len(lasts):
+        return [(number, last) for number, last in enumerate(lasts) if last is not None]
+    of_files = [last for last in lasts if last is not None]
+    if len(of_files) < len(lasts):
+        return []
+    return [(number, min(of_files)) for number in sorted(folders)]
 
 
 def _of_files(offset: str) -> int | None:
