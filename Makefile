@@ -63,7 +63,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQuerie
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
 
 ##@ Newcomers
 
@@ -182,6 +182,10 @@ sweep: .stamps/tools ## let every file call and every other step of a scripted h
 moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \
 	  tests/integration/test_going_back.py tests/integration/test_savepoints.py
+
+queries: $(VENV_STAMP) $(JAR) ## start queries on every damaged checkpoint, and compare every kind of key and window with the harness (make test takes some)
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_verify_restarts.py tests/integration/test_comparing.py \
+	  tests/integration/test_stateful_windows.py
 
 KILLS ?= 300
 SEED ?= 15

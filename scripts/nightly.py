@@ -23,6 +23,7 @@ STEPS: Mapping[str, Sequence[str]] = {
     "conformance-short": ["conformance-short"],
     "sweep": ["sweep"],
     "moves": ["moves"],
+    "queries": ["queries"],
     "hdfs": ["hdfs"],
     "chaos": ["chaos"],
     "soak": ["soak"],

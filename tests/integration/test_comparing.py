@@ -32,6 +32,7 @@ from tests.integration.comparing import (
     totalling,
     unlike,
 )
+from tests.kit.cases import cases
 from tests.kit.values import classes
 from tests.kit.values.typed import Colour
 
@@ -256,7 +257,7 @@ KEYS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("by", "row"), KEYS)
+@pytest.mark.parametrize(("by", "row"), cases(KEYS[:1], KEYS))
 @operators
 def test_keys_are_what_spark_has_them_as(
     spark: SparkSession, operator: Operator, by: Any, row: dict[str, Any]

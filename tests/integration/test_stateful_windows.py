@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate import stateful
 from tests.integration.comparing import named
+from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,15 +21,15 @@ NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 MINUTES = (10, 20, 70)
 
 
+WINDOWS: list[Any] = [
+    (lambda: F.window("at", "1 hour"), "window"),
+    (lambda: F.window("at", "1 hour").alias("hour"), "hour"),
+    (lambda: F.window("at", "1 hour")["start"].alias("hour"), "hour"),
+]
+
+
 @pytest.mark.parametrize("operator", ["applyInPandasWithState", "transformWithState"])
-@pytest.mark.parametrize(
-    ("window", "name"),
-    [
-        (lambda: F.window("at", "1 hour"), "window"),
-        (lambda: F.window("at", "1 hour").alias("hour"), "hour"),
-        (lambda: F.window("at", "1 hour")["start"].alias("hour"), "hour"),
-    ],
-)
+@pytest.mark.parametrize(("window", "name"), cases(WINDOWS[:1], WINDOWS))
 @pytest.mark.parametrize("watermark", [True, False])
 def test_groups_of_a_window(
     spark: SparkSession, tmp_path: Path, operator: Any, window: Any, name: str, watermark: bool

@@ -1,4 +1,4 @@
-"""Which cases run: a few with each `make test`, all of them with `make moves` and `make sweep`."""
+"""Which cases run: a few with `make test`, all with `make moves`, `queries` and `sweep`."""
 
 from __future__ import annotations
 
