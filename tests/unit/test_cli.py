@@ -70,7 +70,7 @@ def test_jars_and_plugins_of_others_go_along(capsys: pytest.CaptureFixture[str])
     assert main(["conf", "--format", "json", *others]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["spark.jars"] == f"a.jar,b.jar,c.jar,{jar_path()}"
-    assert found[PLUGINS_KEY] == f"x.Y,{PLUGIN_CLASS}"
+    assert found[PLUGINS_KEY] == f"{PLUGIN_CLASS},x.Y"
 
 
 # Where a shell splits what a command printed, quotes are letters; eval reads them.

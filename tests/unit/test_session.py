@@ -105,7 +105,7 @@ def test_jars_and_plugins_that_others_name_are_kept(
     said(home, monkeypatch)
     found = told()
     assert found[JARS] == f"a.jar,b.jar,{jar_path()}"
-    assert found[PLUGINS_KEY] == f"x.Y,z.Z,{PLUGIN_CLASS}"
+    assert found[PLUGINS_KEY] == f"{PLUGIN_CLASS},x.Y,z.Z"
     # Where the builder says something, Spark hears nothing else.
     found = told(options={JARS: "mine.jar", PLUGINS_KEY: PLUGIN_CLASS})
     assert found[JARS] == f"mine.jar,{jar_path()}"
@@ -152,7 +152,7 @@ def test_the_settings_as_a_dict_take_jars_and_plugins_along() -> None:
     found = spark_settings(Conf(num_buckets=8), jars=["a.jar"], plugins=["x.Y"])
     assert found == {
         JARS: f"a.jar,{jar_path()}",
-        PLUGINS_KEY: f"x.Y,{PLUGIN_CLASS}",
+        PLUGINS_KEY: f"{PLUGIN_CLASS},x.Y",
         PROVIDER_KEY: PROVIDER_CLASS,
         PREFIX + "numBuckets": "8",
     }
@@ -212,4 +212,4 @@ def test_an_argument_of_another_type_is_told(act: Callable[[], Any], told: str) 
 def test_lists_may_come_one_by_one() -> None:
     made = spark_settings(jars=iter(["a.jar"]), plugins=iter(["a.B"]))
     assert made[JARS].startswith("a.jar,")
-    assert made[PLUGINS_KEY] == f"a.B,{PLUGIN_CLASS}"
+    assert made[PLUGINS_KEY] == f"{PLUGIN_CLASS},a.B"

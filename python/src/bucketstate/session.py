@@ -62,7 +62,9 @@ def spark_settings(
         conf: what is set besides; nothing without.
         spark: the version that will run, if it is another than that of the pyspark installed here.
         jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
-        plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one.
+        plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one. A
+            server that PySpark starts by itself, with `remote("local")`, is one:
+            `org.apache.spark.sql.connect.SparkConnectPlugin`.
 
     Raises:
         JarNotFoundError: there is no jar for that Spark.
@@ -79,8 +81,9 @@ def spark_settings(
 
 def with_plugin(others: Iterable[str] = ()) -> list[str]:
     """The plugin that turns the provider on, and others."""
+    # Before one that makes a session as it starts, as that of Spark Connect does.
     others = list(others)
-    return others if PLUGIN_CLASS in others else [*others, PLUGIN_CLASS]
+    return others if PLUGIN_CLASS in others else [PLUGIN_CLASS, *others]
 
 
 def _with_extension(others: list[str]) -> list[str]:
