@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from bucketstate import Conf, SessionError, enable, spark_settings, stateful
+from bucketstate import EXTENSION_CLASS, Conf, SessionError, enable, spark_settings, stateful
 from bucketstate.progress import Recorder
 from tests.integration.apps.counting import builder_options, counted, folder
 from tests.kit.sparks import NEEDS_EXTENSION
@@ -80,9 +80,11 @@ def run(spark: SparkSession, counts: DataFrame, name: str) -> dict[str, Any]:
 
 
 builder = SparkSession.builder.remote("local[2]")
-# A server that PySpark itself starts is a plugin, which it names where nobody has named any.
+# A server that PySpark itself starts is a plugin, which it names where nobody has named any. It
+# makes its sessions of the settings that it was started with, without what a plugin has added.
 server = "org.apache.spark.sql.connect.SparkConnectPlugin"
 settings = spark_settings(Conf(num_buckets=8), plugins=[server])
+settings["spark.sql.extensions"] = EXTENSION_CLASS
 for key, value in (builder_options() | settings).items():
     builder = builder.config(key, value)
 spark = builder.getOrCreate()
