@@ -14,7 +14,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import NotACheckpointError, StorageError
 from tests.integration.streams import events, run_with_restart
-from tests.kit.object_store import BUCKET, CREDENTIALS, Faults, moto, proxy
+from tests.kit.storage.object_store import BUCKET, CREDENTIALS, Faults, moto, proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

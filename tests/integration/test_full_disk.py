@@ -12,7 +12,7 @@ from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import EVENTS, SCHEMA, Event, Streamed, events, start, write_batches
 from tests.integration.test_operators import settings
-from tests.kit.small_disk import SmallDisk, small_disk
+from tests.kit.storage.small_disk import SmallDisk, small_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

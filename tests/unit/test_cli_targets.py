@@ -15,7 +15,7 @@ from pyarrow import fs
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from tests.kit.checkpoints import Built
-from tests.kit.object_store import BUCKET, CREDENTIALS, moto
+from tests.kit.storage.object_store import BUCKET, CREDENTIALS, moto
 from tests.kit.variables import State, Variables
 from tests.unit.checkpoint.test_state import grown
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.checkpoints import Built
-from tests.kit.silent import silent
+from tests.kit.storage.silent import silent
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from bucketstate.cli import main
 from bucketstate.move import clone
 from bucketstate.waiting import Requests
 from tests.kit.checkpoints import Built
-from tests.kit.far_files import FarFiles
-from tests.kit.silent import silent
+from tests.kit.storage.far_files import FarFiles
+from tests.kit.storage.silent import silent
 
 
 def far(root: Path) -> Checkpoint:

@@ -16,7 +16,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format.parallel import REQUESTS, Once, in_order
 from bucketstate.errors import InvalidArgumentError, MissingFileError, StorageError
 from tests.kit.checkpoints import Built
-from tests.kit.far_files import FarFiles
+from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint.test_state import grown, rows
 
 PARTITIONS = 200

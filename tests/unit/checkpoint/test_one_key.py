@@ -20,7 +20,7 @@ from bucketstate.errors import (
 )
 from tests.kit.aging import Aging
 from tests.kit.checkpoints import Built, Row
-from tests.kit.far_files import FarFiles
+from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_aging, test_lists, test_variables
 from tests.unit.checkpoint.test_state import grown
 from tests.unit.checkpoint.test_variables import FIRST, SECOND

@@ -35,7 +35,7 @@ from bucketstate.errors import (
     StorageError,
 )
 from tests.kit.checkpoints import Built
-from tests.kit.far_files import FarFiles
+from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint.test_state import grown, rows
 from tests.unit.checkpoint.test_verify import damage
 

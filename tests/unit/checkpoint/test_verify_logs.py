@@ -11,7 +11,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import NoSuchStateError, StorageError
 from tests.kit.checkpoints import Built
-from tests.kit.far_files import FarFiles
+from tests.kit.storage.far_files import FarFiles
 
 
 @pytest.mark.parametrize("log", ["commits", "offsets"])

@@ -28,8 +28,8 @@ from bucketstate.errors import (
 )
 from bucketstate.move import clone, contents, fork, rewind
 from tests.kit.checkpoints import Built, log, manifest
-from tests.kit.far_files import FarFiles
 from tests.kit.stops import Stopped, Writes, tree
+from tests.kit.storage.far_files import FarFiles
 from tests.kit.variables import State, Variables
 from tests.unit.checkpoint.test_state import grown, rows
 

@@ -11,8 +11,8 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import RefusedMoveError
 from bucketstate.move import clone, fork, rewind
-from tests.kit.object_store import BUCKET, CREDENTIALS, moto
 from tests.kit.stops import Stopped, Writes
+from tests.kit.storage.object_store import BUCKET, CREDENTIALS, moto
 from tests.kit.variables import State, Variables
 from tests.unit.checkpoint.test_state import grown, rows
 from tests.unit.move.test_going_back import held

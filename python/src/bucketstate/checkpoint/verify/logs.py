@@ -35,8 +35,11 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
                 needed = batch in (query.planned[-2:] if name == "offsets" else batches[-1:])
                 what = f"{error} {_FAILS}" if needed else str(error)
                 found.add("error", (query.folder / name).path_of(str(batch)), what)
-    _missing_offsets(catalog, found)
-    _missing_commits(catalog, found)
+    if query.planned:
+        _missing_offsets(catalog, found)
+        _missing_commits(catalog, found)
+    else:
+        _no_offsets(catalog, found)
     check_sources(query, found)
 
 
@@ -69,20 +72,25 @@ def _metadata(catalog: Catalog, found: Findings) -> None:
         )
 
 
+def _no_offsets(catalog: Catalog, found: Findings) -> None:
+    """There is state, and a query that made some has planned a batch."""
+    query = catalog.query
+    path = (query.folder / "offsets").location
+    if query.committed:
+        though, which = f"though batch {query.committed[-1]} was committed.", "the offset log"
+    else:
+        begun = "though there is state, which Spark does not begin a query on."
+        though, which = f"and so is the commit log, {begun}", "both logs"
+    found.add(
+        "error",
+        path,
+        f"{path} is empty, {though} {_FAILS} Restore {which} from a backup of the checkpoint.",
+    )
+
+
 def _missing_offsets(catalog: Catalog, found: Findings) -> None:
     """A restart reads the last batch that was planned, and the one before."""
     query = catalog.query
-    if not query.planned:
-        if not query.committed:
-            path = (query.folder / "offsets").location
-            found.add(
-                "error",
-                path,
-                f"{path} is empty, and so is the commit log, though there is state, which Spark "
-                f"does not begin a query on. {_FAILS} Restore both logs from a backup of the "
-                "checkpoint.",
-            )
-        return
     last = query.planned[-1]
     folder = query.folder / "offsets"
     gone = []
@@ -103,16 +111,6 @@ def _missing_offsets(catalog: Catalog, found: Findings) -> None:
 def _missing_commits(catalog: Catalog, found: Findings) -> None:
     """A batch is planned when the one before it was committed, so only the last need not be."""
     query = catalog.query
-    if not query.planned:
-        if query.committed:
-            path = (query.folder / "offsets").location
-            found.add(
-                "error",
-                path,
-                f"{path} is empty, though batch {query.committed[-1]} was committed. {_FAILS} "
-                "Restore the offset log from a backup of the checkpoint.",
-            )
-        return
     planned = query.planned[-1]
     first = min([*query.committed, *query.planned])
     there = sorted({first - 1, *query.committed, planned})

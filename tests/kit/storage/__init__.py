@@ -1,0 +1,1 @@
+"""File systems of tests: far ones, full ones, and those that do not answer."""
