@@ -77,21 +77,23 @@ object ConfigType {
 }
 
 /**
- * One setting of the provider.
+ * One setting.
  *
- * @param name    the part behind [[ConfigKey.Prefix]]
+ * @param name    the part behind the prefix
  * @param default as a user would write it
  * @param doc     short sentences: what it does, its unit, an example before a rule
  * @param perQuery whether it can be given for one query or operator alone, see [[QueryScope]]
+ * @param prefix  of all settings of its registry
  */
 final case class ConfigKey(
     name: String,
     kind: ConfigType,
     default: String,
     doc: String,
-    perQuery: Boolean = false
+    perQuery: Boolean = false,
+    prefix: String = ConfigKey.Prefix
 ) {
-  def key: String = ConfigKey.Prefix + name
+  def key: String = prefix + name
 
   /** The keys that can be set, as users are shown them: this one, or the forms of those below it. */
   def shown: Seq[String] = kind match {
@@ -101,7 +103,7 @@ final case class ConfigKey(
 }
 
 /**
- * The registry of settings: the one place that defines them. Python's `Conf`, the documentation and
+ * The registry of the provider's settings: the one place that defines them. Python's `Conf`, the documentation and
  * `conf/` are generated from it or checked against it.
  */
 object ConfigKey {

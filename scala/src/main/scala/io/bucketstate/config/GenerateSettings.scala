@@ -23,14 +23,9 @@ object GenerateSettings {
     val root = mapper.createObjectNode()
     root.put("prefix", ConfigKey.Prefix)
     val settings = root.putArray("settings")
-    ConfigKey.all.foreach { key =>
-      val node = described(settings.addObject(), key.name, key.key, key.kind, key.default, key.doc)
-      if (key.perQuery) node.put("perQuery", true)
-    }
+    ConfigKey.all.foreach(describe(settings.addObject(), _))
     val plugin = root.putArray("plugin")
-    PluginKey.all.foreach(key =>
-      described(plugin.addObject(), key.name, key.key, key.kind, key.default, key.doc)
-    )
+    PluginKey.all.foreach(describe(plugin.addObject(), _))
     val metrics = root.putArray("metrics")
     MetricKey.all.foreach { metric =>
       metrics
@@ -45,16 +40,9 @@ object GenerateSettings {
     mapper.writeValueAsString(root) + "\n"
   }
 
-  private def described(
-      node: ObjectNode,
-      name: String,
-      key: String,
-      kind: ConfigType,
-      default: String,
-      doc: String
-  ): ObjectNode = {
-    node.put("name", name).put("key", key).put("type", kind.name)
-    kind match {
+  private def describe(node: ObjectNode, key: ConfigKey): Unit = {
+    node.put("name", key.name).put("key", key.key).put("type", key.kind.name)
+    key.kind match {
       case ConfigType.IntRange(min, max)  => node.put("min", min).put("max", max)
       case ConfigType.Millis(min, max)    => node.put("min", min).put("max", max)
       case ConfigType.Bytes(min, max)     => node.put("min", min).put("max", max)
@@ -69,6 +57,8 @@ object GenerateSettings {
         val array = node.putArray("groups")
         groups.foreach(g => array.add(g))
     }
-    node.put("default", default).put("doc", doc)
+    node.put("default", key.default).put("doc", key.doc)
+    if (key.perQuery) node.put("perQuery", true)
+    ()
   }
 }

@@ -223,7 +223,7 @@ object StoreConfig {
   private def raw(settings: Map[String, String], key: ConfigKey): String =
     settings.getOrElse(key.key, key.default).trim
 
-  private def word(settings: Map[String, String], key: ConfigKey): String = {
+  private[bucketstate] def word(settings: Map[String, String], key: ConfigKey): String = {
     val value = raw(settings, key)
     key.kind match {
       case ConfigType.OneOf(values) if values.contains(value) => value
@@ -236,7 +236,7 @@ object StoreConfig {
     if (value.isEmpty) throw bad(key, value) else value
   }
 
-  private def whole(settings: Map[String, String], key: ConfigKey): Long = {
+  private[bucketstate] def whole(settings: Map[String, String], key: ConfigKey): Long = {
     val value = raw(settings, key)
     val (min, max) = key.kind match {
       case ConfigType.IntRange(lo, hi) => (lo.toLong, hi.toLong)

@@ -10,7 +10,7 @@ import io.bucketstate.watch.OperatorLabel
  *
  * @param name that the user gave it, or else its id
  */
-private[plugin] final case class RunningQuery(run: String, id: String, name: String)
+private[plugin] final case class RunningQuery(run: String, name: String)
 
 /**
  * One stateful operator over all executors.

@@ -65,10 +65,8 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
     report.version,
     report.keys,
     report.memoryBytes,
-    report.snapshot,
     last.fold(0L)(_.commits) + 1,
     last.fold(0L)(_.changed) + report.values.getOrElse(MetricKey.ChangedKeys, 0L),
-    report.commitNanos / 1000000L,
     gauges
   )
 

@@ -58,12 +58,8 @@ private[plugin] object ExecutorMetrics {
   private val Shares: Seq[(String, Double)] =
     Seq("p50Ms" -> 0.5, "p95Ms" -> 0.95, "p99Ms" -> 0.99)
 
-  private def ofProcess(status: ExecutorStatus): Map[String, Double] = Map(
-    "memoryBytes" -> status.memoryBytes.toDouble,
-    "memoryLimitBytes" -> status.memoryLimit.toDouble,
-    "stores" -> status.stores.size.toDouble,
-    "backgroundQueue" -> status.queued.toDouble
-  )
+  private def ofProcess(status: ExecutorStatus): Map[String, Double] =
+    Series.of(status).map(one => one.short -> one.value).toMap
 
   private def of(
       operator: OperatorLabel,

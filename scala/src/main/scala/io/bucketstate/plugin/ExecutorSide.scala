@@ -44,10 +44,11 @@ private[plugin] final class ExecutorSide extends ExecutorPlugin {
 
   private def tell(context: PluginContext, metrics: ExecutorMetrics): Unit =
     try {
-      val answer = context.ask(StatusJson.write(status(context))).toString
-      val known = StatusJson.readQueries(answer)
+      val told = status(context)
+      val known = StatusJson.readQueries(context.ask(StatusJson.write(told)).toString)
       board.forget(known.ended)
-      metrics.show(known.names, status(context))
+      // What has ended has no name any more, and is not shown.
+      metrics.show(known.names, told)
       isSilent.set(false)
     } catch {
       case _: InterruptedException => ()

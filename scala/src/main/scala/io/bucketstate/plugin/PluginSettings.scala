@@ -2,7 +2,7 @@ package io.bucketstate.plugin
 
 import org.apache.spark.SparkConf
 
-import io.bucketstate.config.{ConfigType, MetricKey, PluginKey}
+import io.bucketstate.config.{MetricKey, Nearest, PluginKey, StoreConfig}
 import io.bucketstate.error.InvalidException
 
 /** What the plugin itself is set to. */
@@ -12,32 +12,23 @@ private[plugin] object PluginSettings {
 
   /** Throws `InvalidException` for a key that is not known and for a value that is not allowed. */
   def read(conf: SparkConf): PluginSettings = {
-    conf.getAll.iterator.map(_._1).filter(_.startsWith(PluginKey.Prefix)).foreach(requireKnown)
-    PluginSettings(value(conf, PluginKey.Series), value(conf, PluginKey.Interval).toLong)
-  }
-
-  private def requireKnown(key: String): Unit =
-    if (!PluginKey.all.exists(_.key == key)) {
+    val settings = conf
+      .getAllWithPrefix(PluginKey.Prefix)
+      .map { case (name, value) =>
+        PluginKey.Prefix + name -> value
+      }
+      .toMap
+    val known = PluginKey.all.map(_.key)
+    settings.keys.toSeq.sorted.filterNot(known.contains).foreach { key =>
       throw new InvalidException(
-        s"There is no setting $key",
-        s"Those of the plugin are ${PluginKey.all.map(_.key).mkString(", ")}."
+        s"Unknown setting $key",
+        s"Did you mean ${Nearest.of(key, known)}? Known settings: ${known.mkString(", ")}."
       )
     }
-
-  private def value(conf: SparkConf, key: PluginKey): String = {
-    val text = conf.get(key.key, key.default).trim
-    val isRight = key.kind match {
-      case ConfigType.OneOf(values)    => values.contains(text)
-      case ConfigType.Millis(min, max) => text.toLongOption.exists(n => n >= min && n <= max)
-      case _                           => true
-    }
-    if (!isRight) {
-      throw new InvalidException(
-        s"${key.key} is '$text', and must be ${key.kind.describe}",
-        "Correct it where the application's settings are, or leave it out."
-      )
-    }
-    text
+    PluginSettings(
+      StoreConfig.word(settings, PluginKey.Series),
+      StoreConfig.whole(settings, PluginKey.Interval)
+    )
   }
 }
 

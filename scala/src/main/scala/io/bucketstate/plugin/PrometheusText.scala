@@ -27,26 +27,7 @@ private[plugin] final class PrometheusText(application: String, series: String) 
 
   private def ofExecutor(executor: ExecutorStatus): Seq[Line] = {
     val labels = Seq("application" -> application, "executor" -> executor.executor)
-    Seq(
-      (
-        "executor_memory_bytes",
-        "heap that the state of all stores of an executor takes",
-        executor.memoryBytes
-      ),
-      ("executor_memory_limit_bytes", "heap that it may take", executor.memoryLimit),
-      (
-        "executor_stores",
-        "stores of an executor that have committed and are loaded",
-        executor.stores.size.toLong
-      ),
-      (
-        "executor_background_queue",
-        "work beside the batches that no thread has begun",
-        executor.queued.toLong
-      )
-    ).map { case (name, doc, value) =>
-      Line(Family(MetricKey.PrometheusPrefix + name, doc, "gauge"), labels, value.toDouble)
-    }
+    Series.of(executor).map(Line(_, labels))
   }
 
   private def ofOperator(view: OperatorView): Seq[Line] = {
@@ -119,7 +100,11 @@ private[plugin] object PrometheusText {
 
   private object Line {
     def apply(one: Series, labels: Seq[(String, String)]): Line =
-      Line(Family(one.name, one.doc, if (one.isTotal) "counter" else "gauge"), labels, one.value)
+      Line(
+        Family(one.name, one.doc, if (one.isTotal) "counter" else "gauge"),
+        labels,
+        one.value * one.unit
+      )
   }
 
   private def histogram(

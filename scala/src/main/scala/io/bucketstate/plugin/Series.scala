@@ -1,7 +1,7 @@
 package io.bucketstate.plugin
 
 import io.bucketstate.config.{MetricKey, MetricOver, MetricType}
-import io.bucketstate.plugin.status.{OperatorStatus, StoreStatus}
+import io.bucketstate.plugin.status.{ExecutorStatus, OperatorStatus, StoreStatus}
 
 /**
  * One figure of a thing, whatever shows it.
@@ -9,18 +9,49 @@ import io.bucketstate.plugin.status.{OperatorStatus, StoreStatus}
  * @param name  for Prometheus
  * @param short for registries of metrics
  * @param isTotal whether it only grows
+ * @param value in the unit that `short` says
+ * @param unit  what one of it is in the unit that `name` says
  */
 private[plugin] final case class Series(
     name: String,
     short: String,
     doc: String,
     isTotal: Boolean,
-    value: Double
+    value: Double,
+    unit: Double = 1.0
 )
 
-/** The figures of operators and of stores, in one order. */
+/** The figures of executors, operators and stores, each in one order. */
 private[plugin] object Series {
   private val Prefix = MetricKey.PrometheusPrefix
+
+  /** The figures of one process. */
+  def of(executor: ExecutorStatus): Seq[Series] = Seq(
+    gauge(
+      "executor_memory_bytes",
+      "memoryBytes",
+      "heap that the state of all stores of an executor takes",
+      executor.memoryBytes
+    ),
+    gauge(
+      "executor_memory_limit_bytes",
+      "memoryLimitBytes",
+      "heap that it may take",
+      executor.memoryLimit
+    ),
+    gauge(
+      "executor_stores",
+      "stores",
+      "stores of an executor that have committed and are loaded",
+      executor.stores.size.toLong
+    ),
+    gauge(
+      "executor_background_queue",
+      "backgroundQueue",
+      "work beside the batches that no thread has begun",
+      executor.queued.toLong
+    )
+  )
 
   /** The figures of one operator, over the stores that are given. */
   def of(stores: Seq[StoreStatus], status: OperatorStatus): Seq[Series] =
@@ -53,23 +84,29 @@ private[plugin] object Series {
       case MetricOver.Sum     => values.sum
       case MetricOver.Highest => values.maxOption.getOrElse(0L)
     }
-    Series(key.prometheus, shortOf(key), key.doc, isTotal = false, value * key.prometheusUnit)
+    of(key, value)
   }
 
   private def counted(status: OperatorStatus): Seq[Series] =
-    MetricKey.all.filter(_.metricType == MetricType.Counter).map { key =>
-      val value = status.counters.getOrElse(key, 0L) * key.prometheusUnit
-      Series(key.prometheus, shortOf(key), key.doc, isTotal = true, value)
-    }
+    MetricKey.all
+      .filter(_.metricType == MetricType.Counter)
+      .map(key => of(key, status.counters.getOrElse(key, 0L)))
+
+  private def of(key: MetricKey, value: Long): Series = {
+    val bare = key.name.stripPrefix("bucketed")
+    Series(
+      key.prometheus,
+      s"${bare.head.toLower}${bare.tail}",
+      key.doc,
+      isTotal = key.metricType == MetricType.Counter,
+      value.toDouble,
+      key.prometheusUnit
+    )
+  }
 
   private def gauge(name: String, short: String, doc: String, value: Long): Series =
     Series(Prefix + name, short, doc, isTotal = false, value.toDouble)
 
   private def total(name: String, short: String, doc: String, value: Long): Series =
     Series(s"$Prefix${name}_total", short, doc, isTotal = true, value.toDouble)
-
-  private def shortOf(key: MetricKey): String = {
-    val bare = key.name.stripPrefix("bucketed")
-    s"${bare.head.toLower}${bare.tail}"
-  }
 }

@@ -114,7 +114,7 @@ private[spark] final class BucketedStateStore(
   }
 
   private def reportOf(done: StoreFigures, nanos: Long): CommitReport =
-    CommitReport(newVersion, nanos, done.keys, done.memoryBytes, done.snapshot, done.values)
+    CommitReport(newVersion, nanos, done.keys, done.memoryBytes, done.values)
 
   override def abort(): Unit = synchronized {
     val next = StoreLifecycle.next(state, Abort)

@@ -9,7 +9,6 @@ import io.bucketstate.config.MetricKey
  * @param commitNanos how long the commit took
  * @param keys        of the state at that version
  * @param memoryBytes what the state takes in memory, an estimate
- * @param snapshot    version of the newest snapshot, -1 if there is none
  * @param values      the project's own metrics; one that is not given is 0
  */
 final case class CommitReport(
@@ -17,6 +16,5 @@ final case class CommitReport(
     commitNanos: Long,
     keys: Long,
     memoryBytes: Long,
-    snapshot: Long,
     values: Map[MetricKey, Long]
 )

@@ -1,5 +1,6 @@
 package io.bucketstate.plugin
 
+import com.codahale.metrics.MetricRegistry
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
@@ -71,7 +72,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the driver shows each partition once, and loses no count with an executor") {
     val board = new DriverBoard
-    board.began(RunningQuery("run", "id", "counts"))
+    board.began(RunningQuery("run", "counts"))
     val one = executor("1", Seq(status(0, version = 3), status(1, version = 3)), changed = 10)
     board.update(one)
     // Partition 1 has moved; executor 1 has it loaded still.
@@ -98,6 +99,25 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(series("bucketstate_cold_bytes") == 5)
   }
 
+  test("a time is in the unit that its name says, in seconds for Prometheus") {
+    val took = OperatorStatus.none(Operator).copy(counters = Map(MetricKey.WriteTime -> 1500L))
+    val one = Series.of(Nil, took).find(_.short == "writeTimeMs").get
+    assert(one.value == 1500 && one.value * one.unit == 1.5)
+    val registry = new MetricRegistry
+    val shown = new ExecutorMetrics(registry)
+    shown.show(Map("run" -> "a.b c"), executor("1", Nil, 0).copy(operators = Seq(took)))
+    assert(registry.getGauges.get("a_b_c.operator0.writeTimeMs").getValue == 1500.0)
+    shown.show(Map.empty, executor("1", Nil, 0).copy(operators = Seq(took)))
+    assert(!registry.getNames.toArray.exists(_.toString.startsWith("a_b_c")))
+    val board = new DriverBoard
+    board.began(RunningQuery("run", "q"))
+    board.update(executor("1", Nil, 0).copy(operators = Seq(took)))
+    val lines = new PrometheusText("app", "auto")(board.executors, board.operators).linesIterator
+    assert(
+      lines.exists(l => l.startsWith("bucketstate_write_time_seconds_total{") && l.endsWith(" 1.5"))
+    )
+  }
+
   test("each metric has a name of its own for Prometheus") {
     val names = Series.of(Seq(status(0, 1)), OperatorStatus.none(Operator)).map(_.name)
     assert(names.distinct == names)
@@ -110,7 +130,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.asciiPrintableStr, Gen.oneOf(0 to 40)) { (name, number) =>
       val partitions = math.abs(number)
       val board = new DriverBoard
-      board.began(RunningQuery("run", "id", name + "\n\"\\"))
+      board.began(RunningQuery("run", name + "\n\"\\"))
       board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
       for (setting <- Seq("auto", "query", "partition")) {
         val text = new PrometheusText("app", setting)(board.executors, board.operators)
@@ -151,17 +171,15 @@ private object StatusSuite {
     new WatchedStore(StoreLabel(run, 0, partition, "default"), () => 0L)
 
   def report(version: Long, values: Map[MetricKey, Long] = Map.empty): CommitReport =
-    CommitReport(version, 2000000L, 1, 100, -1, values)
+    CommitReport(version, 2000000L, 1, 100, values)
 
   def status(partition: Int, version: Long): StoreStatus = StoreStatus(
     StoreLabel("run", 0, partition, "default"),
     version,
     1,
     100,
-    -1,
     1,
     1,
-    2,
     Map.empty
   )
 
@@ -193,7 +211,7 @@ private object StatusSuite {
     operator <- amounts
     partition <- Gen.choose(0, Int.MaxValue)
     name <- texts
-    numbers <- Gen.listOfN(7, amounts)
+    numbers <- Gen.listOfN(5, amounts)
     gauges <- values(MetricType.Gauge)
   } yield StoreStatus(
     StoreLabel(run, operator, partition, name),
@@ -202,8 +220,6 @@ private object StatusSuite {
     numbers(2),
     numbers(3),
     numbers(4),
-    numbers(5),
-    numbers(6),
     gauges
   )
 

@@ -67,10 +67,8 @@ private[plugin] object StatusJson {
       .put("version", store.version)
       .put("keys", store.keys)
       .put("memoryBytes", store.memoryBytes)
-      .put("snapshot", store.snapshot)
       .put("commits", store.commits)
       .put("changed", store.changed)
-      .put("commitMillis", store.commitMillis)
     writeValues(node.putObject("gauges"), store.gauges)
   }
 
@@ -84,10 +82,8 @@ private[plugin] object StatusJson {
     node.required("version").asLong,
     node.required("keys").asLong,
     node.required("memoryBytes").asLong,
-    node.required("snapshot").asLong,
     node.required("commits").asLong,
     node.required("changed").asLong,
-    node.required("commitMillis").asLong,
     readValues(node.required("gauges"))
   )
 

@@ -15,10 +15,8 @@ final case class StoreStatus(
     version: Long,
     keys: Long,
     memoryBytes: Long,
-    snapshot: Long,
     commits: Long,
     changed: Long,
-    commitMillis: Long,
     gauges: Map[MetricKey, Long]
 )
 
