@@ -106,6 +106,21 @@ def test_the_entries_of_a_source_of_files(built: Built, entries: str, missing: i
     assert all("one of the entries in which source 1 keeps" in f.what for f in findings)
 
 
+@pytest.mark.parametrize(("entries", "missing"), [("0 1 2", None), ("0 2", 1)])
+def test_a_source_that_a_query_has_twice(built: Built, entries: str, missing: int | None) -> None:
+    """It has an offset for each time, and one folder."""
+    path = built.root / "offsets/5"
+    head = path.read_text().rpartition("\n")[0]
+    path.write_text(f'{head}\n{{"logOffset":2}}\n{{"logOffset":2}}')
+    folder = built.root / "sources/0"
+    folder.mkdir(parents=True)
+    for name in entries.split():
+        (folder / name).write_text("v1")
+        (folder / f".{name}.crc").write_text("")
+    findings = Checkpoint(built.root).verify().findings
+    assert [f.path for f in findings] == ([] if missing is None else [str(folder / str(missing))])
+
+
 def test_an_entry_of_a_source_far_beyond_all_others(built: Built) -> None:
     path = built.root / "offsets/5"
     path.write_text(f'{path.read_text().rpartition(chr(10))[0]}\n{{"logOffset":{2**62}}}')

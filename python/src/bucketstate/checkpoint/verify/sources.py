@@ -9,6 +9,8 @@ from bucketstate.checkpoint.spark.query import Query
 from bucketstate.checkpoint.verify.report import Findings
 from bucketstate.errors import CheckpointError, StorageError
 
+_NONE = "-"
+"""What Spark's log has for a source without an offset yet."""
 _ENTRY = re.compile(r"(0|[1-9][0-9]*)(\.compact)?")
 
 
@@ -23,8 +25,7 @@ def check_sources(query: Query, found: Findings) -> None:
     except CheckpointError:
         # It was told with the offset log.
         return
-    lasts = [_of_files(offset) for offset in offsets]
-    for number, last in _by_folder(query, lasts):
+    for number, last in _by_folder(query, offsets):
         folder = query.folder / "sources" / str(number)
         there = [m for f in folder.files() if (m := _ENTRY.fullmatch(f.name))]
         compacted = [int(m[1]) for m in there if m[2] and int(m[1]) <= last]
@@ -43,19 +44,20 @@ def check_sources(query: Query, found: Findings) -> None:
             )
 
 
-def _by_folder(query: Query, lasts: list[int | None]) -> list[tuple[int, int]]:
+def _by_folder(query: Query, offsets: list[str]) -> list[tuple[int, int]]:
     """The folders of sources of files, each with the last entry that it has for certain.
 
     A query that has one source twice, as a join of a stream with itself, has an offset for each
     time and one folder for both, and nothing says which.
     """
+    lasts = {n: _of_files(offset) for n, offset in enumerate(offsets) if offset != _NONE}
+    of_files = {n: last for n, last in lasts.items() if last is not None}
     folders = {int(name) for name in (query.folder / "sources").folders() if name.isdecimal()}
     if not folders or len(folders) >= len(lasts):
-        return [(number, last) for number, last in enumerate(lasts) if last is not None]
-    of_files = [last for last in lasts if last is not None]
+        return list(of_files.items())
     if len(of_files) < len(lasts):
         return []
-    return [(number, min(of_files)) for number in sorted(folders)]
+    return [(number, min(of_files.values())) for number in sorted(folders)]
 
 
 def _of_files(offset: str) -> int | None:
