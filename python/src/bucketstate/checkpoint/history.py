@@ -36,15 +36,13 @@ def history(catalog: Catalog) -> pa.Table:
     Reads the index of every file. Raises what makes one unreadable.
     """
     versions = catalog.versions
-    stores = [
-        catalog.store(operator.id, partition, info.name)
-        for operator in catalog.operators
-        for info in operator.stores
-        for partition in range(info.partitions)
-    ]
+    stores = list(catalog.every_store())
     rows: list[dict[str, Any]] = []
     for found in in_order(
-        lambda s: [_version(catalog, s, version) for version in versions], stores
+        lambda s: [
+            _version(catalog, s, version) for version in versions if catalog.has(s, version)
+        ],
+        stores,
     ):
         rows += found
     return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -37,7 +37,7 @@ def history_of_key(source: Source) -> pa.Table:
     found: pa.Table | None = None
     for reading, places in _ways(source):
         for stores in places:
-            tables = [reading.history(_readable(source, one)) for one in stores]
+            tables = [reading.history(_readable(source, reading, one)) for one in stores]
             there = [t for t in tables if t.column("key").null_count < t.num_rows]
             if there:
                 return there[0]
@@ -105,11 +105,23 @@ def _places(source: Source, reading: Reading) -> Iterator[Sequence[Store]]:
         yield others
 
 
-def _readable(source: Source, store: Store) -> list[Part]:
-    """The store at each version that Spark could ask for, but for those that retention took."""
+def _readable(source: Source, reading: Reading, newest: Store) -> list[Part]:
+    """The key's store at each version that Spark could ask for, but for those that retention took.
+
+    With another number of partitions the key lay in another one, where Spark's hash says.
+    """
     parts: list[Part] = []
     gone: CheckpointError | None = None
+    assert reading.key is not None
     for version in source.catalog.versions:
+        store = newest
+        count = source.partitions_at(version)
+        if count != source.partitions:
+            of = source.selection.partition
+            elsewhere = reading.key.partition(count) if of is None else of if of < count else None
+            if elsewhere is None:
+                continue
+            store = source.catalog.store(newest.operator, elsewhere, newest.name)
         try:
             target = source.catalog.attempt(store, version)
             store.plan(target)

@@ -81,16 +81,38 @@ class Source:
                 f"From version {self.since} to {self.version} is not a way forward: give two "
                 "versions or batches, the older one as `since` or `since_batch`."
             )
+        self._require_one_division()
         partition = self.selection.partition
         numbers = range(self.partitions) if partition is None else [partition]
         return self.parts_of([self.store(n) for n in numbers])
 
     @property
     def partitions(self) -> int:
-        operator = self.catalog.operator(self.selection.operator)
+        """How many there are at the version."""
+        return self.partitions_at(self.version)
+
+    def partitions_at(self, version: int) -> int:
+        operator = self.catalog.operator_at(self.selection.operator, version)
         return self.catalog.store_info(operator, self.selection.store).partitions
 
+    def _require_one_division(self) -> None:
+        """Of what was divided anew in between nobody can say what has changed."""
+        if self.since < 1:
+            return
+        before, after = self.partitions_at(self.since), self.partitions_at(self.version)
+        if before != after:
+            raise NoSuchStateError(
+                f"The state was rewritten in place between version {self.since} and "
+                f"{self.version}, from {before} to {after} partitions: what has changed cannot be "
+                "told across that. Give two versions of one side."
+            )
+
     def store(self, partition: int) -> Store:
+        if not 0 <= whole_number("partition", partition) < self.partitions:
+            raise NoSuchStateError(
+                f"Operator {self.selection.operator} has no partition {partition}: it has 0 to "
+                f"{self.partitions - 1}."
+            )
         return self.catalog.store(self.selection.operator, partition, self.selection.store)
 
     def parts_of(self, stores: Sequence[Store]) -> list[Part]:

@@ -45,6 +45,30 @@ def at_home(data: bytes, operator: int, home: str, path: str) -> bytes:
     return head + b"\n" + said if changed else data
 
 
+def in_partitions(data: bytes, partitions: int, path: str) -> bytes:
+    """An operator's metadata with another number of partitions.
+
+    Of their first form there is one file for all batches.
+
+    Raises DamagedFileError.
+
+    Args:
+        data: the file, whose first line is its format.
+        partitions: that its stores have.
+        path: of the file, for a message.
+    """
+    head, line, body = data.partition(b"\n")
+    if not line:
+        raise damaged(path, "it has one line alone")
+    with decoding(path, "operator metadata"):
+        found = json_object(body.decode("utf-8"))
+        if all(s["numPartitions"] == partitions for s in found["stateStoreInfo"]):
+            return data
+        for store in found["stateStoreInfo"]:
+            store["numPartitions"] = partitions
+    return head + b"\n" + json.dumps(found, separators=(",", ":")).encode()
+
+
 def _at_home(file: str, operator: int, home: str) -> str:
     inside = f"/state/{operator}/"
     before, there, name = file.rpartition(inside)

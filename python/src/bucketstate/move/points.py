@@ -88,19 +88,16 @@ class Point:
         held = self.savepoint
         for own, attempt in sorted(held.attempts.items()) if held else ():
             yield Store(*own, self.catalog.query.store_folder(*own)), attempt
-        for store in self.stores_now():
+        for store in self.catalog.stores(self.version):
             own = store.operator, store.partition, store.name
             if held is None:
                 yield store, self.catalog.attempt(store, self.version)
             elif own not in held.attempts and held.knows(*own):
                 yield store, held.attempt(*own)
 
-    def stores_now(self) -> Iterator[Store]:
-        """Every store that the checkpoint has now."""
-        for operator in self.catalog.operators:
-            for info in operator.stores:
-                for partition in range(info.partitions):
-                    yield self.catalog.store(operator.id, partition, info.name)
+    def partitions(self, operator: int) -> int:
+        """How many an operator has at the batch."""
+        return self.catalog.operator_at(operator, self.version).stores[0].partitions
 
     @property
     def _folder(self) -> Folder:

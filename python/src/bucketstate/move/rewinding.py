@@ -9,7 +9,8 @@ What is deleted, and in which order, so that it can be stopped at any moment:
    says so: it never opens an older one.
 3. What Spark has deleted of its own files is written again, where a savepoint has it: schemas, then
    metadata of operators, then entries of the logs, which later ones still hide.
-4. Later metadata of operators: Spark does not write them again where they are.
+4. Later metadata of operators: Spark does not write them again where they are. Of the form that
+   has one file for all batches, the number of partitions as it was.
 5. Later commits, then later offsets, the newest first. Spark runs the last batch of the offset log
    once more if it was not committed, on the version before it. That version is gone, but for the
    batch that follows the one that is left: this one it runs as it was planned, which is right.
@@ -17,6 +18,9 @@ What is deleted, and in which order, so that it can be stopped at any moment:
 
 Between the batch of a savepoint and the oldest entry that Spark has left there may be none: the
 oldest of them lacks the one before it, with which Spark does not start either.
+
+The batch of a rewrite in place has another number of partitions than the one before. Without its
+commit Spark, since 4.2, starts no query until its offsets are gone as well.
 
 So until the last offsets but one are gone no query starts, and then it starts right. With the logs
 first there would be moments when it starts beside files of the batches that were dropped.
@@ -46,6 +50,7 @@ from bucketstate.move.contents import (
     path_of,
     stores_at,
 )
+from bucketstate.move.logs import in_partitions
 from bucketstate.move.marker import now_ms
 from bucketstate.move.points import Point, check_offsets, one_of, point_of
 from bucketstate.move.reports import RewindReport
@@ -102,6 +107,9 @@ def rewind(
     origin = catalog.query.marks.origin
     if origin is not None and not origin.finished:
         raise RefusedMoveError(f"{folder.location}: {origin.summary}")
+    in_place = catalog.query.marks.in_place
+    if in_place is not None and in_place.summary == catalog.query.marks.half_done:
+        raise RefusedMoveError(f"{folder.location}: {in_place.summary}")
     point = point_of(catalog, batch, savepoint)
     check_offsets(point)
     newest = max(catalog.query.planned, default=-1)
@@ -158,6 +166,8 @@ class _Later:
 
     stores: tuple[_LaterFiles, ...]
     metadata: tuple[str, ...]
+    divided: Mapping[str, bytes]
+    """Metadata of operators that are to name another number of partitions, and how they do."""
     commits: tuple[int, ...]
     offsets: tuple[int, ...]
     gone: Mapping[str, bytes]
@@ -169,14 +179,15 @@ class _Later:
     @property
     def has_files(self) -> bool:
         """Whether there is any beside the logs, as a rewind that was stopped leaves."""
-        return bool(self.metadata) or any(s.manifests or s.changelogs for s in self.stores)
+        of_state = self.metadata or self.divided
+        return bool(of_state) or any(s.manifests or s.changelogs for s in self.stores)
 
 
 def _later(point: Point, folder: WritableFolder) -> _Later:
     """Raises what keeps the version from being read in one of the stores."""
     stores = {s.path: s.store for s in stores_at(point)}
-    # With other partitions than a savepoint has, there are stores of later batches alone.
-    for store in point.stores_now():
+    # With other partitions than now, there are stores of later batches alone.
+    for store in point.catalog.every_store():
         stores.setdefault(path_of(store.operator, store.partition, store.name), store)
     metadata = []
     for operator in point.catalog.operators:
@@ -186,10 +197,24 @@ def _later(point: Point, folder: WritableFolder) -> _Later:
     return _Later(
         tuple(_later_of(store, folder / path, point.version) for path, store in stores.items()),
         tuple(metadata),
+        _divided(point),
         tuple(_after(point.batch, folder / "commits")),
         tuple(_after(point.batch, folder / "offsets")),
         point.gone(),
     )
+
+
+def _divided(point: Point) -> dict[str, bytes]:
+    found = {}
+    for operator in point.catalog.operators:
+        name = f"state/{operator.id}/_metadata/metadata"
+        if point.exists(name):
+            data = point.read(name)
+            path = point.catalog.query.folder.path_of(name)
+            as_then = in_partitions(data, point.partitions(operator.id), path)
+            if as_then != data:
+                found[name] = as_then
+    return found
 
 
 def _later_of(store: Store, folder: WritableFolder, kept: int) -> _LaterFiles:
@@ -255,6 +280,11 @@ def _go_back(later: _Later, folder: WritableFolder, point: Point, *, resumed: bo
     for name in later.metadata:
         inside, _, last = name.rpartition("/")
         (folder / inside).delete(last)
+    for name, text in later.divided.items():
+        inside, _, last = name.rpartition("/")
+        # Before it is written: without Hadoop's checksum it can be read, with another's it cannot.
+        (folder / inside).delete(f".{last}.crc")
+        (folder / inside).write(last, text)
     for number in later.commits:
         (folder / "commits").delete(str(number))
     for number in later.offsets:

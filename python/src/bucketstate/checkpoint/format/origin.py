@@ -1,7 +1,7 @@
 """What a checkpoint says of where it came from: `_bucketstate/move.json` (`docs/format.md`).
 
-What makes a checkpoint of another writes it first, and completes it last. A rewind, which changes
-a checkpoint in place, has a file of its own as long as it is under way.
+What makes a checkpoint of another writes it first, and completes it last. A rewind and a rewrite in
+place, which change a checkpoint itself, have files of their own as long as they are under way.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bucketstate.errors import CheckpointError, StorageError
 FOLDER = "_bucketstate"
 MOVE = "move.json"
 REWIND = "rewind.json"
+IN_PLACE = "in-place.json"
 FORMAT = 1
 _LATEST = 253_402_300_799_999
 """The end of the years of Python."""
@@ -126,14 +127,43 @@ class Rewinding:
 
 
 @dataclass(frozen=True)
+class InPlace:
+    """A rewrite in place that is under way, or its undoing, or was stopped. Immutable."""
+
+    batch: int
+    """The batch that the rewrite is."""
+
+    partitions: int
+    """How many partitions the state gets."""
+
+    tool: str
+    """The version of bucketstate that began it."""
+
+    started_ms: int
+    """When it was begun, in milliseconds since 1970."""
+
+    @property
+    def summary(self) -> str:
+        """What happened and what to do, as a sentence or more."""
+        return (
+            f"A rewrite in place to {self.partitions} partitions was begun as batch {self.batch} "
+            f"on {_shown(self.started_ms)}, and is not finished: run `bucketstate move rewrite` "
+            "with --in-place again, which finishes it, or with --in-place --undo. The query does "
+            "not start before."
+        )
+
+
+@dataclass(frozen=True)
 class Marks:
     """What a checkpoint says of moves: where it came from, and what is under way. Immutable.
 
-    `half_done` is a sentence or more on what was begun and not finished; None if nothing was.
+    `half_done` is a sentence or more on what was begun and not finished; None if nothing was. Of a
+    rewrite in place Spark's logs have to be asked how far it came.
     """
 
     origin: Origin | None
     half_done: str | None
+    in_place: InPlace | None = None
 
 
 def encoded(origin: Origin) -> bytes:
@@ -192,8 +222,25 @@ def read_rewinding(checkpoint: Folder) -> Rewinding | None:
         return Rewinding(int(found["batch"]), str(found["tool"]), _time(found["startedMs"]))
 
 
+def read_in_place(checkpoint: Folder) -> InPlace | None:
+    """The rewrite in place whose mark is there; None if there is none.
+
+    Raises DamagedFileError, NewerFormatError or StorageError.
+    """
+    found = _read(checkpoint, IN_PLACE)
+    if found is None:
+        return None
+    with decoding((checkpoint / FOLDER).path_of(IN_PLACE), "mark of a rewrite in place"):
+        return InPlace(
+            int(found["batch"]),
+            int(found["partitions"]),
+            str(found["tool"]),
+            _time(found["startedMs"]),
+        )
+
+
 def read_marks(checkpoint: Folder) -> Marks:
-    """Both files, by one listing where there is none.
+    """All these files, by one listing where there is none.
 
     Raises StorageError.
     """
@@ -201,13 +248,14 @@ def read_marks(checkpoint: Folder) -> Marks:
     try:
         origin = read_origin(checkpoint) if MOVE in there else None
         rewinding = read_rewinding(checkpoint) if REWIND in there else None
+        in_place = read_in_place(checkpoint) if IN_PLACE in there else None
     except StorageError:
         raise
     except CheckpointError as error:
         return Marks(None, str(error))
     if origin is not None and not origin.finished:
-        return Marks(origin, origin.summary)
-    return Marks(origin, rewinding.summary if rewinding else None)
+        return Marks(origin, origin.summary, in_place)
+    return Marks(origin, rewinding.summary if rewinding else None, in_place)
 
 
 def _read(checkpoint: Folder, name: str) -> dict[str, Any] | None:

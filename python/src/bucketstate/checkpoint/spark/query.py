@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,9 @@ class Query:
         self.folder = folder
         self._commits: Once[int, Commit] = Once()
         self._operators: Once[tuple[int, str], OperatorInfo] = Once()
+        self._plans: Once[int, list[str]] = Once()
+        self._keyed: Once[int, bool] = Once()
+        self._folders: Once[int, list[int]] = Once()
         self._recorded: Once[int, list[int]] = Once()
         self._passed_over: set[int] = set()
         if not folder.exists():
@@ -134,13 +137,24 @@ class Query:
         self._check_provider()
 
     def _refuse_half_done(self) -> None:
-        if self.marks.half_done is not None:
-            raise NotACheckpointError(f"{self.folder.location}: {self.marks.half_done}")
+        half_done = read_marks(self.folder).half_done
+        if half_done is not None:
+            raise NotACheckpointError(f"{self.folder.location}: {half_done}")
 
     @cached_property
     def marks(self) -> Marks:
         """What it says of where it came from, and of what was begun and not finished."""
-        return read_marks(self.folder)
+        marks = read_marks(self.folder)
+        if self._is_in_place(marks) and marks.in_place is not None and marks.half_done is None:
+            return replace(marks, half_done=marks.in_place.summary)
+        return marks
+
+    def _is_in_place(self, marks: Marks) -> bool:
+        """Whether the batch that no query can run is that of a rewrite in place."""
+        begun = self._begun
+        return (
+            begun is not None and marks.in_place is not None and marks.in_place.batch == begun.batch
+        )
 
     @cached_property
     def operator_ids(self) -> list[int]:
@@ -148,14 +162,17 @@ class Query:
 
     @cached_property
     def planned(self) -> list[int]:
-        """Batches that were planned, finished or not; without that of a begun `repartition`."""
-        begun = self.repartition
+        """Batches that were planned, finished or not; without one that no query can run.
+
+        That is a `repartition` of Spark's, or a rewrite in place, that was begun.
+        """
+        begun = self._begun
         return [n for n in self._offsets if begun is None or n < begun.batch]
 
     @cached_property
     def committed(self) -> list[int]:
         """Batches that finished, as far as Spark still keeps them."""
-        skipped = self._skipped if self.repartition is not None else []
+        skipped = self._skipped if self._begun is not None else []
         return [n for n in self._commits_there if n not in skipped]
 
     @cached_property
@@ -164,6 +181,11 @@ class Query:
 
         None, too, where a log that would tell it cannot be read: that is told by whoever reads it.
         """
+        return None if self._is_in_place(self.marks) else self._begun
+
+    @cached_property
+    def _begun(self) -> Repartition | None:
+        """A batch that was planned with another number of partitions, and not committed."""
         offsets, commits = self._offsets, self._commits_there
         if not offsets or not commits or offsets[-1] <= commits[-1] or len(offsets) < 2:
             return None
@@ -203,8 +225,7 @@ class Query:
 
     def _copied(self, batch: int) -> tuple[dict[str, Any], list[str]]:
         """What a repartition's batch has as the one before it: all but the number of partitions."""
-        folder = self.folder / "offsets"
-        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        lines = self._plan(batch)
         conf = {k: v for k, v in self.settings(batch).items() if k != PARTITIONS_KEY}
         return self._recorded_of(batch) | {"conf": conf}, lines[1:]
 
@@ -275,9 +296,30 @@ class Query:
     def _recorded_of(self, batch: int) -> dict[str, Any]:
         """What Spark recorded of a batch beside its offsets."""
         folder = self.folder / "offsets"
-        _, lines = _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)
+        lines = self._plan(batch)
         with decoding(folder.path_of(str(batch)), "offset log"):
             return json_object(lines[0]) if lines and lines[0].strip() else {}
+
+    def _plan(self, batch: int) -> list[str]:
+        """The lines of a batch's offsets behind the first one."""
+        folder = self.folder / "offsets"
+        return self._plans.get(
+            batch, lambda: _versioned(folder, str(batch), "an offset log", _OFFSETS_FORMAT)[1]
+        )
+
+    def partitions_at(self, batch: int) -> int | None:
+        """How many partitions operators with keys had for a batch: a rewrite in place changes that.
+
+        None where the batch's offsets are not there, or do not tell.
+        """
+        if batch not in self._offsets:
+            return None
+        try:
+            return partitions_of(self.settings(batch))
+        except StorageError:
+            raise
+        except CheckpointError:
+            return None
 
     def commit(self, batch: int) -> Commit:
         return self._commits.get(batch, lambda: self._commit(batch))
@@ -296,11 +338,15 @@ class Query:
     def operator(self, number: int, batch: int | None = None) -> OperatorInfo:
         """What Spark recorded of an operator; what its folders say, if it recorded nothing.
 
-        With a batch, what it had recorded when that was planned, as far as that is still there.
+        With a batch, what it had recorded when that was planned, as far as that is still there;
+        without, for the last one.
         """
         place = self.metadata_place(number, batch)
         if place is not None and number not in self._passed_over:
-            return self._operators.get((number, place[1]), lambda: _operator(*place))
+            found = self._operators.get((number, place[1]), lambda: _operator(*place))
+            of = batch if batch is not None else max(self.planned, default=-1)
+            divided = self.partitions_at(of)
+            return found if divided is None else self._divided(found, divided)
         folder = self.folder / "state" / str(number)
         partitions = _numbers(folder.folders())
         first = folder / str(partitions[0] if partitions else 0)
@@ -319,6 +365,32 @@ class Query:
         """Whether Spark starts the query with what it recorded of the operator."""
         folder = self.folder / "state" / str(number) / "_metadata" / "v2"
         return bool(folder.files())
+
+    def _divided(self, operator: OperatorInfo, partitions: int) -> OperatorInfo:
+        """An operator in so many partitions, if it has keys: one file may be for all batches."""
+        recorded = {s.partitions for s in operator.stores}
+        if recorded == {partitions} or (recorded == {1} and not self._is_keyed(operator)):
+            return operator
+        stores = tuple(replace(s, partitions=partitions) for s in operator.stores)
+        return replace(operator, stores=stores)
+
+    def _is_keyed(self, operator: OperatorInfo) -> bool:
+        """Whether its state is divided: what has no grouping columns lies in one partition."""
+        return self._keyed.get(operator.id, lambda: self._has_keys(operator))
+
+    def _has_keys(self, operator: OperatorInfo) -> bool:
+        try:
+            schemas = self.schemas(operator.id, operator.stores[0]).values()
+        except StorageError:
+            raise
+        except CheckpointError:
+            return False
+        return operator.name != "globalLimit" and any(len(s.key) for s in schemas)
+
+    def partition_folders(self, number: int) -> list[int]:
+        """The partitions that an operator has folders of: also of those that it had once."""
+        folder = self.folder / "state" / str(number)
+        return self._folders.get(number, lambda: _numbers(folder.folders()))
 
     def metadata_place(self, number: int, batch: int | None = None) -> tuple[Folder, str] | None:
         """Folder and name of what Spark recorded of an operator; None if it recorded nothing.

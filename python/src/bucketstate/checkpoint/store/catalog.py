@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import index
 
@@ -16,7 +18,12 @@ from bucketstate.checkpoint.spark.variables import StateVariable, VariableInfo
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint, read_savepoints
 from bucketstate.checkpoint.store.store import Store
-from bucketstate.errors import InvalidArgumentError, NoSuchStateError
+from bucketstate.errors import (
+    CheckpointError,
+    InvalidArgumentError,
+    NoSuchStateError,
+    StorageError,
+)
 
 
 class Catalog:
@@ -31,6 +38,7 @@ class Catalog:
         self.query = Query(folder)
         """What Spark itself keeps of the query: its logs of batches, and of operators."""
         self._stores: Once[tuple[int, int, str], Store] = Once()
+        self._operators: Once[tuple[int, int], OperatorInfo] = Once()
         self._schemas: Once[tuple[int, str, tuple[str, ...]], dict[str, FamilySchema]] = Once()
 
     @property
@@ -130,7 +138,8 @@ class Catalog:
         """
         info = self.store_info(self.operator(operator), store)
         partition = whole_number("partition", partition)
-        if not 0 <= partition < info.partitions:
+        of_now = 0 <= partition < info.partitions
+        if not of_now and partition not in self.query.partition_folders(operator):
             raise NoSuchStateError(
                 f"Operator {operator} has no partition {partition}: it has 0 to "
                 f"{info.partitions - 1}."
@@ -139,6 +148,34 @@ class Catalog:
         return self._stores.get(
             (operator, partition, store), lambda: Store(operator, partition, store, folder)
         )
+
+    def stores(self, version: int | None = None) -> Iterator[Store]:
+        """Every store of every partition, as they are at a version; without one, at a restart.
+
+        Raises InvalidArgumentError if the version is no whole number.
+        """
+        for number in self.query.operator_ids:
+            operator = self.operator_at(number, version)
+            for info in operator.stores:
+                for partition in range(info.partitions):
+                    yield self.store(operator.id, partition, info.name)
+
+    def every_store(self) -> Iterator[Store]:
+        """Those of a restart, and those of partitions that there were before a rewrite in place."""
+        yield from self.stores()
+        for operator in self.operators:
+            for info in operator.stores:
+                for partition in self.query.partition_folders(operator.id):
+                    if partition >= info.partitions:
+                        yield self.store(operator.id, partition, info.name)
+
+    def has(self, store: Store, version: int) -> bool:
+        """Whether a store is one of those that there are at a version.
+
+        Raises InvalidArgumentError if the version is no whole number.
+        """
+        info = self.store_info(self.operator_at(store.operator, version), store.name)
+        return store.partition < info.partitions
 
     def plan(
         self,
@@ -208,7 +245,9 @@ class Catalog:
     def operator_at(
         self, number: int, version: int | None = None, *, batch: int | None = None
     ) -> OperatorInfo:
-        """An operator as it was for the batch that made a version: its state variables change.
+        """An operator as it was for the batch that made a version.
+
+        Its state variables change, and with a rewrite in place its number of partitions.
 
         Args:
             number: the id of the stateful operator.
@@ -221,7 +260,38 @@ class Catalog:
             NoSuchStateError: there is no such operator; the message lists them.
         """
         newest, of = self.operator(number), self.version_at(version, batch)
-        return newest if newest.transform is None else self.query.operator(number, of - 1)
+        return self._operators.get((newest.id, of - 1), lambda: self._operator_at(newest, of - 1))
+
+    def _operator_at(self, newest: OperatorInfo, batch: int) -> OperatorInfo:
+        number = newest.id
+        found = self.query.operator(number, batch)
+        if newest.transform is None:
+            # Joins, too, have metadata for each batch, and all of them say the same but for this.
+            counts = [s.partitions for s in found.stores]
+            found = replace(
+                newest,
+                stores=tuple(
+                    replace(s, partitions=n) for s, n in zip(newest.stores, counts, strict=False)
+                ),
+            )
+        if batch in self.query.planned or batch < 0:
+            return found
+        # What Spark's log has forgotten a savepoint may know.
+        for savepoint in self._known_savepoints:
+            held = Counter(s for o, _, s in savepoint.attempts if o == number)
+            if savepoint.batch == batch and held:
+                stores = tuple(replace(s, partitions=held[s.name]) for s in found.stores)
+                return replace(found, stores=stores)
+        return found
+
+    @property
+    def _known_savepoints(self) -> tuple[Savepoint, ...]:
+        try:
+            return self.savepoints
+        except StorageError:
+            raise
+        except CheckpointError:
+            return ()
 
     def state_variables(
         self, operator: int = 0, version: int | None = None, *, batch: int | None = None

@@ -49,12 +49,7 @@ def held_alone(catalog: Catalog, savepoints: Iterable[Savepoint]) -> dict[str, i
     wanted = list(savepoints)
     if not wanted:
         return {}
-    stores = [
-        catalog.store(operator.id, partition, info.name)
-        for operator in catalog.operators
-        for info in operator.stores
-        for partition in range(info.partitions)
-    ]
+    stores = list(catalog.every_store())
     total: Counter[str] = Counter()
     broken: set[str] = set()
     for sizes, unread in in_order(lambda store: _alone(catalog, store, wanted), stores):

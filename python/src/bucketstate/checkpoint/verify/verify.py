@@ -63,13 +63,11 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     that fails says nothing about the checkpoint.
     """
     found = Findings()
-    stores = []
     _pass_over(catalog, found)
     for operator in catalog.operators:
         for info in operator.stores:
             check_schemas(catalog, operator, info, found)
-            for partition in range(info.partitions):
-                stores.append(catalog.store(operator.id, partition, info.name))
+    stores = list(catalog.every_store())
     check_logs(catalog, found)
     savepoints = _savepoints(catalog, found)
     copied = catalog.query.copied
@@ -305,7 +303,7 @@ class _Verifier:
         # Spark's own log keeps one batch more than the state has to.
         oldest = min(versions)
         spare = {oldest} if oldest > 1 and len(versions) > 1 else set()
-        return sorted(versions - spare - {0})
+        return sorted(v for v in versions - spare - {0} if self._catalog.has(self._store, v))
 
     def _retired(self, version: int) -> bool:
         """Whether retention removed what it takes.
@@ -331,6 +329,8 @@ class _Verifier:
     def _restart(self, runs: Runs) -> None:
         """Reads the whole state that a restart would open."""
         store, version = self._store, self._catalog.restart_version
+        if not self._catalog.has(store, version):
+            return
         failure: str | None = None
         base, changelogs, size, keys = None, 0, 0, 0
         try:
@@ -446,6 +446,15 @@ class _Verifier:
     def _leftovers(self) -> None:
         """What nothing refers to: of no harm, but somebody may wonder."""
         folder, known = self._store.folder, self._store.files
+        if not self._held and not self._required():
+            if known and self._catalog.query.marks.half_done is None:
+                self._found.add(
+                    "note",
+                    folder.location,
+                    "of a partition that the query had once, or that was to be: no version that "
+                    "Spark could ask for needs it, and it can be deleted",
+                )
+            return
         referred = set(self._run_files())
         winners = self._winners()
         for name in known:
@@ -472,6 +481,8 @@ class _Verifier:
     def _winners(self) -> dict[int, Attempt]:
         winners = {}
         for version in self._catalog.versions:
+            if not self._catalog.has(self._store, version):
+                continue
             try:
                 winners[version] = self._catalog.attempt(self._store, version)
             except StorageError:
