@@ -144,6 +144,9 @@ class Catalog:
                 f"Operator {operator} has no partition {partition}: it has 0 to "
                 f"{info.partitions - 1}."
             )
+        return self._opened(operator, partition, store)
+
+    def _opened(self, operator: int, partition: int, store: str) -> Store:
         folder = self.query.store_folder(operator, partition, store)
         return self._stores.get(
             (operator, partition, store), lambda: Store(operator, partition, store, folder)
@@ -152,7 +155,9 @@ class Catalog:
     def stores(self, version: int | None = None) -> Iterator[Store]:
         """Every store of every partition, as they are at a version; without one, at a restart.
 
-        Raises InvalidArgumentError if the version is no whole number.
+        Raises:
+            InvalidArgumentError: the version is no whole number.
+            NoSuchStateError: there is no such operator or store; the message lists them.
         """
         for number in self.query.operator_ids:
             operator = self.operator_at(number, version)
@@ -162,17 +167,19 @@ class Catalog:
 
     def every_store(self) -> Iterator[Store]:
         """Those of a restart, and those of partitions that there were before a rewrite in place."""
-        yield from self.stores()
         for operator in self.operators:
             for info in operator.stores:
-                for partition in self.query.partition_folders(operator.id):
-                    if partition >= info.partitions:
-                        yield self.store(operator.id, partition, info.name)
+                folders = self.query.partition_folders(operator.id)
+                left = (n for n in folders if n >= info.partitions)
+                for partition in (*range(info.partitions), *left):
+                    yield self._opened(operator.id, partition, info.name)
 
     def has(self, store: Store, version: int) -> bool:
         """Whether a store is one of those that there are at a version.
 
-        Raises InvalidArgumentError if the version is no whole number.
+        Raises:
+            InvalidArgumentError: the version is no whole number.
+            NoSuchStateError: there is no such operator or store; the message lists them.
         """
         info = self.store_info(self.operator_at(store.operator, version), store.name)
         return store.partition < info.partitions
