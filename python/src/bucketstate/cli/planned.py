@@ -34,8 +34,24 @@ def add_kinds(command: argparse.ArgumentParser) -> None:
 
 
 def _add(name: str, command: argparse.ArgumentParser) -> None:
-    command.add_argument("source", metavar="SRC", help="the query's checkpointLocation: only read")
-    command.add_argument("target", metavar="DST", help="a folder that is empty, or not there")
+    command.add_argument(
+        "source", metavar="SRC", help="the query's checkpointLocation: only read, but in place"
+    )
+    folder = "a folder that is empty, or not there"
+    if name == "rewrite":
+        command.add_argument("target", metavar="DST", nargs="?", help=f"{folder}; none in place")
+        command.add_argument(
+            "--in-place",
+            action="store_true",
+            help="SRC itself gets other --partitions, as a batch of its own (Spark 4.2 and newer)",
+        )
+        command.add_argument(
+            "--undo",
+            action="store_true",
+            help="with --in-place: take that back, as long as the query has not gone on",
+        )
+    else:
+        command.add_argument("target", metavar="DST", help=folder)
     command.add_argument(
         "--batch", type=int, metavar="N", help="as it was after batch N (default: the last one)"
     )
@@ -97,6 +113,10 @@ def move(arguments: argparse.Namespace) -> int:
     """Plans the move, prints that, and makes it."""
     from bucketstate.move.planning import plan
 
+    in_place = getattr(arguments, "in_place", False)
+    _check_places(arguments, in_place=in_place)
+    if getattr(arguments, "undo", False):
+        return _undo(arguments)
     # Spark has a handler of its own for SIGINT, which waits for its tasks.
     with undone(), _session(arguments) as spark:
         made = plan(
@@ -114,6 +134,7 @@ def move(arguments: argparse.Namespace) -> int:
             offsets=_offsets(arguments.offsets),
             source_provider=arguments.source_provider,
             verify=arguments.verify,
+            in_place=in_place,
         )
         report = None
         if not arguments.json:
@@ -130,6 +151,36 @@ def move(arguments: argparse.Namespace) -> int:
         elif report is not None:
             _print_report(report, arguments.source)
         return EXIT_OK if made.is_possible else EXIT_FAILED
+
+
+def _check_places(arguments: argparse.Namespace, *, in_place: bool) -> None:
+    from bucketstate.errors import InvalidArgumentError
+
+    if in_place and arguments.target is not None:
+        raise InvalidArgumentError(
+            f"--in-place and DST {arguments.target} are given: give one of them."
+        )
+    if not in_place and arguments.target is None:
+        raise InvalidArgumentError("There is no DST: give one, or --in-place.")
+    if getattr(arguments, "undo", False) and not in_place:
+        raise InvalidArgumentError("--undo goes with --in-place, and with nothing else.")
+
+
+def _undo(arguments: argparse.Namespace) -> int:
+    from bucketstate.move.planning import undo
+
+    with _session(arguments) as spark:
+        undone = undo(spark, arguments.source)
+    if arguments.json:
+        from bucketstate.cli.rows import as_json
+
+        print(as_json({"undone": undone.to_dict()}))
+    else:
+        print(
+            f"{undone.checkpoint}: the rewrite was undone. Batch {undone.batch} is the last one, "
+            f"in {undone.partitions} partitions."
+        )
+    return EXIT_OK
 
 
 def _offsets(given: str | None) -> Any:
@@ -205,7 +256,7 @@ def _print_plan(made: Plan) -> None:
     terminal = console.console()
     title = (
         f"{made.kind} of batch {made.batch} (version {made.version}): {made.source_provider} to "
-        f"{made.target_provider}"
+        f"{made.target_provider}{', in place' if made.in_place else ''}"
     )
     rows = []
     for operator in made.operators:
@@ -249,7 +300,9 @@ def _print_plan(made: Plan) -> None:
 
 
 def _print_report(report: Report, source: str) -> None:
-    done = f"moved to {report.target}" if report.published else "read; nothing was written"
+    in_place = report.last_batch != report.batch
+    where = f"rewritten as batch {report.last_batch}" if in_place else f"moved to {report.target}"
+    done = where if report.published else "read; nothing was written"
     rate = report.keys / report.seconds if report.seconds else 0
     print(
         f"{report.keys:,} keys in {report.seconds:.1f} s ({rate:,.0f} a second) {done}"
@@ -259,4 +312,7 @@ def _print_report(report: Report, source: str) -> None:
         print(f"{report.deleted_keys:,} keys left out")
     if report.published:
         checked = "read back, and the same" if report.verified == "full" else "counted alone"
-        print(f"verified: {checked}; {source} is as it was")
+        left = "" if in_place else f"; {source} is as it was"
+        print(f"verified: {checked}{left}")
+        if in_place:
+            print("to undo it before the query goes on: the same with --undo")

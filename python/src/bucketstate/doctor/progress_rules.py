@@ -51,7 +51,7 @@ def writing(e: Evidence) -> Advice | None:
             "bucketedWriteTimeMs": written,
             "numShufflePartitions": e.last("numShufflePartitions"),
         },
-        "Each partition writes a file per batch: use fewer partitions, with a new checkpoint.",
+        "Each partition writes a file per batch: use fewer partitions: bucketstate move rewrite.",
         "spark.sql.shuffle.partitions",
     )
 

@@ -2,7 +2,7 @@
 
 from bucketstate.checkpoint import libraries as _libraries  # noqa: F401
 from bucketstate.move.cloning import clone, fork
-from bucketstate.move.planning import Finding, Plan, Progress, Report, plan
+from bucketstate.move.planning import Finding, Plan, Progress, Report, Undone, plan, undo
 from bucketstate.move.reports import CloneReport, RewindReport
 from bucketstate.move.rewinding import rewind
 
@@ -13,8 +13,10 @@ __all__ = [
     "Progress",
     "Report",
     "RewindReport",
+    "Undone",
     "clone",
     "fork",
     "plan",
     "rewind",
+    "undo",
 ]

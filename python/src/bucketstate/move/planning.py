@@ -83,10 +83,13 @@ class Report:
     """Where the checkpoint is that was read."""
 
     target: str
-    """Where the new one is."""
+    """Where the new one is; the source itself after a rewrite in place."""
 
     batch: int
     """The batch whose state was moved."""
+
+    last_batch: int
+    """The last batch of the target: one more in place, the rewrite's own."""
 
     published: bool
     """Whether a query can go on with the target; not after `Plan.read`."""
@@ -129,7 +132,10 @@ class Plan:
     """Where the checkpoint is that is read."""
 
     target: str
-    """Where the new one is to be."""
+    """Where the new one is to be; the source itself for a rewrite in place."""
+
+    in_place: bool
+    """Whether the checkpoint itself gets other partitions, as a batch of its own."""
 
     batch: int
     """The batch whose state is moved: committed, and not necessarily the last."""
@@ -185,7 +191,9 @@ class Plan:
         """Makes the move; blocks as long as that takes.
 
         The target is published when all of it is there and was verified. When this raises, or is
-        killed, no query starts on what there is of the target, and the same move begins again.
+        killed, no query starts on what there is of the target, and the same move begins again. A
+        checkpoint that was to be rewritten in place is as it was when this raises; if it is killed
+        from the moment on at which that is not so any more, no query starts on it either.
 
         Args:
             progress: is told every now and then how far the move has come, by this thread.
@@ -217,10 +225,28 @@ class Plan:
         return _report(report)
 
 
+@dataclass(frozen=True)
+class Undone:
+    """What undoing a rewrite in place has left. Immutable."""
+
+    checkpoint: str
+    """Where it is."""
+
+    batch: int
+    """The last batch."""
+
+    partitions: int
+    """Of operators with keys."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return dict(vars(self))
+
+
 def plan(
     spark: SparkSession,
     source: str,
-    target: str,
+    target: str | None,
     kind: Kind,
     *,
     batch: int | None = None,
@@ -233,6 +259,7 @@ def plan(
     offsets: Literal["earliest"] | Sequence[str] | None = None,
     source_provider: Provider | None = None,
     verify: Literal["full", "counts"] = "full",
+    in_place: bool = False,
 ) -> Plan:
     """What a move of a stopped query's checkpoint would do. Writes nothing.
 
@@ -240,8 +267,8 @@ def plan(
 
     Args:
         spark: a classic session with the provider's jar (see `configure`), which reaches both.
-        source: the checkpoint to read, a path or URI. It is never written to.
-        target: a folder that is empty or does not exist.
+        source: the checkpoint to read, a path or URI. It is never written to, but in place.
+        target: a folder that is empty or does not exist; None in place.
         kind: `import` from Spark's own providers, `export` to one of them, `rewrite` of a
             checkpoint of this one, `handover` of the state to sources that begin anew.
         batch: a committed batch to take; the last one without.
@@ -256,6 +283,8 @@ def plan(
             Spark's offset log for each.
         source_provider: whose files the source has, where the recorded class is not known.
         verify: `full` reads the target back before it is published.
+        in_place: the checkpoint itself gets other partitions, as a batch of its own. A rewrite with
+            `partitions` alone can be made so, from Spark 4.2 on; see `undo`.
 
     Raises:
         RefusedMoveError: there is no such checkpoint or batch, or what is asked for can never work.
@@ -264,17 +293,10 @@ def plan(
         StorageError: a file system failed.
         SessionError: the session is not a classic one, or has no jar.
     """
-    if not hasattr(spark, "_jsparkSession"):
-        raise SessionError(
-            "This is not a classic session with a JVM of its own. Moves are made by one: use "
-            "`bucketstate.configure` in a process that starts its own Spark, or the command."
-        )
-    jvm = spark._jvm
-    assert jvm is not None
     request = {
         "kind": kind,
         "source": str(source),
-        "target": str(target),
+        "target": None if target is None else str(target),
         "batch": batch,
         "to": to,
         "partitions": partitions,
@@ -285,20 +307,17 @@ def plan(
         "offsets": list(offsets) if offsets is not None and offsets != "earliest" else offsets,
         "sourceProvider": source_provider,
         "verify": verify,
+        "inPlace": in_place or None,
     }
     given = {name: value for name, value in request.items() if value is not None}
     with _told():
-        door = getattr(jvm, _DOOR)
-        if not hasattr(door, "plan"):
-            raise SessionError(
-                "This session has no jar of bucketstate: make it with `bucketstate.configure`."
-            )
-        made = door.plan(spark._jsparkSession, json.dumps(given))
+        made = _door(spark).plan(spark._jsparkSession, json.dumps(given))
         found = json.loads(made.json())
     return Plan(
         kind=found["kind"],
         source=found["source"],
         target=found["target"],
+        in_place=found["inPlace"],
         batch=found["batch"],
         version=found["version"],
         source_provider=found["sourceProvider"],
@@ -313,12 +332,50 @@ def plan(
     )
 
 
+def undo(spark: SparkSession, checkpoint: str) -> Undone:
+    """Undoes a rewrite in place, finished or not, as long as no query has gone on with it.
+
+    Everything is as it was before. What was stopped half-way is finished by the same call.
+
+    Args:
+        spark: a classic session with the provider's jar (see `configure`), which reaches it.
+        checkpoint: the checkpoint, a path or URI.
+
+    Raises:
+        RefusedMoveError: there is no rewrite to undo, or a query has gone on since.
+        DamagedFileError: what the query is to go on with is damaged.
+        MissingFileError: a file of it is not there.
+        StorageError: a file system failed.
+        SessionError: the session is not a classic one, or has no jar.
+    """
+    with _told():
+        found = json.loads(_door(spark).undo(spark._jsparkSession, str(checkpoint)).json())
+    return Undone(found["checkpoint"], found["batch"], found["partitions"])
+
+
+def _door(spark: SparkSession) -> Any:
+    if not hasattr(spark, "_jsparkSession"):
+        raise SessionError(
+            "This is not a classic session with a JVM of its own. Moves are made by one: use "
+            "`bucketstate.configure` in a process that starts its own Spark, or the command."
+        )
+    jvm = spark._jvm
+    assert jvm is not None
+    door = getattr(jvm, _DOOR)
+    if not hasattr(door, "plan"):
+        raise SessionError(
+            "This session has no jar of bucketstate: make it with `bucketstate.configure`."
+        )
+    return door
+
+
 def _report(found: Mapping[str, Any]) -> Report:
     return Report(
         kind=found["kind"],
         source=found["source"],
         target=found["target"],
         batch=found["batch"],
+        last_batch=found["lastBatch"],
         published=found["published"],
         verified=found["verified"],
         keys=found["keys"],

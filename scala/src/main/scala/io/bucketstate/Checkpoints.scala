@@ -2,11 +2,12 @@ package io.bucketstate
 
 import org.apache.spark.sql.SparkSession
 
-import io.bucketstate.move.{MovePlan, MoveRequest, Plans}
+import io.bucketstate.move.{MovePlan, MoveRequest, Plans, Undone}
 
 /**
  * Moves the checkpoints of stopped queries: into this provider and out of it, to other numbers of partitions and buckets, to
- * the other checkpoint format, without some keys, and with sources that begin anew. A source is never written to.
+ * the other checkpoint format, without some keys, and with sources that begin anew. A source is never written to, but for a
+ * rewrite that is asked for in place.
  */
 object Checkpoints {
 
@@ -19,4 +20,11 @@ object Checkpoints {
 
   /** A plan for callers that have JSON: see [[move.MoveRequest.of]]. */
   def plan(spark: SparkSession, json: String): MovePlan = plan(spark, MoveRequest.of(json))
+
+  /**
+   * Undoes a rewrite in place, finished or not, as long as no query has gone on with it. What was stopped half-way is finished
+   * by the same call. Blocks as long as that takes. Throws `InvalidException` where there is none, or a query has gone on;
+   * `MissingException`, `CorruptException` or `UnavailableException` for what cannot be read or deleted.
+   */
+  def undo(spark: SparkSession, checkpoint: String): Undone = Plans.undo(spark, checkpoint)
 }

@@ -14,10 +14,14 @@ object Move {
   def main(words: Array[String]): Unit = {
     val status =
       try {
-        val arguments = MoveArguments.parse(words.toSeq)
+        val undo = MoveArguments.undoOf(words.toSeq)
+        // What is wrong with the words is said before a session is made.
+        val arguments = if (undo.isEmpty) Some(MoveArguments.parse(words.toSeq)) else None
         val spark = SparkSession.builder().appName("bucketstate move").getOrCreate()
-        try run(spark, arguments)
-        finally spark.stop()
+        try {
+          undo.foreach(path => print(System.out, Plans.undo(spark, path).json))
+          arguments.fold(0)(run(spark, _))
+        } finally spark.stop()
       } catch {
         case e: BucketstateException =>
           print(System.err, e.getMessage)

@@ -13,10 +13,13 @@ import io.bucketstate.move.log.{LogText, QueryFolder}
  */
 private[move] object Marker {
   val File = "_bucketstate/move.json"
+
+  /** What a rewind leaves that was stopped; the Python package makes them. */
+  val Rewind = "_bucketstate/rewind.json"
   private val Format = 1
 
   /** The version of this project, as its jar says. */
-  private def tool: String =
+  def tool: String =
     Option(getClass.getPackage.getImplementationVersion).getOrElse("unknown")
 
   /** The marker of a folder, None if it has none. */

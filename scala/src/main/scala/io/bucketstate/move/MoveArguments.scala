@@ -23,7 +23,8 @@ private[bucketstate] final case class MoveArguments(
 private[bucketstate] object MoveArguments {
 
   val Usage: String =
-    """import SRC DST, export SRC DST --to rocksdb|hdfs, rewrite SRC DST, handover SRC DST --offsets earliest|FILE
+    """import SRC DST, export SRC DST --to rocksdb|hdfs, rewrite SRC DST, rewrite CHECKPOINT --in-place --partitions N,
+      |rewrite CHECKPOINT --in-place --undo, handover SRC DST --offsets earliest|FILE
       |  --batch N            a committed batch; the last one if it is left out
       |  --partitions N       of all operators with keys
       |  --buckets N          in each store of bucketstate
@@ -33,6 +34,8 @@ private[bucketstate] object MoveArguments {
       |  --offsets ...        where sources begin: 'earliest', or a file with a line for each source
       |  --source-provider P  bucketstate, rocksdb or hdfs, where the recorded class is not known
       |  --verify full|counts
+      |  --in-place           the checkpoint itself gets other partitions, as a batch of its own
+      |  --undo               with --in-place: takes that back
       |  --dry-run [--read]   print the plan; with --read, read and check all state
       |  --json               print plan and report as JSON""".stripMargin
 
@@ -42,10 +45,16 @@ private[bucketstate] object MoveArguments {
     val kind = words.headOption.flatMap(name => MoveKind.All.find(_.name == name)).getOrElse {
       throw invalid(s"'${words.headOption.getOrElse("")}' is no kind of move")
     }
+    val inPlace = flags.contains("--in-place")
     val (source, target) = paths match {
-      case Seq(one, other) => (one, other)
-      case _               => throw invalid(s"A move takes two paths, and ${paths.size} were given")
+      case Seq(one) if inPlace         => (one, "")
+      case Seq(one, other) if !inPlace => (one, other)
+      case _                           =>
+        val wanted = if (inPlace) "A rewrite in place takes one path" else "A move takes two paths"
+        throw invalid(s"$wanted, and ${paths.size} were given")
     }
+    if (flags.contains("--undo"))
+      throw invalid("--undo goes with 'rewrite', a path and --in-place alone")
     MoveArguments(
       MoveRequest(
         kind,
@@ -60,7 +69,8 @@ private[bucketstate] object MoveArguments {
         flags.get("--operator").map(long("--operator", _)),
         flags.get("--offsets").map(offsets),
         flags.get("--source-provider"),
-        flags.get("--verify").forall(MoveRequest.isFull)
+        flags.get("--verify").forall(MoveRequest.isFull),
+        inPlace
       ),
       isDryRun = flags.contains("--dry-run"),
       reads = flags.contains("--read"),
@@ -68,7 +78,17 @@ private[bucketstate] object MoveArguments {
     )
   }
 
-  private val Switches = Set("--dry-run", "--read", "--json")
+  /** The checkpoint whose rewrite in place is to be undone; None where that is not what is asked for. */
+  def undoOf(words: Seq[String]): Option[String] = words match {
+    case "rewrite" +: others if others.contains("--undo") && others.contains("--in-place") =>
+      others.diff(Seq("--undo", "--in-place", "--json")) match {
+        case Seq(path) if !path.startsWith("--") => Some(path)
+        case _                                   => None
+      }
+    case _ => None
+  }
+
+  private val Switches = Set("--dry-run", "--read", "--json", "--in-place", "--undo")
   private val Values = Set(
     "--batch",
     "--to",

@@ -31,7 +31,13 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
    * throws, the target is no checkpoint that a query would start with; the same move begins again. Throws what [[read]]
    * does, and `ConflictException` for a source that has changed meanwhile, and a target that is not empty.
    */
-  def run(): MoveReport = new Mover(spark, planned, progress, clock).run()
+  def run(): MoveReport = {
+    // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
+    val now =
+      if (Undoing.ofLeft(spark, planned)) new Planner(spark, planned.request, clock).plan()
+      else planned
+    new Mover(spark, now, progress, clock).run()
+  }
 
   /** For people who wait: the step, and about how many keys and bytes it has come to, as JSON. From any thread. */
   def progressJson: String = {

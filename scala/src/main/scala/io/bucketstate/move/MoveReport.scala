@@ -29,7 +29,8 @@ final class MoveReport private[move] (
   def json: String = {
     val all = LogText.Json.createObjectNode()
     all.put("kind", plan.request.kind.name)
-    all.put("source", plan.sourceLocation).put("target", plan.request.target)
+    all.put("source", plan.sourceLocation).put("target", plan.target)
+    all.put("inPlace", plan.request.inPlace).put("lastBatch", plan.lastBatch)
     all.put("batch", plan.batch).put("published", isPublished)
     all.put("verified", if (plan.request.verifyFully) "full" else "counts")
     all.put("keys", keys).put("deletedKeys", deletedKeys).put("bytes", bytes)

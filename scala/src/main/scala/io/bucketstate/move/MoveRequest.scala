@@ -43,8 +43,8 @@ object StartAt {
 /**
  * A move of a stopped query's checkpoint. All changes may be combined in one. Immutable.
  *
- * @param source          the checkpoint, as a path or URI; it is never written to
- * @param target          a folder that is empty or does not exist
+ * @param source          the checkpoint, as a path or URI; it is never written to, but in place
+ * @param target          a folder that is empty or does not exist; empty itself for a rewrite in place
  * @param batch           a committed batch to take; None for the last
  * @param to              whose files the target gets
  * @param partitions      of all operators with keys; None for as many as there are
@@ -55,6 +55,7 @@ object StartAt {
  * @param offsets         where sources begin; None where they were
  * @param sourceProvider  whose files the source has, where the class that was recorded is not known
  * @param verifyFully     whether the target is read back before it is published, or its keys counted alone
+ * @param inPlace         whether the checkpoint itself gets other partitions, as a batch of its own
  */
 final case class MoveRequest(
     kind: MoveKind,
@@ -69,12 +70,13 @@ final case class MoveRequest(
     deleteOperator: Option[Long] = None,
     offsets: Option[StartAt] = None,
     sourceProvider: Option[String] = None,
-    verifyFully: Boolean = true
+    verifyFully: Boolean = true,
+    inPlace: Boolean = false
 ) {
   import MoveRequest._
 
   require(source, "the checkpoint to read")
-  require(target, "the folder to write")
+  if (inPlace) requireInPlace(this) else require(target, "the folder to write")
   within("partitions", partitions, Int.MaxValue)
   within("buckets", buckets, MostBuckets)
   format.filter(f => f != 1 && f != 2).foreach { f =>
@@ -140,7 +142,8 @@ object MoveRequest {
           )
       },
       member("sourceProvider")(_.asText),
-      member("verify")(_.asText).forall(isFull)
+      member("verify")(_.asText).forall(isFull),
+      member("inPlace")(_.asBoolean).getOrElse(false)
     )
   }
 
@@ -164,11 +167,39 @@ object MoveRequest {
     "deleteOperator",
     "offsets",
     "sourceProvider",
-    "verify"
+    "verify",
+    "inPlace"
   )
 
   private def require(path: String, what: String): Unit =
     if (path.trim.isEmpty) throw invalid(s"The path of $what is empty", "Give a path or a URI.")
+
+  /** In place the number of partitions changes, and nothing else. */
+  private def requireInPlace(request: MoveRequest): Unit = {
+    val others = Seq(
+      "another kind than rewrite" -> (request.kind != MoveKind.Rewrite),
+      "a target" -> request.target.nonEmpty,
+      "a batch" -> request.batch.isDefined,
+      "another provider" -> (request.to != "bucketstate"),
+      "buckets" -> request.buckets.isDefined,
+      "a format" -> request.format.isDefined,
+      "keys to delete" -> (request.deleteKeys.isDefined || request.deleteOperator.isDefined),
+      "offsets" -> request.offsets.isDefined,
+      "a source provider" -> request.sourceProvider.isDefined
+    ).collect { case (what, true) => what }
+    if (others.nonEmpty) {
+      throw invalid(
+        s"In place the number of partitions changes and nothing else, and ${others.mkString(", ")} was asked for, too",
+        "Leave that out, or rewrite into a new folder."
+      )
+    }
+    if (request.partitions.isEmpty) {
+      throw invalid(
+        "It is not said how many partitions the state is to have",
+        "Give --partitions."
+      )
+    }
+  }
 
   private final val MostBuckets = 32768
 

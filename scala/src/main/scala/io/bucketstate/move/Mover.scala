@@ -1,9 +1,8 @@
 package io.bucketstate.move
 
 import java.time.Clock
-import java.util.concurrent.{ExecutionException, Executors, TimeUnit}
 
-import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
@@ -11,7 +10,6 @@ import org.apache.spark.sql.execution.streaming.state.SparkSessions
 import org.apache.spark.util.SerializableConfiguration
 
 import io.bucketstate.error.{
-  BucketstateException,
   ConflictException,
   CorruptException,
   InvalidException,
@@ -26,8 +24,6 @@ private[move] final class Mover(
     progress: Progress,
     clock: Clock
 ) {
-  import Mover._
-
   private[this] val conf = SparkSessions.hadoopConf(spark)
   private[this] val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
 
@@ -43,6 +39,10 @@ private[move] final class Mover(
 
   def run(): MoveReport = {
     plan.requirePossible()
+    if (plan.request.inPlace) inPlace() else toTarget()
+  }
+
+  private def toTarget(): MoveReport = {
     val target =
       new QueryFolder(new Path(plan.request.target), conf, Publishing.objectStores(spark))
     try into(target)
@@ -53,12 +53,7 @@ private[move] final class Mover(
     val started = clock.millis()
     val publishing = new Publishing(plan, target)
     publishing.begin(started)
-    progress.begin("copy")
-    val moved = each(works()) { work =>
-      val one = job(work).copy()
-      requirePlaced(one)
-      one
-    }
+    val moved = copied()
     progress.begin("publish state")
     each(moved)(one => job(one.work).publish(one))
     publishing.metadata()
@@ -71,6 +66,60 @@ private[move] final class Mover(
     Marker.finish(target, report)
     report
   }
+
+  private def copied(): Seq[StoreMoved] = {
+    val all = works()
+    progress.begin("copy")
+    each(all) { work =>
+      val one = job(work).copy()
+      requirePlaced(one)
+      one
+    }
+  }
+
+  private def inPlace(): MoveReport = {
+    val started = clock.millis()
+    val rewrite = new InPlace(plan.source, plan.partitions)
+    rewrite.begin(started)
+    var isPlanned = false
+    try {
+      val moved = copied()
+      progress.begin("publish state")
+      rewrite.plan()
+      isPlanned = true
+      each(moved)(one => job(one.work).publish(one))
+      rewrite.metadata()
+      progress.begin("verify")
+      each(moved)(verify)
+      progress.begin("publish")
+      rewrite.requireAlone()
+      rewrite.commit(Option.when(plan.hasIds)(Publishing.idsOf(plan.source, moved)))
+      rewrite.end()
+      new MoveReport(plan, moved, isPublished = true, started, clock.millis())
+    } catch {
+      case NonFatal(failure) =>
+        takeBack(rewrite, isPlanned, failure)
+        throw failure
+    }
+  }
+
+  /** After a failure all is to be as it was. What cannot be taken back is told. */
+  private def takeBack(rewrite: InPlace, isPlanned: Boolean, failure: Throwable): Unit =
+    try {
+      // An answer may have got lost: then the plan is there all the same. Somebody else's is left alone.
+      val isOwn = isPlanned || (failure.isInstanceOf[UnavailableException] && rewrite.isPlanned)
+      if (isOwn) rewrite.takeBack()
+      else if (!failure.isInstanceOf[ConflictException]) rewrite.end()
+    } catch {
+      case NonFatal(second) =>
+        failure.addSuppressed(second)
+        throw new UnavailableException(
+          s"The rewrite of ${plan.sourceLocation}",
+          s"it failed (${failure.getMessage}), and what it had begun could not be taken back (${second.getMessage})",
+          "No query starts on it until the same command is run again, or the same with --undo.",
+          failure
+        )
+    }
 
   /** What is to be done, now that it is known by which columns each operator lies. */
   private def works(): Seq[StoreWork] = {
@@ -130,38 +179,7 @@ private[move] final class Mover(
   }
 
   /** Side by side: a job of few tasks would leave the others waiting. Throws what went wrong first. */
-  private def each[A, B](all: Seq[A])(body: A => B): Seq[B] = {
-    val pool = Executors.newFixedThreadPool(math.min(MostJobs, math.max(1, all.size)))
-    try
-      pool
-        .invokeAll(all.map(one => (() => body(one)): java.util.concurrent.Callable[B]).asJava)
-        .asScala
-        .map { done =>
-          try done.get
-          catch { case e: ExecutionException => throw Mover.ownCause(e.getCause) }
-        }
-        .toSeq
-    finally {
-      pool.shutdownNow()
-      pool.awaitTermination(1, TimeUnit.MINUTES)
-      ()
-    }
-  }
-}
-
-private object Mover {
-  private final val MostJobs = 8
-
-  /** What a task failed with, in the project's own words where they are its. */
-  private def ownCause(failure: Throwable): Throwable = {
-    val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).toSeq
-    causes.collectFirst { case own: BucketstateException => own }.getOrElse {
-      new UnavailableException(
-        "The move",
-        s"it failed: ${causes.last.toString.linesIterator.next()}",
-        "Nothing was published. Run the same move again; the log of Spark has more about it.",
-        failure
-      )
-    }
-  }
+  private def each[A, B](all: Seq[A])(body: A => B): Seq[B] =
+    try SideBySide.each(all)(body)
+    catch { case NonFatal(e) => throw JobFailure.told(e) }
 }

@@ -1,5 +1,7 @@
 package io.bucketstate.move
 
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
@@ -50,7 +52,7 @@ private[move] object OwnHeads {
       partition <- 0 until (if (operator.isGlobal) 1 else source.partitions)
     } yield (store, partition)
     val tasks = math.max(1, math.min(all.size, spark.sparkContext.defaultParallelism))
-    val heads = spark.sparkContext
+    def read = spark.sparkContext
       .parallelize(all, tasks)
       .map { case (store, partition) =>
         val config = OwnRecords.configOf(storeConf)
@@ -60,6 +62,9 @@ private[move] object OwnHeads {
         finally records.close()
       }
       .collect()
+    val heads =
+      try read
+      catch { case NonFatal(e) => throw JobFailure.told(e) }
     heads.toSeq.groupMap(_._1)(_._2).map { case (name, parts) => name -> joined(name, parts) }
   }
 

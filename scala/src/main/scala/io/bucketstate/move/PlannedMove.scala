@@ -30,6 +30,12 @@ private[move] final class PlannedMove(
 
   def sourceLocation: String = source.folder.location
 
+  /** Where the result is: what was asked for, or the source itself. */
+  def target: String = if (request.inPlace) sourceLocation else request.target
+
+  /** The last batch of the result. */
+  def lastBatch: Long = if (request.inPlace) batch + 1 else batch
+
   def targetProvider: Provider = request.provider
 
   /** Whether nothing speaks against it. */
@@ -50,7 +56,8 @@ private[move] final class PlannedMove(
   def json: String = {
     val all = LogText.Json.createObjectNode()
     all.put("kind", request.kind.name)
-    all.put("source", sourceLocation).put("target", request.target)
+    all.put("source", sourceLocation).put("target", target)
+    all.put("inPlace", request.inPlace)
     all.put("batch", batch).put("version", source.version)
     all.put("sourceProvider", source.provider.name).put("targetProvider", targetProvider.name)
     all.put("partitions", partitions).put("checkpointFormat", if (hasIds) 2 else 1)
@@ -100,7 +107,8 @@ private object PlannedMove {
     lines += s"${plan.request.kind.name} of batch ${plan.batch} (version ${plan.source.version}), " +
       s"${plan.source.provider.name} to ${plan.targetProvider.name}"
     lines += s"  from ${plan.sourceLocation}"
-    lines += s"  to   ${plan.request.target}"
+    lines += (if (plan.request.inPlace) s"  in place, as batch ${plan.lastBatch}"
+              else s"  to   ${plan.target}")
     plan.works.foreach { work =>
       val buckets =
         if (plan.targetProvider == Provider.Ours) s", ${work.numBuckets} buckets" else ""

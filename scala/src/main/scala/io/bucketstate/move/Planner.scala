@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 import org.apache.spark.sql.internal.SQLConf
 
+import io.bucketstate.checkpoint.io.{CheckpointFiles, VersionedFile}
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
@@ -27,6 +28,7 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   private[this] val objectStores = Publishing.objectStores(spark)
   private[this] val findings = ArrayBuffer.empty[Finding]
   private[this] val source = open()
+  private[this] val logs = new QueryLogs(source.folder)
   private[this] val provider = request.provider
   private[this] val partitions = request.partitions.getOrElse(source.partitions)
   private[this] val hasIds =
@@ -104,8 +106,60 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
         )
       case _ => ()
     }
-    checkTarget()
+    if (request.inPlace) checkInPlace() else checkTarget()
     tell()
+  }
+
+  private def checkInPlace(): Unit = {
+    val left = InPlaceMark.of(source.folder).map(mark => mark.batch -> mark.stateIn(logs))
+    left.foreach {
+      case (batch, InPlaceState.Planned) =>
+        info(
+          s"A rewrite in place, as batch $batch, was begun and not finished: it is undone first."
+        )
+      case (batch, InPlaceState.Unplanned) =>
+        info(s"A rewrite in place, as batch $batch, was barely begun: it is undone first.")
+      case (batch, _) =>
+        info(s"The mark of a rewrite in place, as batch $batch, is left, and is removed first.")
+    }
+    if (!EmptyStores.AreServed) {
+      error(
+        "Before Spark 4.2 a query would start on a rewrite in place that is not finished, and answer wrongly: give a " +
+          "folder to rewrite into, or use Spark 4.2 or newer."
+      )
+    }
+    if (source.offset.partitions.isEmpty) {
+      error(
+        "Spark has not recorded how many partitions the query has: give a folder to rewrite into."
+      )
+    } else if (partitions == source.partitions) {
+      error(
+        s"The state is in $partitions partitions already, and only another number shows Spark that the batch is no " +
+          "batch of the query's: give another number, or a folder to rewrite into."
+      )
+    }
+    source.planned.filterNot(left.map(_._1).contains).headOption.foreach { next =>
+      error(
+        s"Batch $next was planned and is not committed: start the query, so that it ends it, and stop it again; or give " +
+          "a folder to rewrite into."
+      )
+    }
+    if (Marker.stateOf(source.folder) == MarkedAs.GivenUp || source.folder.exists(Marker.Rewind)) {
+      error("A move or a rewind of the checkpoint was begun and not finished: finish that first.")
+    }
+    if (left.isEmpty) laterFile.foreach { name =>
+      error(
+        s"$name is of a later batch than ${source.batch}, which is the last one: give a folder to rewrite into."
+      )
+    }
+  }
+
+  /** A file of the state that no batch of the query's can have left. */
+  private def laterFile: Option[String] = source.files.keys.toSeq.sorted.find { name =>
+    name.startsWith("state/") && (CheckpointFiles.parse(CheckpointFiles.leaf(name)) match {
+      case Some(file: VersionedFile) => file.version > source.version
+      case _                         => false
+    })
   }
 
   private def checkHdfs(): Unit = {
@@ -139,7 +193,7 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   }
 
   private def tell(): Unit = {
-    source.planned.headOption.foreach { next =>
+    source.planned.headOption.filterNot(_ => request.inPlace).foreach { next =>
       if (request.offsets.isEmpty && source.isNewest)
         info(s"Batch $next was planned and is not committed: it runs again, over the target.")
     }
@@ -148,6 +202,12 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
     if (source.isNewest && age >= 0 && age < RecentMs) {
       warn(
         s"The query planned its last batch ${age / 1000} s ago: stop it first. A source that changes is refused."
+      )
+    }
+    if (request.inPlace) {
+      info(
+        s"Batch ${source.batch + 1} is the rewrite's, and no sink sees it. Spark's file sink (parquet, json and others) " +
+          "needs every batch in its log: rewrite the checkpoint of such a query into a folder instead."
       )
     }
     if (!source.isStrict && partitions != source.partitions) {
@@ -191,14 +251,14 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
     StoreWork(
       store,
       source.folder.location,
-      new Path(request.target).getFileSystem(conf).makeQualified(new Path(request.target)).toString,
+      if (request.inPlace) source.folder.location else qualified(request.target),
       source.provider,
       provider,
       0 until had,
       had,
       targets,
       source.version,
-      source.version,
+      if (request.inPlace) source.version + 1 else source.version,
       request.buckets.orElse(head.map(_.numBuckets)).getOrElse(settingOfBuckets),
       familiesOf(store, head),
       hasIds,
@@ -208,6 +268,9 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
       staysPut = !source.isStrict && targets == had
     )
   }
+
+  private def qualified(path: String): String =
+    new Path(path).getFileSystem(conf).makeQualified(new Path(path)).toString
 
   /** The number of buckets of a store that is new. */
   private def settingOfBuckets: Int =

@@ -10,4 +10,7 @@ private[bucketstate] object Plans {
     val clock = Clock.systemUTC()
     new MovePlan(spark, new Planner(spark, request, clock).plan(), clock)
   }
+
+  def undo(spark: SparkSession, checkpoint: String): Undone =
+    new Undoing(spark, checkpoint, Clock.systemUTC()).undo()
 }

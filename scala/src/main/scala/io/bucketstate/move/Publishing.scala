@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStore
 
 import io.bucketstate.error.ConflictException
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
-import io.bucketstate.move.read.{OwnRecords, Provider}
+import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
 
 /**
  * Writes what makes a folder of state a query's checkpoint. The order is what makes it safe to be killed at: with anything of
@@ -78,7 +78,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
     if (logs.commits.contains(before)) {
       target.write(s"commits/$before", logs.commit(before).withIds(None).text.bytes)
     }
-    val commit = source.commit.withIds(Option.when(plan.hasIds)(idsOf(moved)))
+    val commit = source.commit.withIds(Option.when(plan.hasIds)(Publishing.idsOf(source, moved)))
     target.write(s"commits/${source.batch}", commit.text.bytes)
   }
 
@@ -95,20 +95,20 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
       case Some(StartAt.Lines(begins)) => settings.withOffsets(begins)
     }
   }
-
-  /** By operator, partition, and store in the order in which Spark names them. */
-  private def idsOf(moved: Seq[StoreMoved]): Map[Long, Seq[Seq[String]]] =
-    moved.groupBy(_.work.store.operator).map { case (operator, stores) =>
-      val inOrder = source.operators.find(_.id == operator).get.stores.map(_.name)
-      val sorted = stores.sortBy(s => inOrder.indexOf(s.work.store.name)).map(_.ids.get)
-      operator -> sorted.transpose
-    }
 }
 
 private[move] object Publishing {
 
   /** What a move writes, besides the marker. */
   private val Folders = Seq("commits", "offsets", "sources", "state")
+
+  /** Checkpoint ids by operator, partition, and store in the order in which Spark names them. */
+  def idsOf(source: SourceQuery, moved: Seq[StoreMoved]): Map[Long, Seq[Seq[String]]] =
+    moved.groupBy(_.work.store.operator).map { case (operator, stores) =>
+      val inOrder = source.operators.find(_.id == operator).get.stores.map(_.name)
+      val sorted = stores.sortBy(s => inOrder.indexOf(s.work.store.name)).map(_.ids.get)
+      operator -> sorted.transpose
+    }
 
   def objectStores(session: SparkSession): Set[String] =
     OwnRecords.configOf(new StateStoreConf(SparkSessions.settings(session))).objectStores

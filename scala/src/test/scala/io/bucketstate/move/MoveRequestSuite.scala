@@ -31,6 +31,13 @@ class MoveRequestSuite extends AnyFunSuite {
       )
     )
     assert(plain.request.verifyFully && !plain.isDryRun)
+    val inPlace = MoveArguments.parse("rewrite a --in-place --partitions 8".split(' ').toSeq)
+    assert(
+      inPlace.request ==
+        MoveRequest.of("""{"kind":"rewrite","source":"a","partitions":8,"inPlace":true}""")
+    )
+    assert(MoveArguments.undoOf(Seq("rewrite", "a", "--in-place", "--undo")).contains("a"))
+    assert(MoveArguments.undoOf(Seq("rewrite", "a", "--in-place")).isEmpty)
   }
 
   for (
@@ -46,6 +53,11 @@ class MoveRequestSuite extends AnyFunSuite {
       "import a b --buckets 99999" -> "buckets is 99999",
       "import a b --format 3" -> "checkpoint format 3",
       "import a b --verify twice" -> "'twice' is no way to verify",
+      "rewrite a b --in-place --partitions 8" -> "takes one path",
+      "rewrite a --in-place" -> "how many partitions",
+      "rewrite a --in-place --partitions 8 --buckets 4" -> "buckets was asked for",
+      "import a --in-place --partitions 8" -> "another kind than rewrite",
+      "rewrite a --in-place --undo --partitions 8" -> "--undo goes with",
       "export a b --to redis" -> "'redis' is no state store provider",
       "handover a b --offsets /nowhere" -> "no file /nowhere"
     )

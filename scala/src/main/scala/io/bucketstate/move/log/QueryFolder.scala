@@ -5,9 +5,11 @@ import java.io.FileNotFoundException
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileUtil, Path}
+import org.apache.hadoop.fs.{FileAlreadyExistsException, FileUtil, Path}
+import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import io.bucketstate.checkpoint.io.{FileStore, FileStores, StorageErrors}
+import io.bucketstate.error.ConflictException
 
 /**
  * The folder of one query's checkpoint, with Spark's logs in it. Names are relative to it. Small files are written as those
@@ -37,7 +39,38 @@ private[move] final class QueryFolder(
 
   def write(name: String, bytes: Array[Byte]): Unit = files.write(name)(_.write(bytes))
 
+  /** Writes a file of one of Spark's logs as Spark does, so that only one of two writers gets it. */
+  def writeNew(name: String, bytes: Array[Byte]): Unit = {
+    def taken(cause: Throwable) = new ConflictException(
+      s"${locationOf(name)} is there already: a query, or another move, runs on this checkpoint",
+      "Stop it, wait until its application has ended, and run the same command again.",
+      cause
+    )
+    if (exists(name)) throw taken(null)
+    if (files.isObjectStore) {
+      if (!files.writeNew(name)(_.write(bytes))) throw taken(null)
+    } else
+      StorageErrors.changing(locationOf(name), "could not be written") {
+        val out = manager.createAtomic(new Path(path, name), overwriteIfPossible = false)
+        try {
+          out.write(bytes)
+          out.close()
+        } catch {
+          case e: FileAlreadyExistsException => throw taken(e)
+          case e: Throwable                  =>
+            out.cancel()
+            throw e
+        }
+      }
+  }
+
+  private[this] lazy val manager = CheckpointFileManager.create(path, hadoop)
+
   def delete(name: String): Unit = files.delete(name)
+
+  /** The names of the files of a folder, without it. */
+  def names(inside: String): Seq[String] =
+    files.list(inside).map(_.name.stripPrefix(s"$inside/"))
 
   /** Numbers that files of a folder are named by, ascending. */
   def numbers(folder: String): Seq[Long] =

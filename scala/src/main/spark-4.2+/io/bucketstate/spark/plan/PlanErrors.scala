@@ -41,7 +41,7 @@ private[plan] object PlanErrors {
     new InvalidException(
       s"$checkpoint cannot be repartitioned: Spark does that for state in its own RocksDB provider alone. What it " +
         s"had written for it was removed (${left.mkString(", ")}), and all else is as it was",
-      "Start the query as before. Another number of partitions takes a new checkpoint."
+      "Start the query as before. Another number of partitions is what bucketstate move rewrite makes."
     )
 
   def repartitionLeft(checkpoint: String, left: Seq[String], cause: Throwable): InvalidException =
@@ -49,7 +49,7 @@ private[plan] object PlanErrors {
       s"$checkpoint cannot be repartitioned: Spark does that for state in its own RocksDB provider alone. What it " +
         s"had written for it could not be removed (${cause.getMessage}), and until then the query does not start",
       s"Remove ${left.reverse.mkString(", ")} in that folder, in this order, and start the query as before. Another " +
-        "number of partitions takes a new checkpoint.",
+        "number of partitions is what bucketstate move rewrite makes.",
       cause
     )
 }

@@ -1,0 +1,88 @@
+package io.bucketstate.move
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.log.{LogText, QueryFolder, QueryLogs}
+
+/**
+ * The file that says that a checkpoint is being rewritten in place, or that this is being undone. It is written before all
+ * else and deleted last. How far it has come say Spark's logs.
+ *
+ * @param batch      the batch that the rewrite is
+ * @param partitions that the state gets
+ */
+private[move] final case class InPlaceMark(batch: Long, partitions: Int) {
+
+  def write(folder: QueryFolder, startedMs: Long): Unit = {
+    val json = LogText.Json
+      .createObjectNode()
+      .put("format", InPlaceMark.Format)
+      .put("kind", MoveKind.Rewrite.name)
+      .put("status", "begun")
+      .put("batch", batch)
+      .put("partitions", partitions)
+      .put("tool", Marker.tool)
+      .put("startedMs", startedMs)
+    folder.write(
+      InPlaceMark.File,
+      LogText.Json.writerWithDefaultPrettyPrinter.writeValueAsBytes(json)
+    )
+  }
+
+  def stateIn(logs: QueryLogs): InPlaceState = {
+    val planned = logs.offsets
+    if (!planned.contains(batch)) InPlaceState.Unplanned
+    else if (!InPlaceMark.isRewrite(logs, batch)) InPlaceState.Stale
+    else if (logs.commits.contains(batch)) InPlaceState.Committed
+    else InPlaceState.Planned
+  }
+}
+
+private[move] object InPlaceMark {
+  val File = "_bucketstate/in-place.json"
+  private val Format = 1
+
+  def of(folder: QueryFolder): Option[InPlaceMark] = Option.when(folder.exists(File)) {
+    val damage = new Damage(folder.locationOf(File), "mark of a rewrite in place")
+    val json = LogText.objectOf(new String(folder.read(File), UTF_8), damage)
+    if (json.path("format").asInt > Format) {
+      throw new InvalidException(
+        s"${folder.locationOf(File)} is of a newer bucketstate",
+        "Use one that is at least as new as that which began the rewrite."
+      )
+    }
+    if (!json.path("batch").isIntegralNumber || !json.path("partitions").isIntegralNumber) {
+      throw damage("expected a batch and a number of partitions")
+    }
+    InPlaceMark(json.path("batch").asLong, json.path("partitions").asInt)
+  }
+
+  /** Whether a batch is no batch of the query's: no other has another number of partitions than the one before. */
+  def isRewrite(logs: QueryLogs, batch: Long): Boolean = {
+    val planned = logs.offsets
+    planned.contains(batch) && planned.contains(batch - 1) && {
+      val both = Seq(batch - 1, batch).flatMap(logs.offset(_).partitions)
+      both.size == 2 && both.distinct.size == 2
+    }
+  }
+}
+
+/** How far a rewrite in place has come, or how far its undoing. */
+private[move] sealed trait InPlaceState
+
+private[move] object InPlaceState {
+
+  /** Its batch is not in the offset log: a query that is started goes on as if nothing had been. */
+  case object Unplanned extends InPlaceState
+
+  /** Its batch was planned and is not committed: no query starts. */
+  case object Planned extends InPlaceState
+
+  /** Its batch is committed: a query that is started goes on with the new partitions. */
+  case object Committed extends InPlaceState
+
+  /** The batch of its number is one of the query's, which was started since. */
+  case object Stale extends InPlaceState
+}
