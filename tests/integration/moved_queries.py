@@ -23,6 +23,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = "spark.sql.shuffle.partitions"
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+SINKS_HAVE_NAMES = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 
 Rows = list[str]
 _FIRST_MODIFIED = 1_700_000_000
@@ -98,14 +99,16 @@ class Run:
             for key, value in {**self.query.settings, **settings}.items():
                 self.spark.conf.set(key, value)
             frame = self.query.build(read(self.spark, self.source))
-            query = (
+            writer = (
                 frame.writeStream.outputMode(self.query.mode)
                 .option("checkpointLocation", str(self.checkpoint))
                 .trigger(**({"once": True} if self.query.once else {"availableNow": True}))
                 .foreachBatch(self._take)
-                .start()
             )
-            query.awaitTermination()
+            if settings.get(SINKS_HAVE_NAMES) == "true":
+                # Only the writer of Scala has a call for it.
+                writer._jwrite.name("told")
+            writer.start().awaitTermination()
         finally:
             for key, old in before.items():
                 if old is None:

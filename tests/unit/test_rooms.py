@@ -99,6 +99,8 @@ ROOMS: dict[str, set[str]] = {
         "checkpoint.spark",
         "checkpoint.store",
         "errors",
+        "stateful.codec",
+        "stateful.errors",
     },
     "notebook": {"errors"},
     "operations": {"registry"},

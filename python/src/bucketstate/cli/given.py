@@ -13,7 +13,7 @@ from bucketstate.errors import InvalidArgumentError
 from bucketstate.imports import NAMED, imported
 
 
-def state_of(text: str) -> Any:
+def state_of(text: str, option: str = "--decode") -> Any:
     """`package.module:Class` as that class, imported as from the current folder; else a DDL text.
 
     Raises InvalidArgumentError for a class that cannot be imported.
@@ -21,7 +21,7 @@ def state_of(text: str) -> Any:
     if NAMED.fullmatch(text) is None:
         return text
     try:
-        return imported(text, "--decode")
+        return imported(text, option)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(
             f"{error} A DDL text does, too, such as 'total long, last timestamp'."

@@ -24,6 +24,7 @@ _KINDS = {
     "export": "a checkpoint of this provider into one of Spark's own",
     "rewrite": "a checkpoint of this provider to other partitions, buckets or formats",
     "handover": "the state of a query to sources that begin anew",
+    "upsert": "rows into a copy of a checkpoint of this provider",
 }
 
 
@@ -76,6 +77,21 @@ def _add(name: str, command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--operator", type=int, metavar="N", help="whose keys these are (default: the only one)"
     )
+    if name == "upsert":
+        command.add_argument(
+            "--from",
+            dest="rows",
+            required=True,
+            metavar="PATH",
+            help="Parquet files with a row for each key that is given: columns of the key and of "
+            "the value, by their names, as `bucketstate export` writes them",
+        )
+        command.add_argument(
+            "--state",
+            metavar="TYPE",
+            help="the state class of a function of bucketstate.stateful, as MODULE:CLASS or as a "
+            "DDL text; the rows have its fields, or a column `state`",
+        )
     command.add_argument(
         "--offsets",
         metavar="earliest|FILE",
@@ -132,6 +148,8 @@ def move(arguments: argparse.Namespace) -> int:
             delete_keys=arguments.delete_keys,
             operator=arguments.operator,
             offsets=_offsets(arguments.offsets),
+            rows=getattr(arguments, "rows", None),
+            state=_state(arguments),
             source_provider=arguments.source_provider,
             verify=arguments.verify,
             in_place=in_place,
@@ -181,6 +199,13 @@ def _undo(arguments: argparse.Namespace) -> int:
             f"in {undone.partitions} partitions."
         )
     return EXIT_OK
+
+
+def _state(arguments: argparse.Namespace) -> Any:
+    from bucketstate.cli.given import state_of
+
+    text = getattr(arguments, "state", None)
+    return None if text is None else state_of(text, "--state")
 
 
 def _offsets(given: str | None) -> Any:
@@ -271,8 +296,9 @@ def _print_plan(made: Plan) -> None:
                     store["name"],
                     len(store["families"]),
                     families if len(store["families"]) < 3 else "",
+                    store.get("keys", "?"),
                     f"{store['partitionsBefore']} to {store['partitionsAfter']}",
-                    store.get("buckets", ""),
+                    _change(store.get("bucketsBefore"), store.get("buckets")),
                     size(operator["bytes"]),
                 )
             )
@@ -281,12 +307,20 @@ def _print_plan(made: Plan) -> None:
         "name",
         "store",
         "#families",
-        "keys",
+        "encoders",
+        "#keys",
         "partitions",
-        "#buckets",
+        "buckets",
         "#bytes",
     ]
     terminal.print(console.table(title, columns, rows))
+    if any("keys" not in store for operator in made.operators for store in operator["stores"]):
+        terminal.print("keys that are not counted are unknown until --read")
+    terminal.print(
+        f"the target takes about {size(made.space)}, and Spark's local disks the state once, "
+        "uncompressed",
+        soft_wrap=True,
+    )
     for key, value in made.session.items():
         terminal.print(f"the query's session needs {key}={value}", markup=False, soft_wrap=True)
     styles = {"error": "red", "warning": "yellow", "info": ""}
@@ -299,6 +333,13 @@ def _print_plan(made: Plan) -> None:
         )
 
 
+def _change(before: int | None, after: int | None) -> str:
+    """Of a number that the source may not have, nor the target."""
+    if after is None:
+        return ""
+    return str(after) if before in (None, after) else f"{before} to {after}"
+
+
 def _print_report(report: Report, source: str) -> None:
     in_place = report.last_batch != report.batch
     where = f"rewritten as batch {report.last_batch}" if in_place else f"moved to {report.target}"
@@ -308,8 +349,14 @@ def _print_report(report: Report, source: str) -> None:
         f"{report.keys:,} keys in {report.seconds:.1f} s ({rate:,.0f} a second) {done}"
         + (f", {size(report.bytes)}" if report.bytes else "")
     )
+    if not report.published:
+        for store in report.stores:
+            print(f"operator {store['operator']}, {store['name']}: {store['keys']:,} keys")
     if report.deleted_keys:
         print(f"{report.deleted_keys:,} keys left out")
+    if report.given_keys:
+        added = report.given_keys - report.replaced_keys
+        print(f"{report.replaced_keys:,} keys replaced, {added:,} added")
     if report.published:
         checked = "read back, and the same" if report.verified == "full" else "counted alone"
         left = "" if in_place else f"; {source} is as it was"

@@ -7,6 +7,7 @@ asks for it and tells what became of it.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,11 +24,11 @@ from bucketstate.errors import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-Kind = Literal["import", "export", "rewrite", "handover"]
+Kind = Literal["import", "export", "rewrite", "handover", "upsert"]
 Provider = Literal["bucketstate", "rocksdb", "hdfs"]
-KINDS: tuple[Kind, ...] = ("import", "export", "rewrite", "handover")
+KINDS: tuple[Kind, ...] = ("import", "export", "rewrite", "handover", "upsert")
 
 _DOOR = "io.bucketstate.Checkpoints"
 _ERRORS: Mapping[str, type[BucketstateError]] = {
@@ -77,7 +78,7 @@ class Report:
     """What a move has done. Immutable."""
 
     kind: str
-    """`import`, `export`, `rewrite` or `handover`."""
+    """`import`, `export`, `rewrite`, `handover` or `upsert`."""
 
     source: str
     """Where the checkpoint is that was read."""
@@ -103,6 +104,12 @@ class Report:
     deleted_keys: int
     """Those that were left out because a condition asked for it."""
 
+    given_keys: int
+    """Those that came as rows."""
+
+    replaced_keys: int
+    """Those of them that the state had before."""
+
     bytes: int
     """Length of the files of state, where they are of this provider or of HDFS's."""
 
@@ -126,7 +133,7 @@ class Plan:
     """What a move would do; prints as a table. Made by `plan`. Immutable."""
 
     kind: str
-    """`import`, `export`, `rewrite` or `handover`."""
+    """`import`, `export`, `rewrite`, `handover` or `upsert`."""
 
     source: str
     """Where the checkpoint is that is read."""
@@ -156,7 +163,13 @@ class Plan:
     """1 or 2, afterwards."""
 
     operators: tuple[Mapping[str, Any], ...]
-    """For each stateful operator its number, name, bytes, stores and their column families."""
+    """For each stateful operator its number, name, bytes, stores and their column families; for
+    each store its partitions and buckets before and after, and its keys where files count them."""
+
+    space: int
+    """Bytes that the source's files of state have: the target takes about as much, or less if they
+    have older versions. Spark's local disks take the state once, uncompressed, while it is sorted.
+    """
 
     session: Mapping[str, str]
     """Settings that the query's session must have afterwards."""
@@ -257,6 +270,8 @@ def plan(
     delete_keys: str | None = None,
     operator: int | None = None,
     offsets: Literal["earliest"] | Sequence[str] | None = None,
+    rows: DataFrame | str | os.PathLike[str] | None = None,
+    state: Any = None,
     source_provider: Provider | None = None,
     verify: Literal["full", "counts"] = "full",
     in_place: bool = False,
@@ -270,7 +285,8 @@ def plan(
         source: the checkpoint to read, a path or URI. It is never written to, but in place.
         target: a folder that is empty or does not exist; None in place.
         kind: `import` from Spark's own providers, `export` to one of them, `rewrite` of a
-            checkpoint of this one, `handover` of the state to sources that begin anew.
+            checkpoint of this one, `handover` of the state to sources that begin anew, `upsert` of
+            rows into a state.
         batch: a committed batch to take; the last one without.
         to: whose files the target gets.
         partitions: of all operators with keys.
@@ -278,16 +294,23 @@ def plan(
         checkpoint_format: 1 or 2.
         delete_keys: a SQL condition on the columns of a grouping key; keys that it is true for are
             left out, with all that the operator keeps of them.
-        operator: whose keys these are, where the query has several.
+        operator: whose keys are left out or given, where the query has several.
         offsets: where sources begin: "earliest" for where their own options say, or a line of
             Spark's offset log for each.
+        rows: of an upsert, a DataFrame or the path of Parquet files, with a row for each key that
+            is to have another state, or one at all. Its columns are those of the key and of the
+            value, by their names; `key` and `value` may be structs of them, as in a scan.
+        state: of an upsert into a function of `bucketstate.stateful`: its state class, whose
+            instances a column `state` has as structs or documents, or whose fields are columns.
         source_provider: whose files the source has, where the recorded class is not known.
         verify: `full` reads the target back before it is published.
         in_place: the checkpoint itself gets other partitions, as a batch of its own. A rewrite with
             `partitions` alone can be made so, from Spark 4.2 on; see `undo`.
 
     Raises:
-        RefusedMoveError: there is no such checkpoint or batch, or what is asked for can never work.
+        RefusedMoveError: there is no such checkpoint or batch, or what is asked for can never work,
+            such as a column that is missing or of another type.
+        DefinitionError: what is given as a state class is none.
         DamagedFileError: a log or a file of metadata is damaged.
         MissingFileError: one of them is not there.
         StorageError: a file system failed.
@@ -303,15 +326,19 @@ def plan(
         "buckets": buckets,
         "format": checkpoint_format,
         "deleteKeys": delete_keys,
-        "deleteOperator": operator,
+        "operator": operator,
         "offsets": list(offsets) if offsets is not None and offsets != "earliest" else offsets,
         "sourceProvider": source_provider,
         "verify": verify,
         "inPlace": in_place or None,
     }
+    frame = _rows(spark, rows, state)
+    if frame is None:
+        request["rows"] = None if rows is None else str(rows)
     given = {name: value for name, value in request.items() if value is not None}
     with _told():
-        made = _door(spark).plan(spark._jsparkSession, json.dumps(given))
+        more = () if frame is None else (frame._jdf,)
+        made = _door(spark).plan(spark._jsparkSession, json.dumps(given), *more)
         found = json.loads(made.json())
     return Plan(
         kind=found["kind"],
@@ -325,6 +352,7 @@ def plan(
         partitions=found["partitions"],
         checkpoint_format=found["checkpointFormat"],
         operators=tuple(found["operators"]),
+        space=found["spaceBytes"],
         session=found["session"],
         findings=tuple(Finding(**one) for one in found["findings"]),
         _spark=spark,
@@ -369,6 +397,28 @@ def _door(spark: SparkSession) -> Any:
     return door
 
 
+def _rows(spark: SparkSession, rows: Any, state: Any) -> DataFrame | None:
+    """The frame of an upsert; None where the JVM reads one by itself, or there is none."""
+    from pyspark.errors import AnalysisException
+
+    if rows is None:
+        return None
+    if isinstance(rows, str | os.PathLike):
+        if state is None:
+            return None
+        try:
+            rows = spark.read.parquet(str(rows))
+        except AnalysisException as error:
+            raise RefusedMoveError(f"{rows} cannot be read as Parquet files: {error}") from None
+    if state is None:
+        frame: DataFrame = rows
+        return frame
+    # States are made by what keeps them, which takes pyspark.
+    from bucketstate.move.given import with_documents
+
+    return with_documents(rows, state)
+
+
 def _report(found: Mapping[str, Any]) -> Report:
     return Report(
         kind=found["kind"],
@@ -380,6 +430,8 @@ def _report(found: Mapping[str, Any]) -> Report:
         verified=found["verified"],
         keys=found["keys"],
         deleted_keys=found["deletedKeys"],
+        given_keys=found["givenKeys"],
+        replaced_keys=found["replacedKeys"],
         bytes=found["bytes"],
         seconds=(found["finishedMs"] - found["startedMs"]) / 1000,
         stores=tuple(found["stores"]),

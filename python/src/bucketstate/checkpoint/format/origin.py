@@ -32,6 +32,7 @@ _KINDS = {
     "export": "an export",
     "rewrite": "a rewrite",
     "handover": "a handover",
+    "upsert": "an upsert",
 }
 
 
@@ -40,7 +41,7 @@ class Origin:
     """How a checkpoint was made of another one. Immutable."""
 
     kind: str
-    """`clone`, `fork`, `import`, `export`, `rewrite` or `handover`."""
+    """`clone`, `fork`, `import`, `export`, `rewrite`, `handover` or `upsert`."""
 
     status: Status
     """`begun` until all of it is there."""

@@ -141,6 +141,18 @@ class PartCodec:
         keys = [] if self._key is None else [("[].key", self._key)]
         return [*keys, ("[].value", self._value)]
 
+    def cell(self, given: Any) -> Any:
+        """A part of a column's cell: its value, its values, or a map of them."""
+        if given is None:
+            return self.kind()
+        if self.kind is MapState:
+            assert self._key is not None
+            key, value = self._key.cell, self._value.cell
+            return MapState({key(k): value(v) for k, v in dict(given).items()})
+        if self.kind is ListState:
+            return ListState([self._value.cell(v) for v in given])
+        return ValueState(self._value.cell(given))
+
     def encode(self, value: Any) -> str:
         """One value as the text of its own that a state variable holds."""
         return _text(self._value.dump(value))
@@ -234,6 +246,16 @@ class StateCodec:
                 advice="Give them all, or set attributes of state.value.",
             )
         return self._struct.make(**value)
+
+    def cell(self, given: Any) -> Any:
+        """A value of the fields that a row has, as Spark and Arrow have them."""
+        arguments = self._struct.given(given)
+        for name, part in self.parts.items():
+            try:
+                arguments[name] = part.cell(given.get(name))
+            except MismatchError as e:
+                raise e.under(name) from None
+        return self.cls(**arguments)
 
     def dump(self, value: Any, clock: Clock, beside: Mapping[str, Part] | None = None) -> str:
         document = self._struct.dump(value)

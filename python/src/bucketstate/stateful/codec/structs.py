@@ -143,6 +143,10 @@ class StructCodec(Codec):
         """The known fields that are stored, to construct the class with; others have defaults."""
         return self._read(stored, "load")
 
+    def given(self, cells: Any) -> dict[str, Any]:
+        """The known fields that a row has, as Spark and Arrow have them; others have defaults."""
+        return self._read(cells, "cell")
+
     def _read(self, given: Any, method: str) -> dict[str, Any]:
         if not isinstance(given, Mapping):
             raise self.mismatch(given)

@@ -1,13 +1,13 @@
 package io.bucketstate
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{DataFrame, SparkSession}
 
 import io.bucketstate.move.{MovePlan, MoveRequest, Plans, Undone}
 
 /**
  * Moves the checkpoints of stopped queries: into this provider and out of it, to other numbers of partitions and buckets, to
- * the other checkpoint format, without some keys, and with sources that begin anew. A source is never written to, but for a
- * rewrite that is asked for in place.
+ * the other checkpoint format, without some keys, with others for them, and with sources that begin anew. A source is never
+ * written to, but for a rewrite that is asked for in place.
  */
 object Checkpoints {
 
@@ -18,8 +18,20 @@ object Checkpoints {
    */
   def plan(spark: SparkSession, request: MoveRequest): MovePlan = Plans.of(spark, request)
 
+  /**
+   * What a move would do that puts rows into a state.
+   *
+   * @param rows one for each key: the columns of the key and of the value, by their names
+   */
+  def plan(spark: SparkSession, request: MoveRequest, rows: DataFrame): MovePlan =
+    Plans.of(spark, request, Some(rows))
+
   /** A plan for callers that have JSON: see [[move.MoveRequest.of]]. */
   def plan(spark: SparkSession, json: String): MovePlan = plan(spark, MoveRequest.of(json))
+
+  /** The same for a move that puts rows into a state. */
+  def plan(spark: SparkSession, json: String, rows: DataFrame): MovePlan =
+    plan(spark, MoveRequest.of(json), rows)
 
   /**
    * Undoes a rewrite in place, finished or not, as long as no query has gone on with it. What was stopped half-way is finished

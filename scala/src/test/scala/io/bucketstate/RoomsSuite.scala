@@ -47,7 +47,7 @@ class RoomsSuite extends AnyFunSuite {
     val follower = history + "background" + "rocksdb.follower"
     val store = follower ++ siblings + "memory" + "store"
     val spark = store + "watch" + "spark.rows" + "spark"
-    val move = Set("move.log", "move.place", "move.read", "move.write")
+    val move = Set("move.log", "move.place", "move.read", "move.upsert", "move.write")
     Map(
       "error" -> Set.empty[String],
       "config" -> Set("error"),
@@ -90,6 +90,7 @@ class RoomsSuite extends AnyFunSuite {
       "move.place" -> Set("error"),
       "move.read" -> (spark + "move.log" + "move.place"),
       "move.write" -> (spark + "move.place" + "move.log" + "move.read"),
+      "move.upsert" -> Set("error", "move.log", "move.place", "move.read", "move.write"),
       "move" -> (spark ++ move),
       "" -> Set(
         "error",
@@ -108,7 +109,8 @@ class RoomsSuite extends AnyFunSuite {
   }
 
   /** Rooms that use what is private to Spark. */
-  private val reaching = Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.read")
+  private val reaching =
+    Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.read", "move.upsert")
 
   /** Rooms that know what a state store is to Spark. */
   private val knowing = reaching ++ Set("", "move.place", "move.write", SparksOwn)

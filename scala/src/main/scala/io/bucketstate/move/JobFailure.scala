@@ -1,6 +1,6 @@
 package io.bucketstate.move
 
-import io.bucketstate.error.{BucketstateException, UnavailableException}
+import io.bucketstate.error.{BucketstateException, InvalidException, UnavailableException}
 
 /** What a job of a move failed with. */
 private[move] object JobFailure {
@@ -8,7 +8,7 @@ private[move] object JobFailure {
   /** In the project's own words where they are its, else as a failure of the move. */
   def told(failure: Throwable): Throwable = {
     val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).toSeq
-    causes.collectFirst { case own: BucketstateException => own }.getOrElse {
+    causes.collectFirst { case own: BucketstateException => own }.orElse(ofRows(causes)).getOrElse {
       new UnavailableException(
         "The move",
         s"it failed: ${causes.last.toString.linesIterator.next()}",
@@ -17,4 +17,17 @@ private[move] object JobFailure {
       )
     }
   }
+
+  private val FromPython = "org.apache.spark.api.python.PythonException"
+
+  /** What was said of rows that Python makes, whose last line but for Spark's own code is the error's. */
+  private def ofRows(causes: Seq[Throwable]): Option[Throwable] =
+    causes.find(_.getClass.getName == FromPython).map { python =>
+      val lines = python.getMessage.linesIterator.map(_.trim).filter(_.nonEmpty)
+      val said = lines.filterNot(_.startsWith("SQLSTATE")).toSeq.last.replaceFirst("^[\\w.]+: ", "")
+      new InvalidException(
+        s"The rows that were given cannot be read: ${said.stripSuffix(".")}",
+        "Nothing was published."
+      )
+    }
 }

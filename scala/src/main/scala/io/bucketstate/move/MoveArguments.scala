@@ -24,14 +24,15 @@ private[bucketstate] object MoveArguments {
 
   val Usage: String =
     """import SRC DST, export SRC DST --to rocksdb|hdfs, rewrite SRC DST, rewrite CHECKPOINT --in-place --partitions N,
-      |rewrite CHECKPOINT --in-place --undo, handover SRC DST --offsets earliest|FILE
+      |rewrite CHECKPOINT --in-place --undo, handover SRC DST --offsets earliest|FILE, upsert SRC DST --from PATH
       |  --batch N            a committed batch; the last one if it is left out
       |  --partitions N       of all operators with keys
       |  --buckets N          in each store of bucketstate
       |  --format 1|2         of checkpoints
       |  --delete-keys COND   a SQL condition on the columns of a grouping key
-      |  --operator N         whose keys these are
+      |  --operator N         whose keys are left out, or given
       |  --offsets ...        where sources begin: 'earliest', or a file with a line for each source
+      |  --from PATH          Parquet files with a row for each key that is given
       |  --source-provider P  bucketstate, rocksdb or hdfs, where the recorded class is not known
       |  --verify full|counts
       |  --in-place           the checkpoint itself gets other partitions, as a batch of its own
@@ -68,6 +69,7 @@ private[bucketstate] object MoveArguments {
         flags.get("--delete-keys"),
         flags.get("--operator").map(long("--operator", _)),
         flags.get("--offsets").map(offsets),
+        flags.get("--from"),
         flags.get("--source-provider"),
         flags.get("--verify").forall(MoveRequest.isFull),
         inPlace
@@ -98,6 +100,7 @@ private[bucketstate] object MoveArguments {
     "--delete-keys",
     "--operator",
     "--offsets",
+    "--from",
     "--source-provider",
     "--verify"
   )

@@ -23,6 +23,12 @@ final class MoveReport private[move] (
   /** Keys that were left out because a condition asked for it. */
   def deletedKeys: Long = stores.map(_.deleted.keys).sum
 
+  /** Keys that rows were given for. */
+  def givenKeys: Long = stores.map(_.added.keys).sum
+
+  /** Those of them that the state had before. */
+  def replacedKeys: Long = stores.map(_.replaced.keys).sum
+
   def bytes: Long = stores.map(_.bytes).sum
 
   /** The report as JSON, for tools. Sums are hexadecimal: equal ones are of equal rows. */
@@ -34,6 +40,7 @@ final class MoveReport private[move] (
     all.put("batch", plan.batch).put("published", isPublished)
     all.put("verified", if (plan.request.verifyFully) "full" else "counts")
     all.put("keys", keys).put("deletedKeys", deletedKeys).put("bytes", bytes)
+    all.put("givenKeys", givenKeys).put("replacedKeys", replacedKeys)
     all.put("startedMs", startedMs).put("finishedMs", finishedMs)
     val told = all.putArray("stores")
     stores.foreach(write(_, told.addObject()))

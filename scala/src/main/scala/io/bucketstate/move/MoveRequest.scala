@@ -25,7 +25,10 @@ object MoveKind {
   /** The state stays, and the sources begin anew; from any provider. */
   case object Handover extends MoveKind("handover")
 
-  val All: Seq[MoveKind] = Seq(Import, Export, Rewrite, Handover)
+  /** This provider into this one, with rows for some keys. */
+  case object Upsert extends MoveKind("upsert")
+
+  val All: Seq[MoveKind] = Seq(Import, Export, Rewrite, Handover, Upsert)
 }
 
 /** Where sources begin after a handover. */
@@ -51,8 +54,9 @@ object StartAt {
  * @param buckets         in each store of this provider; None for as many as there are, or the setting
  * @param format          of checkpoints, 1 or 2; None for the same
  * @param deleteKeys      a SQL condition on the columns of a grouping key: keys that it is true for are left out
- * @param deleteOperator  the operator whose keys these are; None where there is one alone
+ * @param operator        the operator whose keys are left out, or given as rows; None where there is one alone
  * @param offsets         where sources begin; None where they were
+ * @param rows            Parquet files with rows for keys, where no frame is given
  * @param sourceProvider  whose files the source has, where the class that was recorded is not known
  * @param verifyFully     whether the target is read back before it is published, or its keys counted alone
  * @param inPlace         whether the checkpoint itself gets other partitions, as a batch of its own
@@ -67,8 +71,9 @@ final case class MoveRequest(
     buckets: Option[Int] = None,
     format: Option[Int] = None,
     deleteKeys: Option[String] = None,
-    deleteOperator: Option[Long] = None,
+    operator: Option[Long] = None,
     offsets: Option[StartAt] = None,
+    rows: Option[String] = None,
     sourceProvider: Option[String] = None,
     verifyFully: Boolean = true,
     inPlace: Boolean = false
@@ -128,7 +133,7 @@ object MoveRequest {
       member("buckets")(_.asInt),
       member("format")(_.asInt),
       member("deleteKeys")(_.asText),
-      member("deleteOperator")(_.asLong),
+      member("operator")(_.asLong),
       member("offsets") { found =>
         if (found.isTextual && found.asText == "earliest") StartAt.Options
         else if (found.isArray) {
@@ -141,6 +146,7 @@ object MoveRequest {
             "Give 'earliest', or a list of lines."
           )
       },
+      member("rows")(_.asText),
       member("sourceProvider")(_.asText),
       member("verify")(_.asText).forall(isFull),
       member("inPlace")(_.asBoolean).getOrElse(false)
@@ -164,8 +170,9 @@ object MoveRequest {
     "buckets",
     "format",
     "deleteKeys",
-    "deleteOperator",
+    "operator",
     "offsets",
+    "rows",
     "sourceProvider",
     "verify",
     "inPlace"

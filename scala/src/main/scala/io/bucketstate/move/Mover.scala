@@ -27,7 +27,8 @@ private[move] final class Mover(
   private[this] val conf = SparkSessions.hadoopConf(spark)
   private[this] val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
 
-  private def job(work: StoreWork): StoreJob = new StoreJob(spark, work, hadoop, progress)
+  private def job(work: StoreWork): StoreJob =
+    new StoreJob(spark, work, hadoop, progress, plan.rows)
 
   /** Reads all, and writes nothing. */
   def read(): MoveReport = {
@@ -125,7 +126,7 @@ private[move] final class Mover(
   private def works(): Seq[StoreWork] = {
     progress.begin("look at keys")
     plan.works.groupBy(_.store.operator).toSeq.sortBy(_._1).flatMap { case (_, stores) =>
-      if (plan.source.isStrict || stores.forall(_.keepsPartitions)) stores
+      if (plan.source.isStrict || stores.forall(_.leavesKeys)) stores
       else {
         val fits = each(stores)(job(_).fitting()).reduce(_ & _)
         val deciding = ColumnSearch.chosen(stores.head, fits)

@@ -16,11 +16,13 @@ import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
  * What the files of all partitions of a store say of it together.
  *
  * @param families by their names; without a number that means anything
+ * @param keys     of all families, as the files have counted them; None where nobody has
  */
 private[move] final case class StoreHead(
     numBuckets: Int,
     families: Map[String, FamilyDescriptor],
-    allTimes: Map[String, TimeBuckets]
+    allTimes: Map[String, TimeBuckets],
+    keys: Option[Long]
 ) {
   def family(name: String): Option[FamilyDescriptor] = families.get(name)
 
@@ -36,7 +38,8 @@ private[move] object OwnHeads {
 
   private final case class PartHead(
       numBuckets: Int,
-      families: Seq[(FamilyDescriptor, Option[TimeBuckets])]
+      families: Seq[(FamilyDescriptor, Option[TimeBuckets])],
+      keys: Option[Long]
   )
 
   def of(
@@ -72,7 +75,8 @@ private[move] object OwnHeads {
     val state = records.state
     PartHead(
       records.numBuckets,
-      state.families.map(f => f.descriptor -> state.times(f))
+      state.families.map(f => f.descriptor -> state.times(f)),
+      summed(state.families.map(state.keyCount))
     )
   }
 
@@ -94,8 +98,12 @@ private[move] object OwnHeads {
       val known = all.flatMap(_._2)
       Option.when(known.nonEmpty)(family -> known.reduce(merged(_, _)))
     }
-    StoreHead(parts.map(_.numBuckets).max, descriptors, times)
+    StoreHead(parts.map(_.numBuckets).max, descriptors, times, summed(parts.map(_.keys)))
   }
+
+  /** None where one is not known. */
+  private def summed(counts: Seq[Option[Long]]): Option[Long] =
+    Option.when(counts.forall(_.isDefined))(counts.flatten.sum)
 
   /**
    * Time buckets of keys that come to lie together. What has expired was left out where it was read, and nothing else may

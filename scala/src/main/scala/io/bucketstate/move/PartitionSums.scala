@@ -41,5 +41,8 @@ private[move] final class PartitionSums
 
   override def value: Map[Int, PartitionSum] = sums
 
+  /** What goes on, of all partitions. */
+  def total: RowSum = sums.values.map(_.kept).foldLeft(RowSum.Empty)(_ + _)
+
   private def takeAll(all: Map[Int, PartitionSum]): Unit = sums ++= all
 }

@@ -1,6 +1,7 @@
 package io.bucketstate.move
 
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+import org.apache.spark.sql.DataFrame
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.LogText
@@ -13,6 +14,7 @@ import io.bucketstate.move.read.{Provider, SourceQuery}
  * @param stateBytes  of the source's files of state, old versions among them
  * @param session     settings that the query's session must have afterwards
  * @param findings    the gravest first
+ * @param rows        that are put into the state, where there are some
  */
 private[move] final class PlannedMove(
     val request: MoveRequest,
@@ -22,7 +24,8 @@ private[move] final class PlannedMove(
     val hasIds: Boolean,
     val stateBytes: Map[Long, Long],
     val session: Seq[(String, String)],
-    val findings: Seq[Finding]
+    val findings: Seq[Finding],
+    val rows: Option[DataFrame]
 ) {
 
   /** The batch whose state is moved: committed, and not necessarily the last. */
@@ -37,6 +40,9 @@ private[move] final class PlannedMove(
   def lastBatch: Long = if (request.inPlace) batch + 1 else batch
 
   def targetProvider: Provider = request.provider
+
+  /** What the target takes, about: the source's files have older versions, too. */
+  def spaceBytes: Long = stateBytes.values.sum
 
   /** Whether nothing speaks against it. */
   def isPossible: Boolean = !findings.exists(_.severity == Severity.Error)
@@ -61,6 +67,7 @@ private[move] final class PlannedMove(
     all.put("batch", batch).put("version", source.version)
     all.put("sourceProvider", source.provider.name).put("targetProvider", targetProvider.name)
     all.put("partitions", partitions).put("checkpointFormat", if (hasIds) 2 else 1)
+    all.put("spaceBytes", spaceBytes)
     val operators = all.putArray("operators")
     works.groupBy(_.store.operator).toSeq.sortBy(_._1).foreach { case (id, stores) =>
       write(id, stores, operators.addObject())
@@ -82,7 +89,10 @@ private[move] final class PlannedMove(
       val store = all.addObject()
       store.put("name", work.store.name)
       store.put("partitionsBefore", work.had).put("partitionsAfter", work.targets)
+      work.head.foreach(head => store.put("bucketsBefore", head.numBuckets))
       if (targetProvider == Provider.Ours) store.put("buckets", work.numBuckets)
+      // Where nobody has counted them they are known when all was read.
+      work.head.flatMap(_.keys).foreach(store.put("keys", _))
       val families = store.putArray("families")
       work.store.families.foreach { family =>
         families
@@ -111,9 +121,14 @@ private object PlannedMove {
               else s"  to   ${plan.target}")
     plan.works.foreach { work =>
       val buckets =
-        if (plan.targetProvider == Provider.Ours) s", ${work.numBuckets} buckets" else ""
-      lines += s"  ${work.name} (${work.store.operatorName}): ${work.had} to ${work.targets} partitions$buckets"
+        if (plan.targetProvider == Provider.Ours) {
+          val before = work.head.fold("")(head => s"${head.numBuckets} to ")
+          s", $before${work.numBuckets} buckets"
+        } else ""
+      val keys = work.head.flatMap(_.keys).fold("keys unknown until it is read")(n => s"$n keys")
+      lines += s"  ${work.name} (${work.store.operatorName}): $keys, ${work.had} to ${work.targets} partitions$buckets"
     }
+    lines += s"  takes about ${plan.spaceBytes} bytes, and the state once, uncompressed, in spark.local.dir"
     plan.session.foreach { case (key, value) => lines += s"  session: $key=$value" }
     plan.findings.foreach(f => lines += s"  ${f.severity.name}: ${f.text}")
     lines.result().mkString("\n")

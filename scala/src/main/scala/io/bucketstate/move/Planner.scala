@@ -5,10 +5,10 @@ import java.time.Clock
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.{AnalysisException, DataFrame, SparkSession}
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, VersionedFile}
 import io.bucketstate.checkpoint.records.FamilyEncodings
@@ -17,11 +17,17 @@ import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
 import io.bucketstate.move.read.{Provider, SourceOperator, SourceQuery, SourceStore}
+import io.bucketstate.move.upsert.{FrameColumns, RowShape}
 import io.bucketstate.move.write.{EmptyStores, TargetFamily}
 import io.bucketstate.spark.SparkSettings
 
 /** Finds out what a move would do. It reads logs and metadata; of stores of this project the heads of their files, too. */
-private[move] final class Planner(spark: SparkSession, request: MoveRequest, clock: Clock) {
+private[move] final class Planner(
+    spark: SparkSession,
+    request: MoveRequest,
+    frame: Option[DataFrame],
+    clock: Clock
+) {
   import Planner._
 
   private[this] val conf = SparkSessions.hadoopConf(spark)
@@ -37,10 +43,13 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
   def plan(): PlannedMove = {
     check()
     val condition = request.deleteKeys.map(deleting)
+    val rows = Option.when(request.kind == MoveKind.Upsert)(rowsGiven).flatten
+    val shape = rows.map(shaped)
     val heads =
       if (isOwn(source.provider)) OwnHeads.of(spark, source, conf)
       else Map.empty[OwnHeads.Named, StoreHead]
-    val works = source.operators.flatMap(op => op.stores.map(workOf(op, _, condition, heads)))
+    val works =
+      source.operators.flatMap(op => op.stores.map(workOf(op, _, condition, shape, heads)))
     val bytes = source.files.groupMapReduce { case (name, _) => operatorOf(name) }(_._2)(_ + _)
     new PlannedMove(
       request,
@@ -50,7 +59,8 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
       hasIds,
       bytes.collect { case (Some(id), n) => id -> n },
       sessionNeeds,
-      findings.toSeq.sortBy(f => Order.indexOf(f.severity))
+      findings.toSeq.sortBy(f => Order.indexOf(f.severity)),
+      rows
     )
   }
 
@@ -91,9 +101,16 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
         error("An export is into a provider of Spark's: give --to rocksdb or --to hdfs.")
       case MoveKind.Rewrite if !isOwn(source.provider) || !isOwn(provider) =>
         error("A rewrite is from bucketstate to bucketstate: use import or export.")
+      case MoveKind.Upsert if !isOwn(source.provider) || !isOwn(provider) =>
+        error("An upsert is from bucketstate to bucketstate: import the state first.")
+      case MoveKind.Upsert if frame.isEmpty && request.rows.isEmpty =>
+        error("An upsert takes rows: give --from, or a DataFrame.")
       case MoveKind.Handover if request.offsets.isEmpty =>
         error("A handover says where sources begin: give --offsets.")
       case _ => ()
+    }
+    if (request.kind != MoveKind.Upsert && (frame.isDefined || request.rows.isDefined)) {
+      error("Rows are for an upsert.")
     }
     if (provider == Provider.Hdfs) checkHdfs()
     if (provider == Provider.RocksDb && !EmptyStores.AreServed) {
@@ -243,11 +260,17 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
       operator: SourceOperator,
       store: SourceStore,
       condition: Option[(Long, Expression)],
+      rows: Option[(Long, RowShape)],
       heads: Map[OwnHeads.Named, StoreHead]
   ): StoreWork = {
     val had = if (operator.isGlobal) 1 else source.partitions
     val targets = if (operator.isGlobal) 1 else partitions
     val head = heads.get((store.operator, store.name))
+    val shape = rows.collect { case (id, found) if id == operator.id => found }
+    for (found <- shape if head.exists(_.times(found.family).isDefined))
+      error(
+        s"The keys of operator ${operator.id} age (timeBucket), and rows do not say since when: they cannot be given."
+      )
     StoreWork(
       store,
       source.folder.location,
@@ -265,7 +288,9 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
       source.storeConf,
       targetConf,
       condition.collect { case (id, expression) if id == operator.id => expression },
-      staysPut = !source.isStrict && targets == had
+      staysPut = !source.isStrict && targets == had && shape.isEmpty,
+      head,
+      shape
     )
   }
 
@@ -312,23 +337,41 @@ private[move] final class Planner(spark: SparkSession, request: MoveRequest, clo
 
   /** The condition, bound to the columns of the grouping key; and whose key that is. */
   private def deleting(condition: String): (Long, Expression) = {
-    val candidates = source.operators.filterNot(_.isGlobal)
-    val operator = request.deleteOperator match {
-      case Some(id) =>
-        source.operators.find(_.id == id).getOrElse {
-          throw new InvalidException(
-            s"The query has no operator $id",
-            s"It has ${source.operators.map(o => s"${o.id} (${o.name})").mkString(", ")}."
-          )
-        }
-      case None if candidates.size == 1 => candidates.head
-      case None                         =>
+    val operator = chosen(source.operators.filterNot(_.isGlobal))
+    (operator.id, Conditions.bound(spark, condition, operator))
+  }
+
+  private def rowsGiven: Option[DataFrame] = frame.orElse(request.rows.map { path =>
+    try spark.read.parquet(path)
+    catch {
+      case e: AnalysisException =>
         throw new InvalidException(
-          "It is not said of which operator keys are to be deleted",
-          s"Give --operator: ${candidates.map(o => s"${o.id} (${o.name})").mkString(", ")}."
+          s"$path cannot be read as Parquet files: ${e.getMessage.linesIterator.next()}",
+          "Give a file or a folder with a row for each key."
         )
     }
-    (operator.id, Conditions.bound(spark, condition, operator))
+  })
+
+  private def shaped(rows: DataFrame): (Long, RowShape) = {
+    val operator = chosen(source.operators)
+    (operator.id, FrameColumns.of(rows.schema, operator))
+  }
+
+  /** Whose keys are asked about. */
+  private def chosen(candidates: Seq[SourceOperator]): SourceOperator = request.operator match {
+    case Some(id) =>
+      source.operators.find(_.id == id).getOrElse {
+        throw new InvalidException(
+          s"The query has no operator $id",
+          s"It has ${source.operators.map(o => s"${o.id} (${o.name})").mkString(", ")}."
+        )
+      }
+    case None if candidates.size == 1 => candidates.head
+    case None                         =>
+      throw new InvalidException(
+        "It is not said of which operator the keys are",
+        s"Give --operator: ${candidates.map(o => s"${o.id} (${o.name})").mkString(", ")}."
+      )
   }
 
   private def error(text: String): Unit = findings += Finding(Severity.Error, text)

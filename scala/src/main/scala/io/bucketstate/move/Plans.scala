@@ -2,13 +2,15 @@ package io.bucketstate.move
 
 import java.time.Clock
 
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{DataFrame, SparkSession}
 
 /** Makes plans, for the doors. */
 private[bucketstate] object Plans {
-  def of(spark: SparkSession, request: MoveRequest): MovePlan = {
+
+  /** @param rows for an upsert; None to take them from where the request says */
+  def of(spark: SparkSession, request: MoveRequest, rows: Option[DataFrame] = None): MovePlan = {
     val clock = Clock.systemUTC()
-    new MovePlan(spark, new Planner(spark, request, clock).plan(), clock)
+    new MovePlan(spark, new Planner(spark, request, rows, clock).plan(), clock)
   }
 
   def undo(spark: SparkSession, checkpoint: String): Undone =

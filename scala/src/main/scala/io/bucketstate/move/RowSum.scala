@@ -14,6 +14,10 @@ import org.apache.spark.unsafe.Platform
 private[move] final case class RowSum(keys: Long, values: Long, sum: Long) {
   def +(other: RowSum): RowSum =
     RowSum(keys + other.keys, values + other.values, sum + other.sum)
+
+  /** Without rows that are among them. */
+  def -(other: RowSum): RowSum =
+    RowSum(keys - other.keys, values - other.values, sum - other.sum)
 }
 
 private[move] object RowSum {

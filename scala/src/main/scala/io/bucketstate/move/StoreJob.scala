@@ -6,21 +6,31 @@ import org.apache.spark.TaskContext
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.{RDD, ShuffledRDD}
 import org.apache.spark.serializer.KryoSerializer
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.util.SerializableConfiguration
 
 import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.error.CorruptException
 import io.bucketstate.move.read.{OwnRecords, Provider}
+import io.bucketstate.move.upsert.Replacing
 import io.bucketstate.move.write.{ByPlace, HdfsTarget, Place, ProviderTarget, RunTarget}
 
-/** What became of one store: what was read and written, by partition. */
+/**
+ * What became of one store: what was read and written, by partition.
+ *
+ * @param added    rows that came from elsewhere
+ * @param replaced what was read, and gave way to one of them
+ */
 private[move] final case class StoreMoved(
     work: StoreWork,
     read: Seq[PartitionSum],
-    written: Seq[WrittenPartition]
+    written: Seq[WrittenPartition],
+    added: RowSum,
+    replaced: RowSum
 ) {
-  def kept: RowSum = read.map(_.kept).foldLeft(RowSum.Empty)(_ + _)
+
+  /** What is in the target. */
+  def kept: RowSum = read.map(_.kept).foldLeft(RowSum.Empty)(_ + _) - replaced + added
 
   def deleted: RowSum = read.map(_.deleted).foldLeft(RowSum.Empty)(_ + _)
 
@@ -62,36 +72,55 @@ private[move] final class StoreJob(
     session: SparkSession,
     work: StoreWork,
     hadoop: Broadcast[SerializableConfiguration],
-    progress: Progress
+    progress: Progress,
+    frame: Option[DataFrame] = None
 ) {
   private[this] val context = session.sparkContext
 
   def copy(): StoreMoved = {
     val (work, hadoop, counts) = (this.work, this.hadoop, progress.counts)
-    val sums = registered
-    val from = rows(sums)
-    val sorted = new ShuffledRDD[Array[Byte], Array[Byte], Array[Byte]](
-      from,
-      new ByPlace(work.targets)
-    )
-      .setKeyOrdering(Place.ordering)
-      // Byte arrays as they are; Java's own form names the classes of each.
-      .setSerializer(new KryoSerializer(context.getConf))
-    val written = sorted
+    val (sums, added, replaced) = (registered, registered, registered)
+    val written = sorted(rows(sums), added, replaced)
       .mapPartitionsWithIndex { (p, rows) =>
         Iterator.single(StoreJob.write(work, p, hadoop.value.value, counts.writing(rows)))
       }
       .collect()
       .toSeq
-    StoreMoved(work, readOf(sums), written.sortBy(_.partition))
+    StoreMoved(work, readOf(sums), written.sortBy(_.partition), added.total, replaced.total)
   }
 
   /** Reads all, and writes nothing. */
   def readOnly(): StoreMoved = {
-    val sums = registered
-    rows(sums).foreach(_ => ())
-    StoreMoved(work, readOf(sums), Nil)
+    val (sums, added, replaced) = (registered, registered, registered)
+    val all = rows(sums)
+    // Which keys rows replace, and whether they have one twice, is seen where both come together.
+    (if (work.upsert.isDefined) sorted(all, added, replaced) else all).foreach(_ => ())
+    StoreMoved(work, readOf(sums), Nil, added.total, replaced.total)
   }
+
+  /** What goes into each partition of the target, by its place, with the rows that were given. */
+  private def sorted(
+      from: RDD[StoreJob.Moved],
+      added: PartitionSums,
+      replaced: PartitionSums
+  ): RDD[StoreJob.Moved] = work.upsert match {
+    case None        => shuffled(from)
+    case Some(shape) =>
+      val (work, hadoop) = (this.work, this.hadoop)
+      val rows = frame.get.queryExecution.toRdd.mapPartitionsWithIndex { (p, rows) =>
+        new UpsertReader(work, shape, rows, p, hadoop.value.value, added.add)
+          .map(Replacing.ofRows)
+      }
+      shuffled(from.map(Replacing.ofState).union(rows)).mapPartitionsWithIndex { (p, all) =>
+        new UpsertMerge(work, shape, all, p, replaced.add)
+      }
+  }
+
+  private def shuffled(from: RDD[StoreJob.Moved]): RDD[StoreJob.Moved] =
+    new ShuffledRDD[Array[Byte], Array[Byte], Array[Byte]](from, new ByPlace(work.targets))
+      .setKeyOrdering(Place.ordering)
+      // Byte arrays as they are; Java's own form names the classes of each.
+      .setSerializer(new KryoSerializer(context.getConf))
 
   /** The sets of columns that all keys lie by: see [[ColumnSearch]]. */
   def fitting(): Set[Int] = {
@@ -182,6 +211,9 @@ private[move] final class StoreJob(
 }
 
 private object StoreJob {
+
+  /** A place and a value. */
+  private type Moved = (Array[Byte], Array[Byte])
 
   /** One task for each. */
   private def each(session: SparkSession, partitions: Seq[Int]): RDD[Int] =

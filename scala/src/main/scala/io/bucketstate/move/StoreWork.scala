@@ -15,6 +15,7 @@ import io.bucketstate.move.read.{
   SourceStore,
   StateRows
 }
+import io.bucketstate.move.upsert.RowShape
 import io.bucketstate.move.write.TargetFamily
 
 /**
@@ -31,6 +32,8 @@ import io.bucketstate.move.write.TargetFamily
  * @param hasIds        whether the target has checkpoint ids
  * @param deletes       a condition on the columns of the grouping key, bound by their places
  * @param staysPut      whether each key stays in the partition that it lies in, whatever its hash
+ * @param head          what the files of the source say of it, where it is of this project
+ * @param upsert        how rows that are given become its keys and values, where they go into this store
  */
 private[move] final case class StoreWork(
     store: SourceStore,
@@ -49,7 +52,9 @@ private[move] final case class StoreWork(
     sourceConf: StateStoreConf,
     targetConf: StateStoreConf,
     deletes: Option[Expression],
-    staysPut: Boolean
+    staysPut: Boolean,
+    head: Option[StoreHead],
+    upsert: Option[RowShape]
 ) {
 
   /** Whether records go over as they are. */
@@ -59,7 +64,8 @@ private[move] final case class StoreWork(
     if (store.name == "default") s"operator ${store.operator}"
     else s"operator ${store.operator}, ${store.name}"
 
-  def keepsPartitions: Boolean = targets == had
+  /** Whether no key has to be placed. */
+  def leavesKeys: Boolean = targets == had && upsert.isEmpty
 
   /** This work where other columns decide. */
   def deciding(change: Deciding => Deciding): StoreWork = copy(store =

@@ -13,13 +13,13 @@ class MoveRequestSuite extends AnyFunSuite {
     Files.writeString(offsets, "{\"a\":1}\n-\n")
     try {
       val words = MoveArguments.parse(
-        s"import a b --batch 3 --partitions 5 --buckets 16 --format 2 --operator 1 --offsets $offsets --source-provider hdfs --verify counts --dry-run --read --json"
+        s"import a b --batch 3 --partitions 5 --buckets 16 --format 2 --operator 1 --offsets $offsets --from rows --source-provider hdfs --verify counts --dry-run --read --json"
           .split(' ')
           .toSeq ++ Seq("--delete-keys", "k > 3")
       )
       val json = MoveRequest.of(
         """{"kind":"import","source":"a","target":"b","batch":3,"partitions":5,"buckets":16,"format":2,
-          |"deleteKeys":"k > 3","deleteOperator":1,"offsets":["{\"a\":1}","-"],"sourceProvider":"hdfs","verify":"counts"}""".stripMargin
+          |"deleteKeys":"k > 3","operator":1,"offsets":["{\"a\":1}","-"],"rows":"rows","sourceProvider":"hdfs","verify":"counts"}""".stripMargin
       )
       assert(words.request == json)
       assert(words.isDryRun && words.reads && words.asJson)

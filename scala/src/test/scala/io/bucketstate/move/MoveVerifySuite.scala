@@ -77,7 +77,7 @@ class MoveVerifySuite extends AnyFunSuite with Queries {
       target.toString,
       partitions = Some(3)
     )
-    val planned = new Planner(spark, request, Clock.systemUTC()).plan()
+    val planned = new Planner(spark, request, None, Clock.systemUTC()).plan()
     val hadoop = new SerializableConfiguration(SparkSessions.hadoopConf(spark))
     val progress = new Progress(spark.sparkContext)
     val job =

@@ -4,6 +4,8 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkEnv
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata
 import org.apache.spark.sql.internal.SQLConf
@@ -24,6 +26,9 @@ object SparkSessions {
   /** What files of Spark's providers are compressed with, on this machine. */
   def codec(name: String): CompressionCodec =
     CompressionCodec.createCodec(SparkEnv.get.conf, name)
+
+  /** A key's column as aggregations make it: of zeros and of NaNs there is one. */
+  def normalized(column: Expression): Expression = NormalizeFloatingNumbers.normalize(column)
 
   private def classic(session: SparkSession): ClassicSession =
     session.asInstanceOf[ClassicSession]

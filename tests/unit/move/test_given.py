@@ -1,0 +1,96 @@
+"""States that are given as rows, as the documents that a stateful function keeps."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bucketstate.checkpoint.documents import Documents
+from bucketstate.move.given import _Documents
+from bucketstate.stateful.codec.document import Clock, state_codec
+from bucketstate.stateful.codec.kept import Kept as KeptRow
+from bucketstate.stateful.errors import MigrationError, WrongTypeError
+from tests.integration.upserted_states import Colour, Inner, Kept, Wide
+
+CLOCK = Clock(now=0, watermark=None)
+
+
+def wide() -> Wide:
+    made = Wide(
+        n=3,
+        at=datetime(2026, 1, 1, 12, 30, tzinfo=UTC),
+        colours={Colour.BLUE, Colour.RED},
+        inner=Inner(7, Colour.BLUE),
+        by_name={"a": Inner(1), "b": Inner(2)},
+    )
+    made.last.update(5)
+    made.recent.put([Colour.RED, Colour.BLUE, Colour.RED])
+    made.counts.updateValue("x", 1)
+    return made
+
+
+def made_of(state: Any, rows: pa.RecordBatch, names: list[str] | None = None) -> list[Any]:
+    make = _Documents(state_codec(state, UTC), ["key"], names)
+    (batch,) = make(iter([rows]))
+    assert batch.schema.names == ["key", "version", "state"]
+    assert batch.column("key").equals(rows.column("key"))
+    pairs = zip(batch.column("version").to_pylist(), batch.column("state").to_pylist(), strict=True)
+    return list(pairs)
+
+
+@pytest.mark.parametrize("value", [Wide(), wide()], ids=["defaults", "values"])
+def test_what_a_scan_decodes_is_made_the_same_document(value: Wide) -> None:
+    codec = state_codec(Wide, UTC)
+    text = codec.dump(value, CLOCK)
+    documents = Documents(Wide, beside=False)
+    # As a scan reads it: sets have become lists, and dicts pairs.
+    read = documents.value(KeptRow(1, -1, (), text), "k")
+    states = documents.column([read], documents.names)
+    rows = pa.RecordBatch.from_arrays([pa.array([1]), states], ["key", "state"])
+    assert_same(made_of(Wide, rows), text)
+    columns = [pa.array([1]), *(states.field(f.name) for f in fields(Wide))]
+    names = [f.name for f in fields(Wide)]
+    flat = pa.RecordBatch.from_arrays(columns, ["key", *names])
+    assert_same(made_of(Wide, flat, names), text)
+
+
+def assert_same(made: list[Any], text: str) -> None:
+    """Decimals have as many digits as their column."""
+    ((version, found),) = made
+    assert version == 1
+    codec = state_codec(Wide, UTC)
+    assert codec.load(found, 1, CLOCK) == codec.load(text, 1, CLOCK)
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    rows = pa.RecordBatch.from_pydict({"key": [1], "seen": [4]})
+    assert made_of(Kept, rows, ["seen"]) == [(1, '{"seen":4,"total":0.0}')]
+
+
+def test_documents_stay_as_they_are() -> None:
+    text = '{"total": 1.5, "seen": 2}'
+    rows = pa.RecordBatch.from_pydict({"key": [1], "state": [text], "version": [1]})
+    assert made_of(Kept, rows) == [(1, text)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "said"),
+    [
+        ({"state": [{"seen": "x"}]}, WrongTypeError, "field seen of Kept is str"),
+        ({"state": [None]}, WrongTypeError, "Kept is None"),
+        ({"state": ['{"seen":"x"}']}, WrongTypeError, "field seen"),
+        ({"state": ["{}"], "version": [9]}, MigrationError, "version 9"),
+        ({"state": [{"seen": 1}], "timers": [[{"at": 5}]]}, WrongTypeError, "have timers"),
+    ],
+)
+def test_what_fits_not_names_its_key(
+    columns: dict[str, list[Any]], error: type[Exception], said: str
+) -> None:
+    rows = pa.RecordBatch.from_pydict({"key": [77], **columns})
+    with pytest.raises(error, match=said) as raised:
+        made_of(Kept, rows)
+    assert "timers" in columns or "77" in str(raised.value)
