@@ -13,7 +13,7 @@ import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io._
 import io.bucketstate.error._
-import io.bucketstate.testkit.{FileStoreContract, StoreKind, TempFolder}
+import io.bucketstate.testkit.{ChildJvm, FileStoreContract, StoreKind, TempFolder}
 
 /** The guarantees of `FileStore` on HDFS, with datanodes that are lost and writers that die. */
 class HdfsFileStoreSuite extends FileStoreContract with BeforeAndAfterAll with Eventually {

@@ -3,7 +3,7 @@ package io.bucketstate.hdfs
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.{ChildJvm, ProviderHarness}
 
 /** Stores on HDFS that died while they wrote: another process goes on from what was committed. */
 class KilledStoreSuite extends AnyFunSuite with BeforeAndAfterAll {

@@ -1,4 +1,4 @@
-package io.bucketstate.hdfs
+package io.bucketstate.testkit
 
 import java.lang.management.ManagementFactory
 import java.nio.charset.StandardCharsets.UTF_8

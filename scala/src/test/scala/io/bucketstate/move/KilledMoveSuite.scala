@@ -1,0 +1,114 @@
+package io.bucketstate.move
+
+import java.nio.file.{Files, Path}
+
+import scala.util.matching.Regex
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
+import org.apache.spark.sql.functions.{count, lit}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.Checkpoints
+import io.bucketstate.checkpoint.io.FileManagers
+import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Queries, Seeds}
+
+/** A move whose process is killed behind any of the files that it publishes; then the same move again. */
+class KilledMoveSuite extends AnyFunSuite with Queries {
+  import KilledMoveSuite._
+  import MoveFaultSweepSuite.{Batch, Keys, Providers, tree}
+
+  test("killed behind each file: no query starts on what there is, and the same move is made") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      stateOf(spark, source)
+      val before = tree(source)
+      def move(target: Path, last: Int) =
+        ChildJvm.run(DyingMove, source.toString, target.toString, last.toString)
+
+      val whole = folder.resolve("whole")
+      val unharmed = move(whole, Int.MaxValue)
+      assert(unharmed.exitCode == 0, unharmed.output)
+      val files = unharmed.output.linesIterator.collectFirst { case Published(n) => n.toInt }.get
+      val expected = read(spark, whole)
+      assert(expected.keys == Keys)
+      for (last <- Seeds.oneOf(7, 1 to files, 3)) {
+        val target = folder.resolve(s"target-$last")
+        val died = move(target, last)
+        val what = s"file $last of $files"
+        assert(died.exitCode == KillingFileManager.ExitCode, s"$what: ${died.output}")
+        assert(tree(source) == before, what)
+        val isThere = Files.exists(target.resolve(s"commits/$Batch"))
+        // The commit is published last but for the end of the marker.
+        assert(isThere == (last >= files - 1), what)
+        if (!isThere) assert(request(source, target)(spark).run().keys == Keys, what)
+        assert(sums(read(spark, target)) == sums(expected), what)
+        assert(names(target) == names(whole), what)
+        assert(tree(source) == before, what)
+      }
+    }
+  }
+
+  private def read(spark: SparkSession, checkpoint: Path): MoveReport = Checkpoints
+    .plan(spark, MoveRequest(MoveKind.Rewrite, checkpoint.toString, s"$checkpoint-x"))
+    .read()
+
+  private def sums(report: MoveReport): Seq[RowSum] = report.stores.map(_.kept)
+
+  private def stateOf(spark: SparkSession, checkpoint: Path): Unit = {
+    import spark.implicits._
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", Providers("hdfs"))
+    val input = memoryStream[Long](spark)
+    val query = input
+      .toDF()
+      .groupBy("value")
+      .agg(count(lit(1)))
+      .writeStream
+      .format("noop")
+      .outputMode("update")
+      .option("checkpointLocation", checkpoint.toString)
+      .start()
+    try (0 to Batch).foreach(b => addAndWait(input, query, b * 10L until b * 10L + 30L))
+    finally query.stop()
+    // What Spark still deletes and writes beside the batches would change the source.
+    StoreMaintenance.stop()
+  }
+}
+
+private object KilledMoveSuite {
+  val Published: Regex = "PUBLISHED ([0-9]+)".r
+
+  /** The files but for those whose names are chance, and what readers do not see. */
+  def names(checkpoint: Path): Set[String] =
+    MoveFaultSweepSuite
+      .tree(checkpoint)
+      .keySet
+      .filterNot(name =>
+        name.endsWith(".sst") || Path.of(name).getFileName.toString.startsWith(".")
+      )
+
+  def request(source: Path, target: Path)(spark: SparkSession): MovePlan = Checkpoints.plan(
+    spark,
+    MoveRequest(MoveKind.Import, source.toString, target.toString, partitions = Some(3))
+  )
+}
+
+/** Moves: `SOURCE TARGET FILES`. It is killed behind so many files; else it prints how many there were. */
+object DyingMove {
+  def main(arguments: Array[String]): Unit = {
+    val Seq(source, target, last) = arguments.toSeq: @unchecked
+    val spark = SparkSession
+      .builder()
+      .master("local[2]")
+      .config("spark.ui.enabled", "false")
+      .config("spark.driver.host", "127.0.0.1")
+      .config("spark.driver.bindAddress", "127.0.0.1")
+      .config(FileManagers.Setting, classOf[KillingFileManager].getName)
+      .config(s"spark.hadoop.${KillingFileManager.Setting}", last)
+      .getOrCreate()
+    try KilledMoveSuite.request(Path.of(source), Path.of(target))(spark).run()
+    finally spark.stop()
+    Console.out.print(s"PUBLISHED ${KillingFileManager.published.get}\n")
+    Console.out.flush()
+  }
+}
