@@ -36,6 +36,7 @@ EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
 LINT_SCALA := $(SPARKS:%=lint-scala-%)
 TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
+MOVES_ON := $(patsubst %,moves-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench python/hatch_build.py examples scripts tests
 # Spark 4.0's suite of providers leaves stores open when it closes them, and reads some after their commit.
@@ -63,7 +64,7 @@ ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQuerie
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
 
 ##@ Newcomers
 
@@ -141,13 +142,17 @@ test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narr
 ##@ Before landing
 
 test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
-	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
+	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON) $(MOVES_ON)
 
 moved-checkpoint:
 	@$(PY) -m pytest tests/sparks
 
 $(TYPED_ON): typed-on-%:
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
+
+$(MOVES_ON): moves-on-%:
+	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
+	  -k "in_and_out_again or goes_on_as_its_twin"
 
 hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
 	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
@@ -181,7 +186,11 @@ sweep: .stamps/tools ## let every file call and every other step of a scripted h
 
 moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \
-	  tests/integration/test_going_back.py tests/integration/test_savepoints.py
+	  tests/integration/test_going_back.py tests/integration/test_savepoints.py tests/integration/test_upsert.py \
+	  tests/integration/test_moved_on.py tests/integration/test_repartitioned.py
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_cluster.py -k move
+	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.move.*"
+	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly *GoldenMovesSuite"
 
 queries: $(VENV_STAMP) $(JAR) ## start queries on every damaged checkpoint, and compare every kind of key and window with the harness (make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_verify_restarts.py tests/integration/test_comparing.py \

@@ -11,7 +11,9 @@ import pytest
 from tests.chaos.cluster import Cluster
 from tests.integration.applications import APPS, answer_of
 from tests.integration.apps.clustered import BATCHES, ROWS, SLOW_BATCH, SLOW_SECONDS
+from tests.integration.apps.moved import KEYS
 from tests.integration.following import needs_rows
+from tests.kit.cases import at_night
 from tests.kit.engine import VARIABLE, engine
 
 if TYPE_CHECKING:
@@ -59,3 +61,25 @@ def test_a_speculative_attempt_overtakes(tmp_path: Path, two_hosts: str) -> None
     assert answer["counts"] == COUNTS
     assert answer["attempts"][str(SLOW_BATCH)] == 1
     assert answer["slowest"] < SLOW_SECONDS * 1000, "the slow attempt was waited for"
+
+
+def moved(folder: Path, master: str, event: str) -> dict[str, Any]:
+    command = [sys.executable, str(APPS / "moved.py"), str(folder), master, event]
+    return answer_of(command, timeout=240, SPARK_LOCAL_IP="127.0.0.1")
+
+
+def check_moved(answer: dict[str, Any]) -> None:
+    assert answer["reports"] == [{"keys": KEYS, "published": True}] * 2
+    assert answer["told"] == {"keys": KEYS, "sum": 3 * KEYS}
+
+
+@at_night
+def test_a_move_on_two_workers(tmp_path: Path, two_hosts: str) -> None:
+    check_moved(moved(tmp_path, two_hosts, "nothing"))
+
+
+@at_night
+def test_a_move_that_loses_an_executor(tmp_path: Path) -> None:
+    answer = moved(tmp_path, "local-cluster[2,1,1024]", "killed")
+    assert answer["killed"] == 1
+    check_moved(answer)
