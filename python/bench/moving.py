@@ -6,6 +6,9 @@ An aggregation of so many keys is run once on each provider, in 4 partitions. Th
 is moved in a process of its own, with a small heap and two cores; Spark's own repartition of the
 RocksDB one stands beside. A tenth of the keys is moved, too: memory should not follow the state,
 so the heap is taken whole at the start. Linux alone tells what a process has taken.
+
+Then many small stores, which cost by their number: an aggregation in 200 partitions, and a join
+whose four stores have 50 each.
 """
 
 from __future__ import annotations
@@ -36,6 +39,9 @@ PROVIDERS = {
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _FROM, _TO = 4, 8
+
+
+_SMALL_STORES, _SMALL_KEYS, _SMALL_TO = 200, 20_000, 150
 
 
 def make(spark: SparkSession, folder: Path, provider: str, keys: int) -> None:
@@ -147,6 +153,49 @@ def measure(folder: Path, keys: int, heap: str) -> list[dict[str, Any]]:
     return found
 
 
+def make_small(spark: SparkSession, folder: Path, provider: str) -> None:
+    """Checkpoints of 200 small stores each, of two batches."""
+    source = folder / "input"
+    rows = spark.range(_SMALL_KEYS).selectExpr("id", "id % 7 as n", "timestamp_seconds(id) as at")
+    spark.conf.set(_PROVIDER, PROVIDERS[provider])
+    for _ in range(2):
+        rows.coalesce(1).write.mode("append").parquet(str(source))
+        for name in ("counts", "joined"):
+            stream = spark.readStream.schema("id long, n long, at timestamp").parquet(str(source))
+            timed = stream.withWatermark("at", "1 day")
+            counts = stream.groupBy("id").agg(F.sum("n"))
+            other = stream.select(F.col("id").alias("other"), F.col("at").alias("then"))
+            right = other.withWatermark("then", "1 day")
+            joined = timed.join(right, F.expr("id = other and at = then"))
+            spark.conf.set(_PARTITIONS, str(_SMALL_STORES if name == "counts" else 50))
+            query = counts if name == "counts" else joined
+            writer = query.writeStream.outputMode("update" if name == "counts" else "append")
+            writer = writer.format("noop").trigger(availableNow=True)
+            checkpoint = str(folder / name / provider)
+            writer.option("checkpointLocation", checkpoint).start().awaitTermination()
+
+
+def measure_small(folder: Path) -> list[dict[str, Any]]:
+    found = []
+    for spark in local_session(settings("1g", touched=False)):
+        for provider in PROVIDERS:
+            print(f"making small stores with {provider}", file=sys.stderr, flush=True)
+            make_small(spark, folder / provider, provider)
+        for provider in PROVIDERS:
+            for name in ("counts", "joined"):
+                source = folder / provider / name / provider
+                kind: Any = "rewrite" if provider == "bucketstate" else "import"
+                target = folder / f"moved-{name}-{provider}"
+                to = _SMALL_TO if name == "counts" else 30
+                began = time.monotonic()
+                report = plan(spark, str(source), str(target), kind, partitions=to).run()
+                seconds = time.monotonic() - began
+                case = f"{_SMALL_STORES} small stores of {provider}: {name}"
+                found.append({"case": case, "keys_of_state": report.keys, "seconds": seconds})
+                print(f"{case:45} {seconds:8.1f} s {report.keys:10,} keys", flush=True)
+    return found
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--keys", type=int, default=10_000_000)
@@ -154,12 +203,15 @@ def main() -> None:
     asked.add_argument("--json", type=Path)
     asked.add_argument("--case", help=argparse.SUPPRESS)
     asked.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked.add_argument("--small-only", action="store_true", help="the small stores alone")
     options = asked.parse_args()
     if options.case:
         run_case(options.case, options.folder, options.heap)
         return
     found = []
-    for keys in (options.keys // 10, options.keys):
+    with tempfile.TemporaryDirectory(prefix="bucketstate-bench-") as place:
+        found += measure_small(Path(place))
+    for keys in () if options.small_only else (options.keys // 10, options.keys):
         with tempfile.TemporaryDirectory(prefix="bucketstate-bench-") as place:
             found += measure(Path(place), keys, options.heap)
     if options.json:
