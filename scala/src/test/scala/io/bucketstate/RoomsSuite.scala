@@ -91,7 +91,8 @@ class RoomsSuite extends AnyFunSuite {
       "move.read" -> (spark + "move.log" + "move.place"),
       "move.write" -> (spark + "move.place" + "move.log" + "move.read"),
       "move.upsert" -> Set("error", "move.log", "move.place", "move.read", "move.write"),
-      "move" -> (spark ++ move),
+      "move.job" -> (spark ++ move),
+      "move" -> (spark ++ move + "move.job"),
       "" -> Set(
         "error",
         "move",
@@ -110,7 +111,7 @@ class RoomsSuite extends AnyFunSuite {
 
   /** Rooms that use what is private to Spark. */
   private val reaching =
-    Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.read", "move.upsert")
+    Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.job", "move.read", "move.upsert")
 
   /** Rooms that know what a state store is to Spark. */
   private val knowing = reaching ++ Set("", "move.place", "move.write", SparksOwn)

@@ -5,6 +5,7 @@ import java.time.Clock
 import org.apache.spark.sql.SparkSession
 
 import io.bucketstate.move.log.LogText
+import io.bucketstate.move.job.Progress
 
 /** What a move would do, and the way to make it. Reading it again and again finds what was so when it was planned. Thread-safe. */
 final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, clock: Clock) {

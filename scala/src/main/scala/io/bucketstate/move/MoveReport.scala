@@ -3,6 +3,7 @@ package io.bucketstate.move
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.bucketstate.move.log.LogText
+import io.bucketstate.move.job.StoreMoved
 
 /**
  * What a move has done. Immutable.

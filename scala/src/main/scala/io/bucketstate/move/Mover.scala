@@ -16,6 +16,7 @@ import io.bucketstate.error.{
   UnavailableException
 }
 import io.bucketstate.move.log.QueryFolder
+import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved, StoreWork}
 
 /** Carries out a plan. For one thread, once. */
 private[move] final class Mover(

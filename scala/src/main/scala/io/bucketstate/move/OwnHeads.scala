@@ -11,6 +11,7 @@ import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.read.{OwnRecords, SourceQuery}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
+import io.bucketstate.move.job.JobFailure
 
 /**
  * What the files of all partitions of a store say of it together.

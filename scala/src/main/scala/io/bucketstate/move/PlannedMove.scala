@@ -6,6 +6,7 @@ import org.apache.spark.sql.DataFrame
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.LogText
 import io.bucketstate.move.read.{Provider, SourceQuery}
+import io.bucketstate.move.job.StoreWork
 
 /**
  * What was found out of a move by reading metadata alone. Immutable.

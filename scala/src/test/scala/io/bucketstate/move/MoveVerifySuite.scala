@@ -11,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
 import io.bucketstate.testkit.Queries
+import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved}
 
 /** What reading back finds: a target that is not what was read, in whatever way. */
 class MoveVerifySuite extends AnyFunSuite with Queries {

@@ -1,4 +1,4 @@
-package io.bucketstate.move
+package io.bucketstate.move.job
 
 import io.bucketstate.error.{BucketstateException, InvalidException, UnavailableException}
 

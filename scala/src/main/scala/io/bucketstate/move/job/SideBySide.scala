@@ -1,4 +1,4 @@
-package io.bucketstate.move
+package io.bucketstate.move.job
 
 import java.util.concurrent.{Callable, ExecutionException, Executors, TimeUnit}
 

@@ -1,4 +1,4 @@
-package io.bucketstate.move
+package io.bucketstate.move.job
 
 import org.apache.spark.util.AccumulatorV2
 
