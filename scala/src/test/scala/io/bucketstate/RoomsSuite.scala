@@ -111,7 +111,16 @@ class RoomsSuite extends AnyFunSuite {
 
   /** Rooms that use what is private to Spark. */
   private val reaching =
-    Set("plugin", "spark", "spark.many", "spark.rows", "move", "move.job", "move.read", "move.upsert")
+    Set(
+      "plugin",
+      "spark",
+      "spark.many",
+      "spark.rows",
+      "move",
+      "move.job",
+      "move.read",
+      "move.upsert"
+    )
 
   /** Rooms that know what a state store is to Spark. */
   private val knowing = reaching ++ Set("", "move.place", "move.write", SparksOwn)

@@ -2,9 +2,9 @@ package io.bucketstate.move
 
 import io.bucketstate.checkpoint.io.{CheckpointFiles, ManifestName, RunName}
 import io.bucketstate.error.ConflictException
+import io.bucketstate.move.job.SideBySide
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{SourceOperator, SourceQuery}
-import io.bucketstate.move.job.SideBySide
 
 /**
  * A rewrite of a checkpoint in place, step by step. It is a batch of its own, which reads nothing from the sources, and whose

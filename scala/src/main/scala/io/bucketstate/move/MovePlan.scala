@@ -4,8 +4,8 @@ import java.time.Clock
 
 import org.apache.spark.sql.SparkSession
 
-import io.bucketstate.move.log.LogText
 import io.bucketstate.move.job.Progress
+import io.bucketstate.move.log.LogText
 
 /** What a move would do, and the way to make it. Reading it again and again finds what was so when it was planned. Thread-safe. */
 final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, clock: Clock) {
@@ -35,7 +35,8 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
   def run(): MoveReport = {
     // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
     val now =
-      if (Undoing.ofLeft(spark, planned)) new Planner(spark, planned.request, clock).plan()
+      if (Undoing.ofLeft(spark, planned))
+        new Planner(spark, planned.request, frame = None, clock).plan()
       else planned
     new Mover(spark, now, progress, clock).run()
   }

@@ -2,8 +2,8 @@ package io.bucketstate.move
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.bucketstate.move.log.LogText
 import io.bucketstate.move.job.StoreMoved
+import io.bucketstate.move.log.LogText
 
 /**
  * What a move has done. Immutable.

@@ -190,7 +190,7 @@ object MoveRequest {
       "another provider" -> (request.to != "bucketstate"),
       "buckets" -> request.buckets.isDefined,
       "a format" -> request.format.isDefined,
-      "keys to delete" -> (request.deleteKeys.isDefined || request.deleteOperator.isDefined),
+      "keys to delete" -> (request.deleteKeys.isDefined || request.operator.isDefined),
       "offsets" -> request.offsets.isDefined,
       "a source provider" -> request.sourceProvider.isDefined
     ).collect { case (what, true) => what }

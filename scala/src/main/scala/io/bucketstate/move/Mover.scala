@@ -15,8 +15,17 @@ import io.bucketstate.error.{
   InvalidException,
   UnavailableException
 }
+import io.bucketstate.move.job.{
+  ColumnSearch,
+  JobFailure,
+  Progress,
+  RowSum,
+  SideBySide,
+  StoreJob,
+  StoreMoved,
+  StoreWork
+}
 import io.bucketstate.move.log.QueryFolder
-import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved, StoreWork}
 
 /** Carries out a plan. For one thread, once. */
 private[move] final class Mover(

@@ -4,9 +4,9 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.spark.sql.DataFrame
 
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.job.StoreWork
 import io.bucketstate.move.log.LogText
 import io.bucketstate.move.read.{Provider, SourceQuery}
-import io.bucketstate.move.job.StoreWork
 
 /**
  * What was found out of a move by reading metadata alone. Immutable.

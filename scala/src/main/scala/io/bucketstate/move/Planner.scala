@@ -14,6 +14,7 @@ import io.bucketstate.checkpoint.io.{CheckpointFiles, VersionedFile}
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.job.{OwnHeads, StoreHead, StoreWork}
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
 import io.bucketstate.move.read.{Provider, SourceOperator, SourceQuery, SourceStore}

@@ -4,9 +4,9 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
 
 import io.bucketstate.error.ConflictException
+import io.bucketstate.move.job.StoreMoved
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
-import io.bucketstate.move.job.StoreMoved
 
 /**
  * Writes what makes a folder of state a query's checkpoint. The order is what makes it safe to be killed at: with anything of

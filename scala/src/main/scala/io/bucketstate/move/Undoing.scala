@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.streaming.state.SparkSessions
 import io.bucketstate.checkpoint.io.FileStores
 import io.bucketstate.checkpoint.retention.Savepoints
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.job.OwnHeads
 import io.bucketstate.move.log.{LogText, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{Provider, SourceQuery}
 

@@ -11,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.FileManagers
+import io.bucketstate.move.job.RowSum
 import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Queries, Seeds}
 
 /** A move whose process is killed behind any of the files that it publishes; then the same move again. */

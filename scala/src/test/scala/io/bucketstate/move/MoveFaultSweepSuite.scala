@@ -12,6 +12,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.BucketstateException
+import io.bucketstate.move.job.RowSum
 import io.bucketstate.testkit.{CallFault, FaultyFileManager, ProviderHarness, Queries, Seeds}
 
 /**

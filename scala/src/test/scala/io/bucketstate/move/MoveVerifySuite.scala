@@ -10,8 +10,8 @@ import org.apache.spark.util.SerializableConfiguration
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.error.CorruptException
-import io.bucketstate.testkit.Queries
 import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved}
+import io.bucketstate.testkit.Queries
 
 /** What reading back finds: a target that is not what was read, in whatever way. */
 class MoveVerifySuite extends AnyFunSuite with Queries {

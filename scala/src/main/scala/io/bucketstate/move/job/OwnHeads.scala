@@ -1,4 +1,4 @@
-package io.bucketstate.move
+package io.bucketstate.move.job
 
 import scala.util.control.NonFatal
 
@@ -9,9 +9,9 @@ import org.apache.spark.util.SerializableConfiguration
 
 import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.job.JobFailure
 import io.bucketstate.move.read.{OwnRecords, SourceQuery}
 import io.bucketstate.record.{FamilyDescriptor, TimeBuckets}
-import io.bucketstate.move.job.JobFailure
 
 /**
  * What the files of all partitions of a store say of it together.
