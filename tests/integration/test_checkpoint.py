@@ -133,8 +133,19 @@ def split(expressions: str) -> list[str]:
     return found
 
 
+def of_all(source: DataFrame) -> DataFrame:
+    """Lies in one partition, for which Spark records the query's number all the same."""
+    return source.groupBy().agg(F.count("*"), F.sum("value"))
+
+
+def limited(source: DataFrame) -> DataFrame:
+    return source.limit(7)
+
+
 KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str]]] = [
     (aggregated, "update", ["default"]),
+    (of_all, "update", ["default"]),
+    (limited, "append", ["default"]),
     (windowed, "append", ["default"]),
     (deduplicated, "append", ["default"]),
     (deduplicated_within_watermark, "append", ["default"]),

@@ -31,6 +31,10 @@ from bucketstate.errors import (
 
 PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
+# Spark's names of operators whose state may lie in one partition, whatever the query's number.
+_AGGREGATION = "stateStoreSave"
+_LIMIT = "globalLimit"
+
 
 def partitions_of(settings: dict[str, str]) -> int | None:
     """The number of partitions that Spark recorded for a batch; None if it recorded none."""
@@ -345,8 +349,7 @@ class Query:
         if place is not None and number not in self._passed_over:
             found = self._operators.get((number, place[1]), lambda: _operator(*place))
             of = batch if batch is not None else max(self.planned, default=-1)
-            divided = self.partitions_at(of)
-            return found if divided is None else self._divided(found, divided)
+            return self._divided(found, self.partitions_at(of))
         folder = self.folder / "state" / str(number)
         partitions = _numbers(folder.folders())
         first = folder / str(partitions[0] if partitions else 0)
@@ -366,26 +369,33 @@ class Query:
         folder = self.folder / "state" / str(number) / "_metadata" / "v2"
         return bool(folder.files())
 
-    def _divided(self, operator: OperatorInfo, partitions: int) -> OperatorInfo:
-        """An operator in so many partitions, if it has keys: one file may be for all batches."""
-        recorded = {s.partitions for s in operator.stores}
-        if recorded == {partitions} or (recorded == {1} and not self._is_keyed(operator)):
+    def _divided(self, operator: OperatorInfo, recorded: int | None) -> OperatorInfo:
+        """An operator in the partitions that it has: one file may be for all batches.
+
+        Spark records the query's number for those without keys, too, which lie in one partition.
+        """
+        partitions = recorded if self._is_keyed(operator) else 1
+        if partitions is None or all(s.partitions == partitions for s in operator.stores):
             return operator
         stores = tuple(replace(s, partitions=partitions) for s in operator.stores)
         return replace(operator, stores=stores)
 
     def _is_keyed(self, operator: OperatorInfo) -> bool:
-        """Whether its state is divided: what has no grouping columns lies in one partition."""
         return self._keyed.get(operator.id, lambda: self._has_keys(operator))
 
     def _has_keys(self, operator: OperatorInfo) -> bool:
+        if operator.name == _LIMIT:
+            return False
+        if operator.name != _AGGREGATION:
+            return True
         try:
             schemas = self.schemas(operator.id, operator.stores[0]).values()
         except StorageError:
             raise
         except CheckpointError:
-            return False
-        return operator.name != "globalLimit" and any(len(s.key) for s in schemas)
+            # Most have: a partition too many is told, one that is not looked at hides what is lost.
+            return True
+        return any(len(s.key) for s in schemas)
 
     def partition_folders(self, number: int) -> list[int]:
         """The partitions that an operator has folders of: also of those that it had once."""
