@@ -47,12 +47,12 @@ LOST: Mapping[str, tuple[Moved, str, Mapping[str, str]]] = {
 def test_what_it_loses_goes_on_here(spark: SparkSession, tmp_path: Path, what: str) -> None:
     query, provider, settings = LOST[what]
     twins = Twins(spark, query, tmp_path)
-    theirs = _settings(provider) | settings
+    theirs = {**_settings(provider), **settings}
     twins.go(theirs, theirs)
     twins.move("wider", "rewrite" if provider == OURS else "import", partitions=5)
-    twins.go(_settings(OURS, 5) | settings, theirs)
+    twins.go({**_settings(OURS, 5), **settings}, theirs)
     narrower = twins.move("narrower", "rewrite", partitions=2)
-    twins.go(_settings(OURS, 2) | settings, theirs)
+    twins.go({**_settings(OURS, 2), **settings}, theirs)
     twins.check()
     assert Checkpoint(str(narrower)).verify().ok
 
@@ -63,7 +63,16 @@ def test_in_a_session_in_which_no_query_ran(spark: SparkSession, tmp_path: Path)
     theirs = _settings(ROCKSDB)
     twins.go(theirs, theirs)
     target = tmp_path / "in"
-    words = ["move", "import", str(twins.moved.checkpoint), str(target), "--partitions", "5"]
+    words = [
+        "move",
+        "import",
+        str(twins.moved.checkpoint),
+        str(target),
+        "--partitions",
+        "5",
+        "--buckets",
+        "16",
+    ]
     command = [sys.executable, "-m", "bucketstate", *words, "--master", "local[2]"]
     done = subprocess.run(
         command,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,22 +44,24 @@ def feed_less(folder: Path, batch: int) -> None:
     file = folder / f"{batch:04}.json"
     at = file.stat().st_mtime
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    left = [row | {"v": row["v"] + 1000} for i, row in enumerate(rows) if i % 4 != 1]
+    left = [row | {"v": row["v"] + 1000} for row in rows if row["k"] is None or row["k"] % 4 != 1]
     file.write_text("".join(json.dumps(row) + "\n" for row in left))
     os.utime(file, (at, at))
 
 
 class Twins:
-    """Two histories that differ in one batch, after which both have the same input."""
+    """Two histories that differ in some batches, after which both have the same input."""
 
-    def __init__(self, spark: SparkSession, query: Moved, place: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, query: Moved, place: Path, less: Collection[int] = (1,)
+    ) -> None:
         self.spark = spark
         self.place = place
         self.twin = Run(spark, query, place / "twin", place / "twin-input")
         self.moved = Run(spark, query, place / "moved", place / "moved-input")
         for batch in range(3):
             feed(self.twin.source, batch)
-            (feed if batch != 1 else feed_less)(self.moved.source, batch)
+            (feed_less if batch in less else feed)(self.moved.source, batch)
         self.go()
 
     def go(self, **settings: str) -> None:
@@ -114,8 +116,8 @@ def _plain(table: pa.Table) -> pa.Table:
     cases(
         [("agg", "plain")],
         [
-            *[(name, "scan") for name in ("agg_double", "agg_global", "agg_window", "pandas")],
-            *[(name, "flat") for name in ("agg", "dedup", "dedup_watermark")],
+            *[(name, "scan") for name in ("agg_double", "agg_window", "pandas")],
+            *[(name, "flat") for name in ("agg", "agg_global", "dedup")],
             ("dedup", "plain"),
         ],
     ),
@@ -123,7 +125,8 @@ def _plain(table: pa.Table) -> pa.Table:
 def test_the_query_goes_on_as_its_twin(
     spark: SparkSession, tmp_path: Path, name: str, form: str
 ) -> None:
-    twins = Twins(spark, BY_NAME[name], tmp_path)
+    # Every key is in every batch, and one that was seen is seen.
+    twins = Twins(spark, BY_NAME[name], tmp_path, range(3) if name == "dedup" else (1,))
     other = twins.state(twins.twin)
     assert _sorted(twins.state(twins.moved)) != _sorted(other)
     file = tmp_path / "rows.parquet"

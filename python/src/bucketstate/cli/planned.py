@@ -190,7 +190,7 @@ def _undo(arguments: argparse.Namespace) -> int:
     with _session(arguments) as spark:
         undone = undo(spark, arguments.source)
     if arguments.json:
-        from bucketstate.cli.rows import as_json
+        from bucketstate.cli.terminal.rows import as_json
 
         print(as_json({"undone": undone.to_dict()}))
     else:

@@ -8,7 +8,13 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    DayTimeIntervalType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from bucketstate.errors import RefusedMoveError
 from bucketstate.stateful.codec.document import Clock, StateCodec, state_codec
@@ -92,8 +98,27 @@ class _Documents:
             )
         count, own = batch.num_rows, self._codec.evolution.version
         versions = batch.column(_VERSION).to_pylist() if _VERSION in names else [own] * count
-        given = batch.select(self._fields) if self._fields is not None else batch.column(_STATE)
+        if self._fields is not None:
+            given = self._with_times(batch.select(self._fields).to_struct_array())
+        else:
+            given = self._with_times(batch.column(_STATE))
         yield from zip(given.to_pylist(), versions, strict=True)
+
+    def _with_times(self, states: pa.Array) -> pa.Array:
+        """Numbers of microseconds as the times that they are.
+
+        Parquet has no type for a span of time, so Spark reads numbers where Arrow wrote spans.
+        """
+        if not pa.types.is_struct(states.type):
+            return states
+        fields = list(states.type)
+        arrays = states.flatten()
+        for i, field in enumerate(fields):
+            kind = self._codec.stored[field.name].dataType
+            if isinstance(kind, DayTimeIntervalType) and pa.types.is_int64(field.type):
+                arrays[i] = arrays[i].cast(pa.duration("us"))
+        names = [field.name for field in fields]
+        return pa.StructArray.from_arrays(arrays, names, mask=states.is_null())
 
     def _made(self, key: Mapping[str, Any], given: tuple[Any, int]) -> tuple[int, str]:
         state, version = given
