@@ -199,6 +199,17 @@ def test_a_session_of_spark_connect_is_refused_beside_its_server_too(
         (lambda: UNTYPED.spark_settings(plugins="a,b"), "plugins is 'a,b'"),
         (lambda: UNTYPED.spark_settings(plugins=[5]), "plugins is [5]"),
         (lambda: UNTYPED.jar_path(4.3), "spark=4.3 is a float"),
+        (lambda: UNTYPED.spark_settings(partitions="8"), "partitions is '8': give a whole number"),
+        (lambda: UNTYPED.spark_settings(partitions=True), "partitions is True"),
+        (
+            lambda: UNTYPED.spark_settings(partitions=0),
+            "partitions is 0: give a number of at least 1",
+        ),
+        (lambda: UNTYPED.spark_settings(partitions=2**31), "partitions is 2147483648"),
+        (
+            lambda: UNTYPED.spark_settings(Conf(partitions="checkpoint"), partitions=8),
+            "contradict each other",
+        ),
         (lambda: UNTYPED.jar_path(b"4.3"), "is a bytes"),
     ],
 )
@@ -213,3 +224,12 @@ def test_lists_may_come_one_by_one() -> None:
     made = spark_settings(jars=iter(["a.jar"]), plugins=iter(["a.B"]))
     assert made[JARS].startswith("a.jar,")
     assert made[PLUGINS_KEY] == f"{PLUGIN_CLASS},a.B"
+
+
+@pytest.mark.usefixtures("home")
+def test_partitions_count_for_checkpoints_that_have_others() -> None:
+    wanted = {"spark.sql.shuffle.partitions": "8", f"{PREFIX}partitions": "session"}
+    assert dict(configure(SparkSession.builder, partitions=8)._options).items() >= wanted.items()
+    made = spark_settings(Conf(engine="rocksdb"), partitions=8)
+    assert made.items() >= {**wanted, f"{PREFIX}engine": "rocksdb"}.items()
+    assert f"{PREFIX}partitions" not in spark_settings(Conf(engine="rocksdb"))

@@ -20,6 +20,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bucketstate.config import (
@@ -43,6 +44,8 @@ JARS = "spark.jars"
 FIXED = (JARS, PLUGINS_KEY, EXTENSIONS_KEY)
 """Lists that `configure` adds to; nothing changes them in a session that runs."""
 
+PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+
 _OURS = "bucketstate-spark-"
 """What the provider's jars and coordinates begin with."""
 
@@ -52,6 +55,7 @@ _RULE = "io.bucketstate.spark.plan.TransformWithStateRule"
 def spark_settings(
     conf: Conf | None = None,
     *,
+    partitions: int | None = None,
     spark: str | None = None,
     jars: Iterable[str] = (),
     plugins: Iterable[str] = (),
@@ -60,6 +64,7 @@ def spark_settings(
 
     Args:
         conf: what is set besides; nothing without.
+        partitions: see `configure`.
         spark: the version that will run, if it is another than that of the pyspark installed here.
         jars: others that the application needs. Of `spark.jars` and `--jars` Spark hears one.
         plugins: others that the application needs. Of `spark.plugins`, too, Spark hears one. A
@@ -70,7 +75,7 @@ def spark_settings(
         JarNotFoundError: there is no jar for that Spark.
         InvalidArgumentError: an argument is of a wrong type.
     """
-    settings = _settings(conf)
+    settings = _settings(conf, partitions)
     others, needed = _texts("jars", jars), _texts("plugins", plugins)
     return {
         JARS: ",".join(_with(str(jar_path(spark)), others)),
@@ -91,7 +96,9 @@ def _with_extension(others: list[str]) -> list[str]:
     return others if EXTENSION_CLASS in others else [EXTENSION_CLASS, *others]
 
 
-def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkSession.Builder:
+def configure(
+    builder: SparkSession.Builder, conf: Conf | None = None, *, partitions: int | None = None
+) -> SparkSession.Builder:
     """Adds jar, plugin and settings to a classic session's builder, and returns it.
 
     Of the provider's settings only those that `conf` gives are set: what the builder,
@@ -104,12 +111,17 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
     Args:
         builder: with any settings of its own.
         conf: what is set besides; nothing without.
+        partitions: how many each stateful operator has, at least 1. It is Spark's
+            `spark.sql.shuffle.partitions`, and the state of a checkpoint that has another number
+            is rewritten in place before its query starts; that takes Spark 4.2 or newer. Without
+            it a checkpoint keeps the number that it has.
 
     Raises:
         JarNotFoundError: there is no jar for this pyspark.
         SessionError: a JVM already runs without the jar (see `enable`), or PYSPARK_SUBMIT_ARGS
-            names jars without it, or a file of settings cannot be read.
-        InvalidArgumentError: an argument is of a wrong type.
+            names jars without it, or a file of settings cannot be read, or `partitions` is given
+            and a session already runs without the extension.
+        InvalidArgumentError: an argument is of a wrong type, or of no use beside another.
 
     Warns:
         ExtensionMissingWarning: a session already runs without the extension, which the builder's
@@ -117,7 +129,7 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
     """
     from pyspark.sql import SparkSession
 
-    settings = _settings(conf)
+    settings = _settings(conf, partitions)
     if isinstance(builder, type) or not hasattr(builder, "getOrCreate"):
         raise InvalidArgumentError(
             f"The builder is {builder!r}: give SparkSession.builder, with whatever it was told. "
@@ -147,11 +159,13 @@ def configure(builder: SparkSession.Builder, conf: Conf | None = None) -> SparkS
         builder = builder.config(key, value)
     active = SparkSession.getActiveSession() if running is not None else None
     if active is not None:
-        _warn_without_extension(active)
+        _look_for_extension(active, partitions)
     return builder
 
 
-def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
+def enable(
+    spark: SparkSession, conf: Conf | None = None, *, partitions: int | None = None
+) -> SparkSession:
     """Turns the provider on in a classic session that already runs, for queries started after it.
 
     The jar is added with `ADD JAR` unless the session has it; then what `conf` gives is set. The
@@ -160,17 +174,19 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
     Args:
         spark: a classic session.
         conf: what is set besides; nothing without.
+        partitions: see `configure`.
 
     Raises:
         JarNotFoundError: the session has no jar, and there is none for its Spark.
-        SessionError: the session is not a classic one.
+        SessionError: the session is not a classic one, or `partitions` is given and it was made
+            without the extension.
         InvalidArgumentError: an argument is of a wrong type.
 
     Warns:
         ExtensionMissingWarning: the session was made without the extension: its queries with
             `transformWithState` will not start.
     """
-    settings = _settings(conf)
+    settings = _settings(conf, partitions)
     if isinstance(spark, type) or not hasattr(spark, "conf"):
         raise InvalidArgumentError(
             f"The session is {spark!r}: give one, as builder.getOrCreate() returns it. For a "
@@ -187,18 +203,26 @@ def enable(spark: SparkSession, conf: Conf | None = None) -> SparkSession:
         jar = str(jar_path(spark.version)).replace("'", "\\'")
         spark.sql(f"ADD JAR '{jar}'")
         _log.info("added %s to the session", jar)
-    _warn_without_extension(spark)
+    _look_for_extension(spark, partitions)
     _log.info("the session gets %s", settings)
     for key, value in settings.items():
         spark.conf.set(key, value)
     return spark
 
 
-def _warn_without_extension(spark: SparkSession) -> None:
+def _look_for_extension(spark: SparkSession, partitions: int | None) -> None:
     """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
-    if minor_of(spark.version) in ("4.0", "4.1"):
-        return  # They let every provider keep the state of transformWithState.
-    if _RULE not in spark._jsparkSession.sessionState().columnarRules().mkString(","):
+    if _RULE in spark._jsparkSession.sessionState().columnarRules().mkString(","):
+        return
+    if partitions is not None:
+        raise SessionError(
+            f"partitions={partitions} needs {EXTENSION_CLASS}, and this session was made without: "
+            f"{EXTENSIONS_KEY} is read only when a session is made. Use "
+            "`bucketstate.configure(builder, partitions=...)` for a new application, or rewrite "
+            "the checkpoint by `bucketstate move rewrite --in-place`."
+        )
+    # Spark 4.0 and 4.1 let every provider keep the state of transformWithState.
+    if minor_of(spark.version) not in ("4.0", "4.1"):
         warnings.warn(
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "
             f"or its forms for pandas on bucketstate. {EXTENSIONS_KEY} is read only when a session "
@@ -228,15 +252,28 @@ def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:
     return {key: told.get(key) for key in FIXED}
 
 
-def _settings(conf: Any) -> dict[str, str]:
-    if conf is None:
-        return Conf().to_spark()
-    if isinstance(conf, Conf):
-        return conf.to_spark()
-    raise InvalidArgumentError(
-        f"conf is {conf!r}: give a bucketstate.Conf, such as Conf(num_buckets=64). Conf.from_spark "
-        "makes one of settings by Spark's keys."
-    )
+def _settings(conf: Any, partitions: Any) -> dict[str, str]:
+    if conf is not None and not isinstance(conf, Conf):
+        raise InvalidArgumentError(
+            f"conf is {conf!r}: give a bucketstate.Conf, such as Conf(num_buckets=64). "
+            "Conf.from_spark makes one of settings by Spark's keys."
+        )
+    given = Conf() if conf is None else conf
+    if partitions is None:
+        return given.to_spark()
+    if isinstance(partitions, bool) or not isinstance(partitions, int):
+        raise InvalidArgumentError(f"partitions is {partitions!r}: give a whole number.")
+    if not 1 <= partitions < 2**31:
+        raise InvalidArgumentError(f"partitions is {partitions}: give a number of at least 1.")
+    if given.partitions == "checkpoint":
+        raise InvalidArgumentError(
+            f"partitions={partitions} and Conf(partitions='checkpoint') contradict each other: "
+            "leave one out."
+        )
+    return {
+        **replace(given, partitions="session").to_spark(),
+        PARTITIONS_KEY: str(partitions),
+    }
 
 
 def _texts(name: str, given: Any) -> list[str]:

@@ -24,6 +24,12 @@ class Settings:
     checkpoint: a session that does not set it takes the checkpoint's, and one that sets another is
     an error. By default 64."""
 
+    partitions: Literal["checkpoint", "session"] | None = None
+    """Which number of partitions counts when a query starts on a checkpoint. 'checkpoint' is what
+    Spark does: the session's spark.sql.shuffle.partitions is for new queries alone. With 'session'
+    it counts for all: a checkpoint that has another number is rewritten in place before the query
+    starts, as `bucketstate move rewrite --in-place` does. By default 'checkpoint'."""
+
     lock_acquire_timeout: int | timedelta | None = None
     """How long a task waits for another task to let go of the store before it fails, in
     milliseconds. The other one is mostly a killed attempt that still runs. By default 60000."""

@@ -2,6 +2,7 @@ package io.bucketstate
 
 import org.apache.spark.sql.SparkSessionExtensions
 
+import io.bucketstate.move.RewriteOnStart
 import io.bucketstate.spark.BuiltForSparkRule
 import io.bucketstate.spark.many.ManyKeysRule
 import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
@@ -14,9 +15,10 @@ import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
  * Spark's operators accept the class name of one of its own providers and no other. In a streaming plan
  * whose provider is this one, the extension puts subclasses in their place that accept it and change
  * nothing else; every other plan stays as it is. A function of the package that takes many keys gets an operator that
- * gives it many, with every provider; without the extension it runs on Spark's, one key at a time. Spark's offline repartition, which does not know this
- * provider, is refused without a trace in the checkpoint. On a Spark of another minor version than the jar's, queries end
- * with an error that says so.
+ * gives it many, with every provider; without the extension it runs on Spark's, one key at a time. Spark's offline
+ * repartition, which does not know this provider, is refused without a trace in the checkpoint. Where the setting
+ * `partitions` says so, a checkpoint gets the session's number of partitions before its query starts. On a Spark of another
+ * minor version than the jar's, queries end with an error that says so.
  */
 final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
@@ -26,5 +28,6 @@ final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectColumnar(_ => new ManyKeysRule)
     // Among the hints, because these are resolved before sources are.
     extensions.injectHintResolutionRule(new RepartitionRule(_, provider))
+    extensions.injectCheckRule(new RewriteOnStart(_))
   }
 }

@@ -129,6 +129,15 @@ object ConfigKey {
       "does not set it takes the checkpoint's, and one that sets another is an error."
   )
 
+  val Partitions: ConfigKey = ConfigKey(
+    "partitions",
+    ConfigType.OneOf(Seq("checkpoint", "session")),
+    "checkpoint",
+    "Which number of partitions counts when a query starts on a checkpoint. 'checkpoint' is what Spark does: the session's " +
+      "spark.sql.shuffle.partitions is for new queries alone. With 'session' it counts for all: a checkpoint that has " +
+      "another number is rewritten in place before the query starts, as `bucketstate move rewrite --in-place` does."
+  )
+
   val LockAcquireTimeout: ConfigKey = ConfigKey(
     "lockAcquireTimeout",
     ConfigType.Millis(1, 24L * 3600 * 1000),
@@ -354,6 +363,7 @@ object ConfigKey {
   val all: Seq[ConfigKey] = Seq(
     Engine,
     NumBuckets,
+    Partitions,
     LockAcquireTimeout,
     SnapshotMode,
     SnapshotMaxVersions,

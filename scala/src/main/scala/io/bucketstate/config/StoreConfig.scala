@@ -21,6 +21,7 @@ import io.bucketstate.error.InvalidException
  * @param bloomBits            bits of filter for each key of a run's file, 0 for none
  * @param maxOpenFiles         files of runs that an executor keeps open
  * @param restoreEagerly       whether all buckets are loaded before the first batch
+ * @param partitionsOfSession  whether a checkpoint gets the session's number of partitions before its query starts
  * @param maxMemory            heap that the state of all stores of an executor may take
  * @param preventEvictionMs    how long after its last use a bucket stays in memory
  * @param exactKeyCount        whether keys are looked up for their exact number
@@ -46,6 +47,7 @@ final case class StoreConfig(
     bloomBits: Int,
     maxOpenFiles: Int,
     restoreEagerly: Boolean,
+    partitionsOfSession: Boolean,
     maxMemory: MemoryLimit,
     preventEvictionMs: Long,
     exactKeyCount: Boolean,
@@ -146,6 +148,7 @@ object StoreConfig {
       cacheShare = whole(settings, ConfigKey.RunCacheShare).toInt,
       bloomBits = whole(settings, ConfigKey.RunBloomBits).toInt,
       maxOpenFiles = whole(settings, ConfigKey.RunMaxOpenFiles).toInt,
+      partitionsOfSession = word(settings, ConfigKey.Partitions) == "session",
       restoreEagerly = word(settings, ConfigKey.RestoreMode) == "eager",
       maxMemory = memory(settings, ConfigKey.MemoryMaxBytes),
       preventEvictionMs = whole(settings, ConfigKey.MemoryPreventEvictionFor),

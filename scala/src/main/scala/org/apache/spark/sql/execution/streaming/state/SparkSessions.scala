@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.streaming.state
 
+import java.util.UUID
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkEnv
 import org.apache.spark.io.CompressionCodec
@@ -18,6 +20,10 @@ object SparkSessions {
 
   def hadoopConf(session: SparkSession): Configuration =
     classic(session).sessionState.newHadoopConf()
+
+  /** Whether a query of that id runs in any session of the application. */
+  def isRunning(session: SparkSession, query: UUID): Boolean =
+    classic(session).sharedState.activeStreamingQueries.containsKey(query)
 
   /** Puts in what a query recorded when a batch was planned, as a restart would. */
   def setRecorded(recorded: Map[String, String], settings: SQLConf): Unit =

@@ -1,0 +1,128 @@
+package io.bucketstate.move
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.UUID
+
+import scala.util.Try
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StateStoreConf}
+import org.apache.spark.sql.internal.SQLConf
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.checkpoint.io.Damage
+import io.bucketstate.config.ConfigKey
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.log.{LogText, QueryFolder, QueryLogs}
+import io.bucketstate.move.read.{OwnRecords, Provider}
+
+/**
+ * Rewrites the checkpoint of a query in place, before the query starts, where the session asks for it and has another number
+ * of partitions than the checkpoint.
+ *
+ * It is shown every plan. That which writes to a stream comes in the thread that starts the query, with the folder of the
+ * checkpoint, and before anything of that is read. What fails here fails the start, and the checkpoint is as it was. All
+ * other plans pass. Thread-safe.
+ */
+private[bucketstate] final class RewriteOnStart(session: SparkSession)
+    extends (LogicalPlan => Unit) {
+  import RewriteOnStart._
+
+  override def apply(plan: LogicalPlan): Unit = plan match {
+    case write: WriteToStream =>
+      val settings = SparkSessions.settings(session)
+      if (isAsked(settings)) {
+        val wanted = settings.getConf(SQLConf.SHUFFLE_PARTITIONS)
+        val path = new Path(write.resolvedCheckpointLocation)
+        val hadoop = SparkSessions.hadoopConf(session)
+        val folder = new QueryFolder(path, hadoop, Publishing.objectStores(session))
+        try inPartitions(folder, wanted, write.sink)
+        finally folder.close()
+      }
+    case _ => ()
+  }
+
+  /** Settings are parsed only where this one is set: others that are wrong are reported where they always are. */
+  private def isAsked(settings: SQLConf): Boolean =
+    settings.getConfString(Provider.Setting, "") == Provider.Ours.className &&
+      settings.contains(ConfigKey.Partitions.key) &&
+      OwnRecords.configOf(new StateStoreConf(settings)).partitionsOfSession
+
+  private def inPartitions(folder: QueryFolder, wanted: Int, sink: Table): Unit = {
+    val logs = new QueryLogs(folder)
+    val mark = InPlaceMark.of(folder).map(mark => mark.batch -> mark.stateIn(logs))
+    // That of a rewrite that was not finished is no batch of the query's.
+    val left = mark.collect { case (batch, InPlaceState.Planned) => batch }
+    val planned = logs.offsets.filterNot(left.contains)
+    logs.commits.lastOption.filter(planned.contains).foreach { last =>
+      val recorded = logs.offset(last)
+      val isOwn = recorded.settings.get(Provider.Setting).contains(Provider.Ours.className)
+      recorded.partitions.filter(_ => isOwn && logs.operators.nonEmpty).foreach { now =>
+        if (left.nonEmpty && now == wanted) {
+          log.info(s"A rewrite of ${folder.location} in place was not finished, and is undone")
+          Plans.undo(session, folder.location)
+        } else if (now != wanted) {
+          if (isRunning(folder)) {
+            log.warn(
+              s"${folder.location} stays in $now partitions, $wanted were asked for: its query runs"
+            )
+          } else if (planned.last > last) {
+            log.warn(
+              s"${folder.location} stays in $now partitions until the next start, $wanted were asked for: batch " +
+                s"${planned.last} was planned for $now and is not committed, and the query ends it first"
+            )
+          } else {
+            requireEveryBatch(folder, sink)
+            rewrite(folder, now, wanted)
+          }
+        }
+      }
+    }
+  }
+
+  /** The rewrite is a batch that no sink hears of. */
+  private def requireEveryBatch(folder: QueryFolder, sink: Table): Unit =
+    // By its name, because its package is another one on some minor versions.
+    if (sink.getClass.getSimpleName == "FileStreamSink") {
+      throw new InvalidException(
+        s"${folder.location} was not rewritten in place, as ${ConfigKey.Partitions.key}=session says: the query writes " +
+          "files, and whoever reads them needs the log of every batch",
+        "Rewrite it into another folder with bucketstate move rewrite, or leave the setting out."
+      )
+    }
+
+  private def isRunning(folder: QueryFolder): Boolean = folder.exists(Metadata) && {
+    val damage = new Damage(folder.locationOf(Metadata), "metadata of a query")
+    val json = LogText.objectOf(new String(folder.read(Metadata), UTF_8), damage)
+    Try(UUID.fromString(json.path("id").asText)).toOption
+      .exists(SparkSessions.isRunning(session, _))
+  }
+
+  private def rewrite(folder: QueryFolder, now: Int, wanted: Int): Unit = {
+    log.info(s"${folder.location} is being rewritten in place, from $now partitions to $wanted")
+    val request = MoveRequest(
+      MoveKind.Rewrite,
+      folder.location,
+      "",
+      partitions = Some(wanted),
+      inPlace = true
+    )
+    val report = Plans.of(session, request).run()
+    log.info(
+      s"${folder.location} was rewritten in place as batch ${report.plan.batch + 1}, from $now partitions to $wanted: " +
+        s"${report.keys} keys in ${report.finishedMs - report.startedMs} ms. " +
+        "bucketstate move rewrite --in-place --undo takes it back while the query has not gone on"
+    )
+  }
+}
+
+private object RewriteOnStart {
+  private val log = LoggerFactory.getLogger(classOf[RewriteOnStart])
+
+  /** Spark's file with the id of the query. */
+  private val Metadata = "metadata"
+}

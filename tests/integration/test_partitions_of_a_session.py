@@ -1,0 +1,187 @@
+"""Queries whose session says how many partitions their state has, not the checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bucketstate import Conf
+from bucketstate.checkpoint import Checkpoint
+from bucketstate.move import plan
+from tests.integration.moved_queries import (
+    OURS,
+    PARTITIONS,
+    PROVIDER,
+    Moved,
+    Run,
+    feed,
+    read,
+    tree,
+)
+from tests.integration.test_in_place import MARK, begun, keys, sound
+from tests.integration.test_move import BY_NAME
+from tests.kit.cases import cases
+from tests.kit.sparks import MINOR
+
+pytestmark = pytest.mark.skipif(
+    MINOR in ("4.0", "4.1"), reason="no rewrite in place before Spark 4.2"
+)
+
+SESSION = Conf(partitions="session").to_spark()
+
+
+def settings(partitions: int) -> Mapping[str, str]:
+    return {PROVIDER: OURS, PARTITIONS: str(partitions), **SESSION}
+
+
+class Twins:
+    def __init__(self, spark: SparkSession, place: Path, query: Moved = BY_NAME["agg"]) -> None:
+        self.source = place / "input"
+        self.own = Run(spark, query, place / "own", self.source)
+        self.twin = Run(spark, query, place / "twin", self.source)
+        self.fed = 0
+
+    @property
+    def root(self) -> Path:
+        return self.own.checkpoint
+
+    def go(self, partitions: int, *, other: Mapping[str, str] | None = None) -> None:
+        feed(self.source, self.fed)
+        self.fed += 1
+        self.own.run(settings(partitions) if other is None else other)
+        self.twin.run({PROVIDER: OURS, PARTITIONS: "3"})
+        own, twin = self.own.rows, self.twin.rows
+        assert [own[n] for n in sorted(own)] == [twin[n] for n in sorted(twin)]
+
+
+def partitions_of(root: Path) -> int:
+    last = Checkpoint(root).last_batch
+    lines = (root / "offsets" / str(last)).read_text().splitlines()
+    return int(json.loads(lines[1])["conf"][PARTITIONS])
+
+
+@pytest.mark.parametrize("name", cases(["agg"], ["dedup", "join_inner", "session", "transform"]))
+def test_a_restart_with_another_number_goes_on(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    twins = Twins(spark, tmp_path, BY_NAME[name])
+    twins.go(3)
+    twins.go(5)
+    assert partitions_of(twins.root) == 5
+    sound(twins.root)
+    # The number that the checkpoint has is no reason to rewrite it: one batch more than the twin.
+    twins.go(5)
+    last = Checkpoint(twins.twin.checkpoint).last_batch
+    assert last is not None
+    assert Checkpoint(twins.root).last_batch == last + 1
+    # Without the setting the session's number is for new queries, as with Spark's own providers.
+    twins.go(2, other={PROVIDER: OURS, PARTITIONS: "2"})
+    assert partitions_of(twins.root) == 5
+    twins.go(2)
+    assert partitions_of(twins.root) == 2
+    sound(twins.root)
+
+
+def test_what_was_planned_runs_first(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path)
+    twins.go(3)
+    twins.go(3)
+    for name in ("1", ".1.crc"):
+        (twins.root / "commits" / name).unlink()
+    twins.go(5)
+    assert partitions_of(twins.root) == 3
+    twins.go(5)
+    assert partitions_of(twins.root) == 5
+    sound(twins.root)
+    assert keys(twins.root) == keys(twins.twin.checkpoint)
+
+
+@pytest.mark.parametrize("wanted", [3, 5, 4])
+def test_a_rewrite_that_was_killed_is_begun_anew_or_undone(
+    spark: SparkSession, tmp_path: Path, wanted: int
+) -> None:
+    twins = Twins(spark, tmp_path)
+    twins.go(3)
+    plan(spark, str(twins.root), None, "rewrite", partitions=5, in_place=True).run()
+    begun(twins.root)
+    twins.go(wanted)
+    assert partitions_of(twins.root) == wanted
+    assert not (twins.root / MARK).exists()
+    sound(twins.root)
+    assert keys(twins.root) == keys(twins.twin.checkpoint)
+
+
+def test_what_cannot_be_rewritten_does_not_start(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, tmp_path)
+    twins.go(3)
+    before = tree(twins.root)
+    manifest = next(twins.root.glob("state/0/1/*.change*"))
+    whole = manifest.read_bytes()
+    manifest.write_bytes(whole[:-1])
+    feed(twins.source, twins.fed)
+    with pytest.raises(Exception, match="is damaged"):
+        twins.own.run(settings(5))
+    manifest.write_bytes(whole)
+    assert tree(twins.root) == before
+
+
+def test_a_file_sink_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    out, root = tmp_path / "out", tmp_path / "checkpoint"
+
+    def run(partitions: int) -> None:
+        for key, value in settings(partitions).items():
+            spark.conf.set(key, value)
+        try:
+            rows = read(spark, tmp_path / "input").dropDuplicates(["k", "s"])
+            writer = rows.writeStream.format("json").trigger(availableNow=True)
+            writer.option("checkpointLocation", str(root)).start(str(out)).awaitTermination()
+        finally:
+            for key in settings(partitions):
+                spark.conf.unset(key)
+
+    feed(tmp_path / "input", 0)
+    run(3)
+    before = tree(root)
+    with pytest.raises(Exception, match="the query writes files"):
+        run(5)
+    assert tree(root) == before
+    run(3)
+
+
+def test_a_query_that_runs_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    source, root = tmp_path / "input", tmp_path / "checkpoint"
+
+    def start(partitions: int) -> StreamingQuery:
+        for key, value in settings(partitions).items():
+            spark.conf.set(key, value)
+        try:
+            counts = read(spark, source).groupBy("k").count()
+            writer = counts.writeStream.outputMode("update").format("noop")
+            return writer.option("checkpointLocation", str(root)).start()
+        finally:
+            for key in settings(partitions):
+                spark.conf.unset(key)
+
+    feed(source, 0)
+    first = start(3)
+    try:
+        first.processAllAvailable()
+        # Spark stops the run of before, after the plan of the new one was made.
+        second = start(5)
+        assert not first.isActive
+        feed(source, 1)
+        second.processAllAvailable()
+        assert partitions_of(root) == 3
+        second.stop()
+        third = start(5)
+        third.processAllAvailable()
+        assert partitions_of(root) == 5
+    finally:
+        for query in spark.streams.active:
+            query.stop()
+    sound(root)
