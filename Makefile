@@ -183,6 +183,7 @@ coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languag
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
 	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
+	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt s3/test
 
 moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \

@@ -6,7 +6,7 @@ import org.apache.spark.SparkException
 import org.scalatest.BeforeAndAfterAll
 
 import io.bucketstate.TwinAttempts
-import io.bucketstate.testkit.ProviderHarness
+import io.bucketstate.testkit.{ProviderHarness, Seeds}
 import io.bucketstate.testkit.ProviderHarness._
 
 /** Attempts at one version on S3A, and answers that get lost. */
@@ -15,7 +15,7 @@ class S3TwinAttemptsSuite extends TwinAttempts with BeforeAndAfterAll {
 
   override protected def afterAll(): Unit = bucket.close()
 
-  override protected def Histories: Int = 2
+  override protected def Histories: Int = Seeds.of(few = 1, many = 20)
 
   override protected def withTwins(body: ProviderHarness => Any): Unit = withFolder { folder =>
     body(
