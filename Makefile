@@ -195,7 +195,7 @@ moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of
 
 queries: $(VENV_STAMP) $(JAR) ## start queries on every damaged checkpoint, and compare every kind of key and window with the harness (make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_verify_restarts.py tests/integration/test_comparing.py \
-	  tests/integration/test_stateful_windows.py
+	  tests/integration/test_stateful_windows.py tests/integration/test_many_variables.py tests/integration/test_partitions_of_a_session.py
 
 KILLS ?= 300
 SEED ?= 15

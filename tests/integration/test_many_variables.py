@@ -35,6 +35,7 @@ from tests.integration.test_many_keys import (
     set_to,
     summed,
 )
+from tests.kit.cases import cases
 from tests.kit.sparks import NEEDS_EXTENSION
 
 if TYPE_CHECKING:
@@ -234,14 +235,18 @@ def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"execution.arrow.maxRecordsPerBatch": "3"},
-        {"execution.arrow.maxBytesPerBatch": "500b"},
-        {"execution.arrow.maxRecordsPerOutputBatch": "5"},
-        {"execution.arrow.useLargeVarTypes": "true"},
-        {"pyspark.udf.profiler": "perf"},
-        {"streaming.stateStore.encodingFormat": "avro"},
-    ],
+    cases(
+        [
+            {"execution.arrow.maxRecordsPerBatch": "3"},
+            {"streaming.stateStore.encodingFormat": "avro"},
+        ],
+        [
+            {"execution.arrow.maxBytesPerBatch": "500b"},
+            {"execution.arrow.maxRecordsPerOutputBatch": "5"},
+            {"execution.arrow.useLargeVarTypes": "true"},
+            {"pyspark.udf.profiler": "perf"},
+        ],
+    ),
     ids=str,
 )
 def test_settings_change_nothing(

@@ -6,8 +6,8 @@ import org.apache.spark.SparkException
 import org.scalatest.BeforeAndAfterAll
 
 import io.bucketstate.TwinAttempts
-import io.bucketstate.testkit.{ProviderHarness, Seeds}
 import io.bucketstate.testkit.ProviderHarness._
+import io.bucketstate.testkit.{ProviderHarness, Seeds}
 
 /** Attempts at one version on S3A, and answers that get lost. */
 class S3TwinAttemptsSuite extends TwinAttempts with BeforeAndAfterAll {
