@@ -9,7 +9,7 @@ import pyarrow as pa
 from bucketstate.checkpoint.format.family import all_keys
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName
 from bucketstate.checkpoint.format.parallel import in_order
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, is_there
 from bucketstate.checkpoint.store.store import Store
 
 SCHEMA = pa.schema(
@@ -40,7 +40,7 @@ def history(catalog: Catalog) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for found in in_order(
         lambda s: [
-            _version(catalog, s, version) for version in versions if catalog.has(s, version)
+            _version(catalog, s, version) for version in versions if is_there(catalog, s, version)
         ],
         stores,
     ):

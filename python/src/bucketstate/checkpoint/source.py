@@ -96,7 +96,7 @@ class Source:
         return self.catalog.store_info(operator, self.selection.store).partitions
 
     def _require_one_division(self) -> None:
-        """Of what was divided anew in between nobody can say what has changed."""
+        """Nobody can say what has changed in a state that was divided anew in between."""
         if self.since < 1:
             return
         before, after = self.partitions_at(self.since), self.partitions_at(self.version)

@@ -334,7 +334,7 @@ def _print_plan(made: Plan) -> None:
 
 
 def _change(before: int | None, after: int | None) -> str:
-    """Of a number that the source may not have, nor the target."""
+    """A number that the source may not have, nor the target."""
     if after is None:
         return ""
     return str(after) if before in (None, after) else f"{before} to {after}"

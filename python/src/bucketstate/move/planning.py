@@ -249,7 +249,7 @@ class Undone:
     """The last batch."""
 
     partitions: int
-    """Of operators with keys."""
+    """The number of partitions of operators with keys."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bucketstate.checkpoint.format.damage import damaged
 from bucketstate.checkpoint.format.names import Attempt
 from bucketstate.checkpoint.format.storage import Folder
-from bucketstate.checkpoint.store.catalog import Catalog, shown, whole_number
+from bucketstate.checkpoint.store.catalog import Catalog, shown, stores_of, whole_number
 from bucketstate.checkpoint.store.savepoint import (
     Savepoint,
     name_of,
@@ -88,7 +88,7 @@ class Point:
         held = self.savepoint
         for own, attempt in sorted(held.attempts.items()) if held else ():
             yield Store(*own, self.catalog.query.store_folder(*own)), attempt
-        for store in self.catalog.stores(self.version):
+        for store in stores_of(self.catalog, self.version):
             own = store.operator, store.partition, store.name
             if held is None:
                 yield store, self.catalog.attempt(store, self.version)

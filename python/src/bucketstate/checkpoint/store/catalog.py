@@ -152,19 +152,6 @@ class Catalog:
             (operator, partition, store), lambda: Store(operator, partition, store, folder)
         )
 
-    def stores(self, version: int | None = None) -> Iterator[Store]:
-        """Every store of every partition, as they are at a version; without one, at a restart.
-
-        Raises:
-            InvalidArgumentError: the version is no whole number.
-            NoSuchStateError: there is no such operator or store; the message lists them.
-        """
-        for number in self.query.operator_ids:
-            operator = self.operator_at(number, version)
-            for info in operator.stores:
-                for partition in range(info.partitions):
-                    yield self.store(operator.id, partition, info.name)
-
     def every_store(self) -> Iterator[Store]:
         """Those of a restart, and those of partitions that there were before a rewrite in place."""
         for operator in self.operators:
@@ -173,16 +160,6 @@ class Catalog:
                 left = (n for n in folders if n >= info.partitions)
                 for partition in (*range(info.partitions), *left):
                     yield self._opened(operator.id, partition, info.name)
-
-    def has(self, store: Store, version: int) -> bool:
-        """Whether a store is one of those that there are at a version.
-
-        Raises:
-            InvalidArgumentError: the version is no whole number.
-            NoSuchStateError: there is no such operator or store; the message lists them.
-        """
-        info = self.store_info(self.operator_at(store.operator, version), store.name)
-        return store.partition < info.partitions
 
     def plan(
         self,
@@ -524,3 +501,18 @@ def shown(ascending: Sequence[int]) -> str:
     """For a message: `1, 3 to 5`."""
     parts = [f"{r[0]} to {r[-1]}" if len(r) > 1 else str(r[0]) for r in _runs_of(ascending)]
     return ", ".join(parts) or "(none)"
+
+
+def stores_of(catalog: Catalog, version: int | None = None) -> Iterator[Store]:
+    """Every store of every partition, as they are at a version; without one, at a restart."""
+    for number in catalog.query.operator_ids:
+        operator = catalog.operator_at(number, version)
+        for info in operator.stores:
+            for partition in range(info.partitions):
+                yield catalog.store(operator.id, partition, info.name)
+
+
+def is_there(catalog: Catalog, store: Store, version: int) -> bool:
+    """Whether a store is one of those at a version, which a rewrite in place changes."""
+    info = catalog.store_info(catalog.operator_at(store.operator, version), store.name)
+    return store.partition < info.partitions

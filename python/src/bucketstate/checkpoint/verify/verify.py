@@ -27,7 +27,7 @@ from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
 from bucketstate.checkpoint.spark.decoding import RecordDecoder, chunked
 from bucketstate.checkpoint.spark.schema_files import FamilySchema
-from bucketstate.checkpoint.store.catalog import Catalog, shown
+from bucketstate.checkpoint.store.catalog import Catalog, is_there, shown
 from bucketstate.checkpoint.store.holding import files_of
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
@@ -303,7 +303,7 @@ class _Verifier:
         # Spark's own log keeps one batch more than the state has to.
         oldest = min(versions)
         spare = {oldest} if oldest > 1 and len(versions) > 1 else set()
-        return sorted(v for v in versions - spare - {0} if self._catalog.has(self._store, v))
+        return sorted(v for v in versions - spare - {0} if is_there(self._catalog, self._store, v))
 
     def _retired(self, version: int) -> bool:
         """Whether retention removed what it takes.
@@ -329,7 +329,7 @@ class _Verifier:
     def _restart(self, runs: Runs) -> None:
         """Reads the whole state that a restart would open."""
         store, version = self._store, self._catalog.restart_version
-        if not self._catalog.has(store, version):
+        if not is_there(self._catalog, store, version):
             return
         failure: str | None = None
         base, changelogs, size, keys = None, 0, 0, 0
@@ -481,7 +481,7 @@ class _Verifier:
     def _winners(self) -> dict[int, Attempt]:
         winners = {}
         for version in self._catalog.versions:
-            if not self._catalog.has(self._store, version):
+            if not is_there(self._catalog, self._store, version):
                 continue
             try:
                 winners[version] = self._catalog.attempt(self._store, version)

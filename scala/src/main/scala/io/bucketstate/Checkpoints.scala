@@ -29,7 +29,7 @@ object Checkpoints {
   /** A plan for callers that have JSON: see [[move.MoveRequest.of]]. */
   def plan(spark: SparkSession, json: String): MovePlan = plan(spark, MoveRequest.of(json))
 
-  /** The same for a move that puts rows into a state. */
+  /** A plan of a move that puts rows into a state. */
   def plan(spark: SparkSession, json: String, rows: DataFrame): MovePlan =
     plan(spark, MoveRequest.of(json), rows)
 

@@ -46,7 +46,7 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
     folder.write(metadataOf(operator), moved.text.bytes)
   }
 
-  /** Of the second form there is one for each batch. */
+  /** The file of an operator: the second form has one for each batch. */
   private def metadataOf(operator: SourceOperator): String = {
     val inside = s"state/${operator.id}/_metadata"
     if (isVersioned(operator)) s"$inside/v2/$batch" else s"$inside/metadata"

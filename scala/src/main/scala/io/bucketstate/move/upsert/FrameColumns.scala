@@ -83,7 +83,7 @@ private[move] final class FrameColumns private (
     Seq(Some(filled), timeout).flatten
   }
 
-  /** Of a document it is beside it; timers that are in it would not be known to Spark. */
+  /** The version of a document is beside it; timers that are in it would not be known to Spark. */
   private def timeoutOfDocument: Expression = {
     find("value", "state").foreach { document =>
       refused += StartsWith(document.expression, Literal(TimersFirst)) ->
