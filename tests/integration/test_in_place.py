@@ -15,19 +15,19 @@ from bucketstate.checkpoint import Checkpoint, savepoints
 from bucketstate.cli import main
 from bucketstate.doctor import of_checkpoint
 from bucketstate.errors import NoSuchStateError, RefusedMoveError
-from bucketstate.move import Report, clone, fork, plan, rewind, undo
+from bucketstate.move import clone, fork, plan, rewind, undo
 from bucketstate.report import write_report
 from tests.integration.moved_queries import (
     FORMAT,
     OURS,
     PARTITIONS,
     PROVIDER,
-    Moved,
     Run,
     feed,
     read,
     tree,
 )
+from tests.integration.rewritten import Twins, begun, keys, sound
 from tests.integration.test_move import BY_NAME, JOIN_3
 from tests.kit.cases import at_night, cases
 from tests.kit.sparks import JOIN_FORMATS, MINOR
@@ -35,61 +35,6 @@ from tests.kit.sparks import JOIN_FORMATS, MINOR
 pytestmark = pytest.mark.skipif(
     MINOR in ("4.0", "4.1"), reason="Spark would start on what is not finished"
 )
-
-MARK = "_bucketstate/in-place.json"
-
-
-class Twins:
-    """A query whose checkpoint is rewritten, and one of the same input whose checkpoint is not."""
-
-    def __init__(
-        self, spark: SparkSession, query: Moved, place: Path, partitions: int, **others: str
-    ) -> None:
-        self.spark = spark
-        self.place = place
-        self.settings = {PROVIDER: OURS, PARTITIONS: str(partitions), **others}
-        self.source = place / "input"
-        self.own = Run(spark, query, place / "own", self.source)
-        self.twin = Run(spark, query, place / "twin", self.source)
-        self.fed = 0
-
-    @property
-    def root(self) -> Path:
-        return self.own.checkpoint
-
-    def go(self, batches: int = 2) -> None:
-        for number in range(batches):
-            feed(self.source, self.fed)
-            self.fed += 1
-            if self.own.query.once or number == batches - 1:
-                self.own.run(self.settings)
-                self.twin.run(self.settings)
-        self.check()
-
-    def rewrite(self, partitions: int) -> Report:
-        report = plan(
-            self.spark, str(self.root), None, "rewrite", partitions=partitions, in_place=True
-        ).run()
-        assert report.published
-        assert report.last_batch == report.batch + 1 == Checkpoint(self.root).last_batch
-        return report
-
-    def check(self) -> None:
-        """Batches have other numbers where one was a rewrite."""
-        own, twin = self.own.rows, self.twin.rows
-        assert [own[n] for n in sorted(own)] == [twin[n] for n in sorted(twin)]
-
-
-def sound(root: Path) -> None:
-    report = Checkpoint(root).verify()
-    assert report.ok, report.findings
-    assert Checkpoint(root).overview().half_done is None
-
-
-def keys(root: Path, batch: int | None = None) -> list[str]:
-    rows = Checkpoint(root).scan(batch=batch).to_arrow().to_pylist()
-    return sorted(json.dumps([row["key"], row["value"]], default=str) for row in rows)
-
 
 IDS = {FORMAT: "2"}
 EVERY: list[tuple[str, int, int, Mapping[str, str]]] = [
@@ -190,20 +135,6 @@ def test_undone_and_rewound(
     assert last is not None
     assert (told["batch"], told["partitions"]) == (last - 1, before)
     assert Checkpoint(twins.root).last_batch == last - 1
-
-
-def begun(root: Path, *, manifests: bool = True) -> None:
-    """As a rewrite leaves it that is killed before its commit."""
-    batch = Checkpoint(root).last_batch
-    assert batch is not None
-    for log in ("commits",):
-        for name in (f"{batch}", f".{batch}.crc"):
-            (root / log / name).unlink(missing_ok=True)
-    if not manifests:
-        for path in root.glob(f"state/0/*/{batch + 1}*.manifest"):
-            path.unlink()
-    mark = {"format": 1, "kind": "rewrite", "status": "begun", "batch": batch, "partitions": 5}
-    (root / MARK).write_text(json.dumps(mark | {"tool": "test", "startedMs": 1_700_000_000_000}))
 
 
 @pytest.mark.parametrize("manifests", cases([True], [False]))

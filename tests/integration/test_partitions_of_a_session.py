@@ -17,13 +17,11 @@ from tests.integration.moved_queries import (
     OURS,
     PARTITIONS,
     PROVIDER,
-    Moved,
-    Run,
     feed,
     read,
     tree,
 )
-from tests.integration.test_in_place import MARK, begun, keys, sound
+from tests.integration.rewritten import MARK, Twins, begun, keys, sound
 from tests.integration.test_move import BY_NAME
 from tests.kit.cases import cases
 from tests.kit.sparks import MINOR
@@ -39,26 +37,6 @@ def settings(partitions: int) -> Mapping[str, str]:
     return {PROVIDER: OURS, PARTITIONS: str(partitions), **SESSION}
 
 
-class Twins:
-    def __init__(self, spark: SparkSession, place: Path, query: Moved = BY_NAME["agg"]) -> None:
-        self.source = place / "input"
-        self.own = Run(spark, query, place / "own", self.source)
-        self.twin = Run(spark, query, place / "twin", self.source)
-        self.fed = 0
-
-    @property
-    def root(self) -> Path:
-        return self.own.checkpoint
-
-    def go(self, partitions: int, *, other: Mapping[str, str] | None = None) -> None:
-        feed(self.source, self.fed)
-        self.fed += 1
-        self.own.run(settings(partitions) if other is None else other)
-        self.twin.run({PROVIDER: OURS, PARTITIONS: "3"})
-        own, twin = self.own.rows, self.twin.rows
-        assert [own[n] for n in sorted(own)] == [twin[n] for n in sorted(twin)]
-
-
 def partitions_of(root: Path) -> int:
     last = Checkpoint(root).last_batch
     lines = (root / "offsets" / str(last)).read_text().splitlines()
@@ -69,33 +47,33 @@ def partitions_of(root: Path) -> int:
 def test_a_restart_with_another_number_goes_on(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    twins = Twins(spark, tmp_path, BY_NAME[name])
-    twins.go(3)
-    twins.go(5)
+    twins = Twins(spark, BY_NAME[name], tmp_path, 3)
+    twins.go(1, settings(3))
+    twins.go(1, settings(5))
     assert partitions_of(twins.root) == 5
     sound(twins.root)
     # The number that the checkpoint has is no reason to rewrite it: one batch more than the twin.
-    twins.go(5)
+    twins.go(1, settings(5))
     last = Checkpoint(twins.twin.checkpoint).last_batch
     assert last is not None
     assert Checkpoint(twins.root).last_batch == last + 1
     # Without the setting the session's number is for new queries, as with Spark's own providers.
-    twins.go(2, other={PROVIDER: OURS, PARTITIONS: "2"})
+    twins.go(1, {PROVIDER: OURS, PARTITIONS: "2"})
     assert partitions_of(twins.root) == 5
-    twins.go(2)
+    twins.go(1, settings(2))
     assert partitions_of(twins.root) == 2
     sound(twins.root)
 
 
 def test_what_was_planned_runs_first(spark: SparkSession, tmp_path: Path) -> None:
-    twins = Twins(spark, tmp_path)
-    twins.go(3)
-    twins.go(3)
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
+    twins.go(1, settings(3))
+    twins.go(1, settings(3))
     for name in ("1", ".1.crc"):
         (twins.root / "commits" / name).unlink()
-    twins.go(5)
+    twins.go(1, settings(5))
     assert partitions_of(twins.root) == 3
-    twins.go(5)
+    twins.go(1, settings(5))
     assert partitions_of(twins.root) == 5
     sound(twins.root)
     assert keys(twins.root) == keys(twins.twin.checkpoint)
@@ -105,11 +83,11 @@ def test_what_was_planned_runs_first(spark: SparkSession, tmp_path: Path) -> Non
 def test_a_rewrite_that_was_killed_is_begun_anew_or_undone(
     spark: SparkSession, tmp_path: Path, wanted: int
 ) -> None:
-    twins = Twins(spark, tmp_path)
-    twins.go(3)
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
+    twins.go(1, settings(3))
     plan(spark, str(twins.root), None, "rewrite", partitions=5, in_place=True).run()
     begun(twins.root)
-    twins.go(wanted)
+    twins.go(1, settings(wanted))
     assert partitions_of(twins.root) == wanted
     assert not (twins.root / MARK).exists()
     sound(twins.root)
@@ -117,8 +95,8 @@ def test_a_rewrite_that_was_killed_is_begun_anew_or_undone(
 
 
 def test_what_cannot_be_rewritten_does_not_start(spark: SparkSession, tmp_path: Path) -> None:
-    twins = Twins(spark, tmp_path)
-    twins.go(3)
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
+    twins.go(1, settings(3))
     before = tree(twins.root)
     manifest = next(twins.root.glob("state/0/1/*.change*"))
     whole = manifest.read_bytes()

@@ -26,6 +26,9 @@ EXTENSION_CLASS = "io.bucketstate.BucketstateExtensions"
 """The session extension that `transformWithState` needs, for `spark.sql.extensions`."""
 
 EXTENSIONS_KEY = "spark.sql.extensions"
+PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+"""How many partitions stateful operators with keys have; Spark records it with each batch."""
+
 _MOST_SPANS = 4000
 """Into so many spans the time after which state expires can be divided."""
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from bucketstate.config import (
     EXTENSION_CLASS,
     EXTENSIONS_KEY,
+    PARTITIONS_KEY,
     PLUGIN_CLASS,
     PLUGINS_KEY,
     PROVIDER_CLASS,
@@ -43,8 +44,6 @@ _log = logging.getLogger("bucketstate.session")
 JARS = "spark.jars"
 FIXED = (JARS, PLUGINS_KEY, EXTENSIONS_KEY)
 """Lists that `configure` adds to; nothing changes them in a session that runs."""
-
-PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
 _OURS = "bucketstate-spark-"
 """What the provider's jars and coordinates begin with."""

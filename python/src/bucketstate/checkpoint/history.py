@@ -9,7 +9,7 @@ import pyarrow as pa
 from bucketstate.checkpoint.format.family import all_keys
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName
 from bucketstate.checkpoint.format.parallel import in_order
-from bucketstate.checkpoint.store.catalog import Catalog, is_there
+from bucketstate.checkpoint.store.catalog import Catalog, every_store, is_there
 from bucketstate.checkpoint.store.store import Store
 
 SCHEMA = pa.schema(
@@ -36,7 +36,7 @@ def history(catalog: Catalog) -> pa.Table:
     Reads the index of every file. Raises what makes one unreadable.
     """
     versions = catalog.versions
-    stores = list(catalog.every_store())
+    stores = list(every_store(catalog))
     rows: list[dict[str, Any]] = []
     for found in in_order(
         lambda s: [

@@ -40,7 +40,7 @@ from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, Sto
 from bucketstate.checkpoint.format.origin import FOLDER, REWIND, Rewinding
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.writing import WritableFolder
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, every_store
 from bucketstate.checkpoint.store.savepoint import Savepoint, read_savepoints
 from bucketstate.checkpoint.store.store import Store
 from bucketstate.errors import CheckpointError, RefusedMoveError, StorageError
@@ -108,7 +108,7 @@ def rewind(
     if origin is not None and not origin.finished:
         raise RefusedMoveError(f"{folder.location}: {origin.summary}")
     in_place = catalog.query.marks.in_place
-    if in_place is not None and in_place.summary == catalog.query.marks.half_done:
+    if in_place is not None:
         raise RefusedMoveError(f"{folder.location}: {in_place.summary}")
     point = point_of(catalog, batch, savepoint)
     check_offsets(point)
@@ -187,7 +187,7 @@ def _later(point: Point, folder: WritableFolder) -> _Later:
     """Raises what keeps the version from being read in one of the stores."""
     stores = {s.path: s.store for s in stores_at(point)}
     # With other partitions than now, there are stores of later batches alone.
-    for store in point.catalog.every_store():
+    for store in every_store(point.catalog):
         stores.setdefault(path_of(store.operator, store.partition, store.name), store)
     metadata = []
     for operator in point.catalog.operators:

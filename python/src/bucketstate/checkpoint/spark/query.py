@@ -21,15 +21,13 @@ from bucketstate.checkpoint.spark.variables import (
     VariableInfo,
     transform_with_state,
 )
-from bucketstate.config import PROVIDER_CLASS, PROVIDER_KEY
+from bucketstate.config import PARTITIONS_KEY, PROVIDER_CLASS, PROVIDER_KEY
 from bucketstate.errors import (
     CheckpointError,
     NotACheckpointError,
     OtherProviderError,
     StorageError,
 )
-
-PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
 # Spark's names of operators whose state may lie in one partition, whatever the query's number.
 _AGGREGATION = "stateStoreSave"
@@ -148,17 +146,13 @@ class Query:
     @cached_property
     def marks(self) -> Marks:
         """What it says of where it came from, and of what was begun and not finished."""
-        marks = read_marks(self.folder)
-        if self._is_in_place(marks) and marks.in_place is not None and marks.half_done is None:
-            return replace(marks, half_done=marks.in_place.summary)
-        return marks
-
-    def _is_in_place(self, marks: Marks) -> bool:
-        """Whether the batch that no query can run is that of a rewrite in place."""
-        begun = self._begun
-        return (
-            begun is not None and marks.in_place is not None and marks.in_place.batch == begun.batch
-        )
+        marks, begun = read_marks(self.folder), self._begun
+        if marks.in_place is None:
+            return marks
+        if begun is None or marks.in_place.batch != begun.batch:
+            # A query can start: what is left of it is a file that says nothing any more.
+            return replace(marks, in_place=None)
+        return replace(marks, half_done=marks.half_done or marks.in_place.summary)
 
     @cached_property
     def operator_ids(self) -> list[int]:
@@ -185,7 +179,7 @@ class Query:
 
         None, too, where a log that would tell it cannot be read: that is told by whoever reads it.
         """
-        return None if self._is_in_place(self.marks) else self._begun
+        return None if self.marks.in_place is not None else self._begun
 
     @cached_property
     def _begun(self) -> Repartition | None:

@@ -144,22 +144,10 @@ class Catalog:
                 f"Operator {operator} has no partition {partition}: it has 0 to "
                 f"{info.partitions - 1}."
             )
-        return self._opened(operator, partition, store)
-
-    def _opened(self, operator: int, partition: int, store: str) -> Store:
         folder = self.query.store_folder(operator, partition, store)
         return self._stores.get(
             (operator, partition, store), lambda: Store(operator, partition, store, folder)
         )
-
-    def every_store(self) -> Iterator[Store]:
-        """Those of a restart, and those of partitions that there were before a rewrite in place."""
-        for operator in self.operators:
-            for info in operator.stores:
-                folders = self.query.partition_folders(operator.id)
-                left = (n for n in folders if n >= info.partitions)
-                for partition in (*range(info.partitions), *left):
-                    yield self._opened(operator.id, partition, info.name)
 
     def plan(
         self,
@@ -503,8 +491,18 @@ def shown(ascending: Sequence[int]) -> str:
     return ", ".join(parts) or "(none)"
 
 
-def stores_of(catalog: Catalog, version: int | None = None) -> Iterator[Store]:
-    """Every store of every partition, as they are at a version; without one, at a restart."""
+def every_store(catalog: Catalog) -> Iterator[Store]:
+    """Those of a restart, and those of partitions that there were before a rewrite in place."""
+    for operator in catalog.operators:
+        folders = catalog.query.partition_folders(operator.id)
+        for info in operator.stores:
+            left = (n for n in folders if n >= info.partitions)
+            for partition in (*range(info.partitions), *left):
+                yield catalog.store(operator.id, partition, info.name)
+
+
+def stores_of(catalog: Catalog, version: int) -> Iterator[Store]:
+    """Every store of every partition that there is at a version."""
     for number in catalog.query.operator_ids:
         operator = catalog.operator_at(number, version)
         for info in operator.stores:

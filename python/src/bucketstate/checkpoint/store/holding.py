@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bucketstate.checkpoint.format.manifest import Manifest
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, StoreFile, parse
 from bucketstate.checkpoint.format.parallel import in_order
-from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.catalog import Catalog, every_store
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.store import Store
@@ -49,7 +49,7 @@ def held_alone(catalog: Catalog, savepoints: Iterable[Savepoint]) -> dict[str, i
     wanted = list(savepoints)
     if not wanted:
         return {}
-    stores = list(catalog.every_store())
+    stores = list(every_store(catalog))
     total: Counter[str] = Counter()
     broken: set[str] = set()
     for sizes, unread in in_order(lambda store: _alone(catalog, store, wanted), stores):

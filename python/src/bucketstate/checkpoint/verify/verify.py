@@ -27,7 +27,7 @@ from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import Runs
 from bucketstate.checkpoint.spark.decoding import RecordDecoder, chunked
 from bucketstate.checkpoint.spark.schema_files import FamilySchema
-from bucketstate.checkpoint.store.catalog import Catalog, is_there, shown
+from bucketstate.checkpoint.store.catalog import Catalog, every_store, is_there, shown
 from bucketstate.checkpoint.store.holding import files_of
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
@@ -67,7 +67,7 @@ def verify(catalog: Catalog, progress: Progress | None = None) -> Report:
     for operator in catalog.operators:
         for info in operator.stores:
             check_schemas(catalog, operator, info, found)
-    stores = list(catalog.every_store())
+    stores = list(every_store(catalog))
     check_logs(catalog, found)
     savepoints = _savepoints(catalog, found)
     copied = catalog.query.copied

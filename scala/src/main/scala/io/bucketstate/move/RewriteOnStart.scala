@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory
 import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
-import io.bucketstate.move.log.{LogText, QueryFolder, QueryLogs}
+import io.bucketstate.move.log.{LogText, OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{OwnRecords, Provider}
 
 /**
@@ -58,31 +58,35 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession)
     // That of a rewrite that was not finished is no batch of the query's.
     val left = mark.collect { case (batch, InPlaceState.Planned) => batch }
     val planned = logs.offsets.filterNot(left.contains)
-    logs.commits.lastOption.filter(planned.contains).foreach { last =>
-      val recorded = logs.offset(last)
-      val isOwn = recorded.settings.get(Provider.Setting).contains(Provider.Ours.className)
-      recorded.partitions.filter(_ => isOwn && logs.operators.nonEmpty).foreach { now =>
-        if (left.nonEmpty && now == wanted) {
-          log.info(s"A rewrite of ${folder.location} in place was not finished, and is undone")
-          Plans.undo(session, folder.location)
-        } else if (now != wanted) {
-          if (isRunning(folder)) {
+    for {
+      last <- logs.commits.lastOption.filter(planned.contains).map(logs.offset)
+      now <- last.partitions if isOwn(last) && logs.operators.nonEmpty
+    }
+      if (now != wanted) {
+        reasonToStay(folder, now, planned.filter(_ > last.batch)) match {
+          case Some(reason) =>
             log.warn(
-              s"${folder.location} stays in $now partitions, $wanted were asked for: its query runs"
+              s"${folder.location} stays in $now partitions, $wanted were asked for: $reason"
             )
-          } else if (planned.last > last) {
-            log.warn(
-              s"${folder.location} stays in $now partitions until the next start, $wanted were asked for: batch " +
-                s"${planned.last} was planned for $now and is not committed, and the query ends it first"
-            )
-          } else {
+          case None =>
             requireEveryBatch(folder, sink)
             rewrite(folder, now, wanted)
-          }
         }
+      } else if (left.nonEmpty) {
+        log.info(s"A rewrite of ${folder.location} in place was not finished, and is undone")
+        Plans.undo(session, folder.location)
       }
-    }
   }
+
+  private def isOwn(last: OffsetEntry): Boolean =
+    last.settings.get(Provider.Setting).contains(Provider.Ours.className)
+
+  private def reasonToStay(folder: QueryFolder, now: Int, begun: Seq[Long]): Option[String] =
+    if (isRunning(folder)) Some("its query runs")
+    else
+      begun.lastOption.map { batch =>
+        s"batch $batch was planned for $now and is not committed, and the query ends it first; the next start rewrites"
+      }
 
   /** The rewrite is a batch that no sink hears of. */
   private def requireEveryBatch(folder: QueryFolder, sink: Table): Unit =
@@ -113,7 +117,7 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession)
     )
     val report = Plans.of(session, request).run()
     log.info(
-      s"${folder.location} was rewritten in place as batch ${report.plan.batch + 1}, from $now partitions to $wanted: " +
+      s"${folder.location} was rewritten in place as batch ${report.plan.lastBatch}, from $now partitions to $wanted: " +
         s"${report.keys} keys in ${report.finishedMs - report.startedMs} ms. " +
         "bucketstate move rewrite --in-place --undo takes it back while the query has not gone on"
     )

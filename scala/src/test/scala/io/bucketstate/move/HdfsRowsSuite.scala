@@ -32,7 +32,7 @@ class HdfsRowsSuite extends AnyFunSuite with ScalaCheckPropertyChecks with Queri
     val conf = new SQLConf
     conf.setConfString(
       "spark.sql.streaming.stateStore.providerClass",
-      MoveFaultSweepSuite.Providers("hdfs")
+      CountsToMove.Providers("hdfs")
     )
     conf.setConfString("spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag", "false")
     settings.foreach { case (key, value) => conf.setConfString(key, value) }

@@ -6,21 +6,19 @@ import scala.util.{Failure, Success, Try}
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
-import org.apache.spark.sql.functions.{count, lit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.{BucketstateException, InvalidException}
-import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, Queries, Seeds}
+import io.bucketstate.testkit.{FaultyFileManager, ProviderHarness, Seeds}
 
 /**
  * A rewrite in place of which each call of a file system goes wrong once, and its undoing: afterwards the checkpoint is as it
  * was, or is rewritten, or no query starts on it; never anything else, and the same command comes to its end.
  */
-class InPlaceFaultSweepSuite extends AnyFunSuite with Queries {
+class InPlaceFaultSweepSuite extends AnyFunSuite with CountsToMove {
   import InPlaceFaultSweepSuite._
-  import MoveFaultSweepSuite.{tree, FileManager}
+  import CountsToMove._
 
   for {
     ids <- Seq(false, true).take(Seeds.of(1, 2))
@@ -35,7 +33,7 @@ class InPlaceFaultSweepSuite extends AnyFunSuite with Queries {
     assume(HasChecks)
     withSession() { (spark, folder) =>
       val source = folder.resolve("source")
-      stateOf(spark, source)
+      countInto(spark, source)
       val before = tree(source)
       def refused(partitions: Int): String =
         intercept[InvalidException](
@@ -54,7 +52,7 @@ class InPlaceFaultSweepSuite extends AnyFunSuite with Queries {
   private def sweep(ids: Boolean, partitions: Int): Unit =
     withSession((FormatSetting, if (ids) "2" else "1")) { (spark, folder) =>
       val source = folder.resolve("source")
-      stateOf(spark, source)
+      countInto(spark, source)
       val before = tree(source)
       spark.conf.set(FileManager, classOf[FaultyFileManager].getName)
       FaultyFileManager.script(folder) { script =>
@@ -135,29 +133,10 @@ class InPlaceFaultSweepSuite extends AnyFunSuite with Queries {
     }
     target
   }
-
-  private def stateOf(spark: SparkSession, checkpoint: Path): Unit = {
-    import spark.implicits._
-    val input = memoryStream[Long](spark)
-    val query = input
-      .toDF()
-      .groupBy("value")
-      .agg(count(lit(1)))
-      .writeStream
-      .format("noop")
-      .outputMode("update")
-      .option("checkpointLocation", checkpoint.toString)
-      .start()
-    try (0 to Batch).foreach(b => addAndWait(input, query, b * 10L until b * 10L + 30L))
-    finally query.stop()
-    StoreMaintenance.stop()
-  }
 }
 
 private object InPlaceFaultSweepSuite {
   val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-  val Batch = 1
-  val Keys = 40L
   val Marks: Set[String] = Set(InPlaceMark.File)
   val HasChecks: Boolean = !SPARK_VERSION.startsWith("4.0.") && !SPARK_VERSION.startsWith("4.1.")
 

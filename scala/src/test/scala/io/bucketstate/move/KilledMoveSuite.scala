@@ -5,24 +5,22 @@ import java.nio.file.{Files, Path}
 import scala.util.matching.Regex
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
-import org.apache.spark.sql.functions.{count, lit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.checkpoint.io.FileManagers
 import io.bucketstate.move.job.RowSum
-import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Queries, Seeds}
+import io.bucketstate.testkit.{ChildJvm, KillingFileManager, Seeds}
 
 /** A move whose process is killed behind any of the files that it publishes; then the same move again. */
-class KilledMoveSuite extends AnyFunSuite with Queries {
+class KilledMoveSuite extends AnyFunSuite with CountsToMove {
+  import CountsToMove._
   import KilledMoveSuite._
-  import MoveFaultSweepSuite.{Batch, Keys, Providers, tree}
 
   test("killed behind each file: no query starts on what there is, and the same move is made") {
     withSession() { (spark, folder) =>
       val source = folder.resolve("source")
-      stateOf(spark, source)
+      countInto(spark, source, "hdfs")
       val before = tree(source)
       def move(target: Path, last: Int) =
         ChildJvm.run(DyingMove, source.toString, target.toString, last.toString)
@@ -55,25 +53,6 @@ class KilledMoveSuite extends AnyFunSuite with Queries {
     .read()
 
   private def sums(report: MoveReport): Seq[RowSum] = report.stores.map(_.kept)
-
-  private def stateOf(spark: SparkSession, checkpoint: Path): Unit = {
-    import spark.implicits._
-    spark.conf.set("spark.sql.streaming.stateStore.providerClass", Providers("hdfs"))
-    val input = memoryStream[Long](spark)
-    val query = input
-      .toDF()
-      .groupBy("value")
-      .agg(count(lit(1)))
-      .writeStream
-      .format("noop")
-      .outputMode("update")
-      .option("checkpointLocation", checkpoint.toString)
-      .start()
-    try (0 to Batch).foreach(b => addAndWait(input, query, b * 10L until b * 10L + 30L))
-    finally query.stop()
-    // What Spark still deletes and writes beside the batches would change the source.
-    StoreMaintenance.stop()
-  }
 }
 
 private object KilledMoveSuite {
@@ -81,7 +60,7 @@ private object KilledMoveSuite {
 
   /** The files but for those whose names are chance, and what readers do not see. */
   def names(checkpoint: Path): Set[String] =
-    MoveFaultSweepSuite
+    CountsToMove
       .tree(checkpoint)
       .keySet
       .filterNot(name =>

@@ -56,7 +56,7 @@ class MoveVerifySuite extends AnyFunSuite with Queries {
     import spark.implicits._
     spark.conf.set(
       "spark.sql.streaming.stateStore.providerClass",
-      MoveFaultSweepSuite.Providers("hdfs")
+      CountsToMove.Providers("hdfs")
     )
     val input = memoryStream[(Long, Long)](spark)
     val query = input

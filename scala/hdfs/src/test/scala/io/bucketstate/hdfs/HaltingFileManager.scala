@@ -1,20 +1,19 @@
 package io.bucketstate.hdfs
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FSDataInputStream, FileStatus, Path, PathFilter}
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
-import org.apache.spark.sql.execution.streaming.checkpointing.{
-  CheckpointFileManager,
-  FileContextBasedCheckpointFileManager
-}
+import org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager
+
+import io.bucketstate.testkit.OnTopOf
 
 /** Spark's file manager for HDFS, in a process that dies when a file is to be closed whose name matches a setting. */
-final class HaltingFileManager(path: Path, conf: Configuration) extends CheckpointFileManager {
-  private val inner = new FileContextBasedCheckpointFileManager(path, conf)
+final class HaltingFileManager(path: Path, conf: Configuration)
+    extends OnTopOf(new FileContextBasedCheckpointFileManager(path, conf)) {
   private val deadly = conf.get(HaltingFileManager.Setting)
 
   override def createAtomic(target: Path, overwrite: Boolean): CancellableFSDataOutputStream = {
-    val file = inner.createAtomic(target, overwrite)
+    val file = super.createAtomic(target, overwrite)
     if (!target.getName.matches(deadly)) file
     else
       new CancellableFSDataOutputStream(file) {
@@ -26,15 +25,6 @@ final class HaltingFileManager(path: Path, conf: Configuration) extends Checkpoi
         }
       }
   }
-
-  override def open(file: Path): FSDataInputStream = inner.open(file)
-  override def list(folder: Path, filter: PathFilter): Array[FileStatus] =
-    inner.list(folder, filter)
-  override def mkdirs(folder: Path): Unit = inner.mkdirs(folder)
-  override def exists(file: Path): Boolean = inner.exists(file)
-  override def delete(file: Path): Unit = inner.delete(file)
-  override def isLocal: Boolean = false
-  override def createCheckpointDirectory(): Path = inner.createCheckpointDirectory()
 }
 
 object HaltingFileManager {

@@ -6,9 +6,9 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Predicate, UnsafeRow}
 
-import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.move.place.Placer
 import io.bucketstate.move.read.{OwnKeys, OwnRecords, SourceFamily}
+import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.{ExportMaker, RecordMaker}
 import io.bucketstate.record.{FamilySpec, Record}
 import io.bucketstate.spark.SparkSettings
@@ -23,25 +23,19 @@ private[move] abstract class PartitionReader(
     work: StoreWork,
     partition: Int,
     done: PartitionSum => Unit
-) extends Iterator[(Array[Byte], Array[Byte])]
+) extends EndsOnce[Moved]
     with AutoCloseable {
-  protected type Moved = (Array[Byte], Array[Byte])
-
   protected val kept: RowSum.Adding = new RowSum.Adding
   protected val deleted: RowSum.Adding = new RowSum.Adding
   private[this] var misplaced = 0L
-  private[this] var isDone = false
 
   protected def moved: Iterator[Moved]
 
-  override def hasNext: Boolean = {
-    val more = !isDone && moved.hasNext
-    if (!more && !isDone) {
-      isDone = true
-      done(PartitionSum(partition, kept.result, deleted.result, misplaced))
-      close()
-    }
-    more
+  override protected def hasMore: Boolean = moved.hasNext
+
+  override protected def ended(): Unit = {
+    done(PartitionSum(partition, kept.result, deleted.result, misplaced))
+    close()
   }
 
   override def next(): Moved = moved.next()
@@ -135,11 +129,8 @@ private[move] final class ImportReader(
     Iterator.single(maker(target, key, all))
   }
 
-  private def makerOf(family: SourceFamily): RecordMaker = {
-    val descriptor = work.families.map(_.descriptor).find(_.name == family.name).get
-    val spec = FamilyEncodings.specOf(work.name, descriptor)
-    new RecordMaker(work.store, family, spec, evolving, buffer)
-  }
+  private def makerOf(family: SourceFamily): RecordMaker =
+    new RecordMaker(work.store, family, work.specOf(family.name), evolving, buffer)
 }
 
 /** Makes rows for a target of another provider. */

@@ -3,6 +3,8 @@ package io.bucketstate.move.job
 import org.apache.spark.SparkContext
 import org.apache.spark.util.LongAccumulator
 
+import io.bucketstate.move.write.Place.Moved
+
 /** How far a move has come, for people who wait: about so many keys and bytes. Thread-safe. */
 private[move] final class Progress(context: SparkContext) {
   val counts: Counts = new Counts(
@@ -27,8 +29,6 @@ private[move] final class Counts(
     val checked: LongAccumulator,
     val bytes: LongAccumulator
 ) extends Serializable {
-  private type Moved = (Array[Byte], Array[Byte])
-
   def reading(rows: Iterator[Moved]): Iterator[Moved] = rows.map { row =>
     read.add(1L)
     row

@@ -13,6 +13,7 @@ import io.bucketstate.checkpoint.manifest.Manifest
 import io.bucketstate.error.CorruptException
 import io.bucketstate.move.read.{OwnRecords, Provider}
 import io.bucketstate.move.upsert.Replacing
+import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.{ByPlace, HdfsTarget, Place, ProviderTarget, RunTarget}
 
 /**
@@ -100,10 +101,10 @@ private[move] final class StoreJob(
 
   /** What goes into each partition of the target, by its place, with the rows that were given. */
   private def sorted(
-      from: RDD[StoreJob.Moved],
+      from: RDD[Moved],
       added: PartitionSums,
       replaced: PartitionSums
-  ): RDD[StoreJob.Moved] = work.upsert match {
+  ): RDD[Moved] = work.upsert match {
     case None        => shuffled(from)
     case Some(shape) =>
       val (work, hadoop) = (this.work, this.hadoop)
@@ -116,7 +117,7 @@ private[move] final class StoreJob(
       }
   }
 
-  private def shuffled(from: RDD[StoreJob.Moved]): RDD[StoreJob.Moved] =
+  private def shuffled(from: RDD[Moved]): RDD[Moved] =
     new ShuffledRDD[Array[Byte], Array[Byte], Array[Byte]](from, new ByPlace(work.targets))
       .setKeyOrdering(Place.ordering)
       // Byte arrays as they are; Java's own form names the classes of each.
@@ -142,7 +143,7 @@ private[move] final class StoreJob(
     sums
   }
 
-  private def rows(sums: PartitionSums): RDD[(Array[Byte], Array[Byte])] = {
+  private def rows(sums: PartitionSums): RDD[Moved] = {
     val (work, hadoop, counts) = (this.work, this.hadoop, progress.counts)
     StoreJob.each(session, work.sources).flatMap { p =>
       val reader = StoreJob.reader(work, p, hadoop.value.value, sums.add)
@@ -212,9 +213,6 @@ private[move] final class StoreJob(
 
 private object StoreJob {
 
-  /** A place and a value. */
-  private type Moved = (Array[Byte], Array[Byte])
-
   /** One task for each. */
   private def each(session: SparkSession, partitions: Seq[Int]): RDD[Int] =
     session.sparkContext.parallelize(partitions, math.max(1, partitions.size))
@@ -247,7 +245,7 @@ private object StoreJob {
       work: StoreWork,
       partition: Int,
       hadoop: Configuration,
-      rows: Iterator[(Array[Byte], Array[Byte])]
+      rows: Iterator[Moved]
   ): WrittenPartition = {
     val root = new Path(work.to)
     work.targetProvider match {

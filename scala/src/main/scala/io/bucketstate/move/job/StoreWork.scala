@@ -5,6 +5,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.streaming.state.StateStoreConf
 
+import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.move.place.Deciding
 import io.bucketstate.move.read.{
   HdfsRows,
@@ -17,6 +18,7 @@ import io.bucketstate.move.read.{
 }
 import io.bucketstate.move.upsert.RowShape
 import io.bucketstate.move.write.TargetFamily
+import io.bucketstate.record.FamilySpec
 
 /**
  * What is to be done with one store of one operator. Immutable; goes to executors.
@@ -63,6 +65,10 @@ private[move] final case class StoreWork(
   def name: String =
     if (store.name == "default") s"operator ${store.operator}"
     else s"operator ${store.operator}, ${store.name}"
+
+  /** How a column family of the target is kept, by its name. */
+  def specOf(family: String): FamilySpec =
+    FamilyEncodings.specOf(name, families.map(_.descriptor).find(_.name == family).get)
 
   /** Whether no key has to be placed. */
   def leavesKeys: Boolean = targets == had && upsert.isEmpty

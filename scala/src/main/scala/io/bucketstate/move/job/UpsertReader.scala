@@ -6,11 +6,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types.StructType
 
-import io.bucketstate.checkpoint.records.FamilyEncodings
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.place.Placer
 import io.bucketstate.move.read.{OwnKeys, OwnRows, SourceFamily}
 import io.bucketstate.move.upsert.{Nulls, Replacing, RowShape}
+import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.RecordMaker
 import io.bucketstate.record.{FamilySpec, Record}
 
@@ -26,7 +26,7 @@ private[move] final class UpsertReader(
     partition: Int,
     hadoop: Configuration,
     done: PartitionSum => Unit
-) extends Iterator[(Array[Byte], Array[Byte])] {
+) extends EndsOnce[Moved] {
   private[this] val target = new UpsertTarget(work, shape)
   private[this] val family = target.family
   private[this] val toKey = UnsafeProjection.create(shape.keys)
@@ -35,18 +35,13 @@ private[move] final class UpsertReader(
   private[this] val hash = RowSum.family(family.name)
   private[this] val maker = target.maker(hadoop)
   private[this] val taken = new RowSum.Adding
-  private[this] var isDone = false
 
-  override def hasNext: Boolean = {
-    val more = rows.hasNext
-    if (!more && !isDone) {
-      isDone = true
-      done(PartitionSum(partition, taken.result, RowSum.Empty, 0L))
-    }
-    more
-  }
+  override protected def hasMore: Boolean = rows.hasNext
 
-  override def next(): (Array[Byte], Array[Byte]) = {
+  override protected def ended(): Unit =
+    done(PartitionSum(partition, taken.result, RowSum.Empty, 0L))
+
+  override def next(): Moved = {
     val row = rows.next()
     val key = toKey(row)
     val value = toValue(row)
@@ -73,10 +68,7 @@ private[move] final class UpsertReader(
 private[move] final class UpsertTarget(work: StoreWork, shape: RowShape) {
   val family: SourceFamily = work.store.families.find(_.name == shape.family).get
 
-  private[this] val spec: FamilySpec = FamilyEncodings.specOf(
-    work.name,
-    work.families.map(_.descriptor).find(_.name == shape.family).get
-  )
+  private[this] val spec: FamilySpec = work.specOf(shape.family)
 
   def maker(hadoop: Configuration): RecordMaker = {
     val evolving =
@@ -105,14 +97,13 @@ private[move] final class UpsertTarget(work: StoreWork, shape: RowShape) {
 private[move] final class UpsertMerge(
     work: StoreWork,
     shape: RowShape,
-    records: Iterator[(Array[Byte], Array[Byte])],
+    records: Iterator[Moved],
     partition: Int,
     done: PartitionSum => Unit
-) extends Iterator[(Array[Byte], Array[Byte])] {
+) extends EndsOnce[Moved] {
   private[this] val target = new UpsertTarget(work, shape)
   private[this] val hash = RowSum.family(shape.family)
   private[this] val replaced = new RowSum.Adding
-  private[this] var isDone = false
 
   private[this] val merged = new Replacing(
     records,
@@ -120,14 +111,10 @@ private[move] final class UpsertMerge(
     place => target.twice(place)
   )
 
-  override def hasNext: Boolean = {
-    val more = merged.hasNext
-    if (!more && !isDone) {
-      isDone = true
-      done(PartitionSum(partition, replaced.result, RowSum.Empty, 0L))
-    }
-    more
-  }
+  override protected def hasMore: Boolean = merged.hasNext
 
-  override def next(): (Array[Byte], Array[Byte]) = merged.next()
+  override protected def ended(): Unit =
+    done(PartitionSum(partition, replaced.result, RowSum.Empty, 0L))
+
+  override def next(): Moved = merged.next()
 }

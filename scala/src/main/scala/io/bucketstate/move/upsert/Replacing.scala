@@ -3,6 +3,7 @@ package io.bucketstate.move.upsert
 import java.util.Arrays
 
 import io.bucketstate.move.write.Place
+import io.bucketstate.move.write.Place.Moved
 
 /**
  * Sorted records of a state and of rows that are to replace them. Each has a mark behind its value, of whom it is, so that
@@ -12,17 +13,17 @@ import io.bucketstate.move.write.Place
  * @param twice    what to throw for the place of a key that rows have twice
  */
 private[move] final class Replacing(
-    records: Iterator[(Array[Byte], Array[Byte])],
+    records: Iterator[Moved],
     replaced: (Array[Byte], Array[Byte]) => Unit,
     twice: Array[Byte] => Throwable
-) extends Iterator[(Array[Byte], Array[Byte])] {
+) extends Iterator[Moved] {
   import Replacing._
 
   private[this] val ahead = records.buffered
 
   override def hasNext: Boolean = ahead.hasNext
 
-  override def next(): (Array[Byte], Array[Byte]) = {
+  override def next(): Moved = {
     var found = ahead.next()
     while (ahead.hasNext && isRival(found, ahead.head)) found = winner(found, ahead.next())
     (found._1, plain(found._2))
@@ -41,7 +42,6 @@ private[move] final class Replacing(
 }
 
 private[move] object Replacing {
-  private type Moved = (Array[Byte], Array[Byte])
   private final val Record: Byte = 0
   private final val Row: Byte = 1
 

@@ -9,6 +9,10 @@ import org.apache.spark.Partitioner
  * 4, 2 and 2 bytes, then what tells the records of a bucket apart.
  */
 private[move] object Place {
+
+  /** A record on its way: its place, and its value. */
+  type Moved = (Array[Byte], Array[Byte])
+
   final val Header = 8
 
   def put(target: Array[Byte], partition: Int, family: Int, bucket: Int): Unit = {

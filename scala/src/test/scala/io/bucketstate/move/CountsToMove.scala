@@ -1,0 +1,68 @@
+package io.bucketstate.move
+
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
+import org.apache.spark.sql.functions.{count, lit}
+
+import io.bucketstate.testkit.Queries
+
+/** A query that counts, whose checkpoint is moved once it is stopped. */
+trait CountsToMove extends Queries {
+  import CountsToMove._
+
+  /** Runs the batches up to [[Batch]], on the session's provider. */
+  protected def countInto(spark: SparkSession, checkpoint: Path): Unit = {
+    import spark.implicits._
+    val input = memoryStream[Long](spark)
+    val query = input
+      .toDF()
+      .groupBy("value")
+      .agg(count(lit(1)))
+      .writeStream
+      .format("noop")
+      .outputMode("update")
+      .option("checkpointLocation", checkpoint.toString)
+      .start()
+    try (0 to Batch).foreach(b => addAndWait(input, query, b * 10L until b * 10L + 30L))
+    finally query.stop()
+    // What Spark still deletes and writes beside the batches would change the source.
+    StoreMaintenance.stop()
+  }
+
+  /** The same on a provider of Spark's. */
+  protected def countInto(spark: SparkSession, checkpoint: Path, provider: String): Unit = {
+    spark.conf.set("spark.sql.streaming.stateStore.providerClass", Providers(provider))
+    countInto(spark, checkpoint)
+  }
+}
+
+object CountsToMove {
+  val FileManager = "spark.sql.streaming.checkpointFileManagerClass"
+
+  /** The last batch. */
+  val Batch = 1
+
+  /** How many keys there are after it. */
+  val Keys = 40L
+
+  private val Sparks = "org.apache.spark.sql.execution.streaming.state."
+
+  val Providers: Map[String, String] = Map(
+    "hdfs" -> s"${Sparks}HDFSBackedStateStoreProvider",
+    "rocksdb" -> s"${Sparks}RocksDBStateStoreProvider"
+  )
+
+  /** Every file with what is in it. */
+  def tree(root: Path): Map[String, Seq[Byte]] =
+    Using.resource(Files.walk(root)) { all =>
+      all.iterator.asScala
+        .filter(Files.isRegularFile(_))
+        .map(file => root.relativize(file).toString -> Files.readAllBytes(file).toSeq)
+        .toMap
+    }
+}
