@@ -16,7 +16,7 @@ from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import EVENTS, SCHEMA, Streamed, start, write_batches
 from tests.integration.test_checkpoint import same
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

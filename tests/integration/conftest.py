@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bucketstate.config import PARTITIONS_KEY, PROVIDER_KEY
 from tests.kit.engine import CONF
 
 if TYPE_CHECKING:
@@ -28,3 +30,15 @@ def bucketstate_spark_settings() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def spark(bucketstate_spark: SparkSession) -> SparkSession:
     return bucketstate_spark
+
+
+@pytest.fixture(autouse=True)
+def _one_session_for_all(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test leaves of these settings, all tests after it run with."""
+    if "bucketstate_spark" not in request.fixturenames:
+        yield
+        return
+    conf = request.getfixturevalue("bucketstate_spark").conf
+    before = {key: conf.get(key) for key in (PROVIDER_KEY, PARTITIONS_KEY)}
+    yield
+    assert {key: conf.get(key) for key in before} == before

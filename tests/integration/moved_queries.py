@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from tests.integration.state_processors import Keeping
+from tests.kit.session_settings import settings as session_settings
 
 OURS = "io.bucketstate.BucketedStateStoreProvider"
 HDFS = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
@@ -94,10 +95,7 @@ class Run:
 
     def run(self, settings: Mapping[str, str]) -> None:
         """Takes what input there is, and stops."""
-        before = {key: self.spark.conf.get(key, None) for key in (*settings, *self.query.settings)}
-        try:
-            for key, value in {**self.query.settings, **settings}.items():
-                self.spark.conf.set(key, value)
+        with session_settings(self.spark, {**self.query.settings, **settings}):
             frame = self.query.build(read(self.spark, self.source))
             writer = (
                 frame.writeStream.outputMode(self.query.mode)
@@ -109,12 +107,6 @@ class Run:
                 # Only the writer of Scala has a call for it.
                 writer._jwrite.name("told")
             writer.start().awaitTermination()
-        finally:
-            for key, old in before.items():
-                if old is None:
-                    self.spark.conf.unset(key)
-                else:
-                    self.spark.conf.set(key, old)
 
     def _take(self, frame: DataFrame, batch: int) -> None:
         rows = sorted(json.dumps(r.asDict(True), default=str) for r in frame.collect())

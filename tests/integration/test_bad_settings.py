@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 
 from bucketstate.registry import registry
 from tests.integration.streams import EVENTS, SCHEMA, Streamed, events, start, write_batches
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,18 +24,9 @@ def count_keys(spark: SparkSession, folder: Path) -> None:
 
 def failure(spark: SparkSession, folder: Path, setting: str, value: str, **others: str) -> str:
     wanted = {registry().prefix + name: text for name, text in {**others, setting: value}.items()}
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    for key, text in wanted.items():
-        spark.conf.set(key, text)
-    try:
-        with pytest.raises(StreamingQueryException) as error:
-            count_keys(spark, folder)
-        return str(error.value)
-    finally:
-        for key, was in before.items():
-            spark.conf.unset(key)
-            if was is not None:
-                spark.conf.set(key, was)
+    with settings(spark, wanted), pytest.raises(StreamingQueryException) as error:
+        count_keys(spark, folder)
+    return str(error.value)
 
 
 def test_an_unknown_key_names_the_nearest(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bucketstate.checkpoint.format.names import RunName, parse
 from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS, READS_IDS_UNASKED
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.integration.streams import (
     start,
     write_batches,
 )
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import SCHEMA, events, run_with_restart
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,7 +30,7 @@ from tests.integration.aging_queries import (
 )
 from tests.integration.streams import events
 from tests.integration.test_checkpoint import FORMAT
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 from tests.kit.sparks import READS_IDS_UNASKED
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from flights import aircraft, airports
 from flights.rotations import BY_GAP, BY_TIMEOUT
 from tests.integration.streams import START, run_with_restart
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from pathlib import Path

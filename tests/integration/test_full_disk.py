@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from tests.integration.streams import EVENTS, SCHEMA, Event, Streamed, events, start, write_batches
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 from tests.kit.storage.small_disk import SmallDisk, small_disk
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from bucketstate.move import fork, rewind
 from tests.integration.test_checkpoint import FORMAT
 from tests.integration.test_elsewhere import NO_EMPTY_BATCHES
 from tests.integration.test_moving import KINDS, Going, assert_sound
-from tests.integration.test_operators import settings
 from tests.kit.cases import cases
 from tests.kit.engine import engine
+from tests.kit.session_settings import settings
 from tests.kit.stops import Stopped, Writes
 
 if TYPE_CHECKING:

@@ -30,6 +30,7 @@ from tests.integration.moved_queries import (
 from tests.integration.rewritten import Twins, begun, keys, sound
 from tests.integration.test_move import BY_NAME, JOIN_3
 from tests.kit.cases import at_night, cases
+from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS, MINOR
 
 pytestmark = pytest.mark.skipif(
@@ -267,17 +268,15 @@ def test_what_cannot_be_is_refused(spark: SparkSession, tmp_path: Path) -> None:
 @at_night
 def test_a_file_sink_misses_the_batch(spark: SparkSession, tmp_path: Path) -> None:
     """What docs/moving-in.md warns of: its log has to have every batch."""
-    settings = {PROVIDER: OURS, PARTITIONS: "2"}
     for in_place in (False, True):
         place = tmp_path / str(in_place)
         out, root = place / "out", place / "checkpoint"
         for number in range(4):
             feed(place / "input", number)
-            for key, value in settings.items():
-                spark.conf.set(key, value)
-            rows = read(spark, place / "input").dropDuplicates(["k", "s"])
-            writer = rows.writeStream.format("json").trigger(availableNow=True)
-            writer.option("checkpointLocation", str(root)).start(str(out)).awaitTermination()
+            with settings(spark, {PROVIDER: OURS, PARTITIONS: "2"}):
+                rows = read(spark, place / "input").dropDuplicates(["k", "s"])
+                writer = rows.writeStream.format("json").trigger(availableNow=True)
+                writer.option("checkpointLocation", str(root)).start(str(out)).awaitTermination()
             if number == 1:
                 moved = None if in_place else str(place / "moved")
                 plan(spark, str(root), moved, "rewrite", partitions=3, in_place=in_place).run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -21,6 +21,7 @@ from bucketstate.stateful.codec.kept import SCHEMA as STORED
 from bucketstate.testing import compare
 from tests.integration.streams import EVENTS, SCHEMA, Streamed, events, start, write_batches
 from tests.kit import columns
+from tests.kit.session_settings import settings
 from tests.kit.sparks import MANY_KEYS, MINOR
 
 if TYPE_CHECKING:
@@ -107,18 +108,9 @@ def keys_of(streamed: Streamed) -> list[int | None]:
     ]
 
 
-@contextmanager
-def set_to(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+def set_to(spark: SparkSession, values: dict[str, str]) -> AbstractContextManager[None]:
     """Settings of Spark SQL, by what follows `spark.sql.`, for a while."""
-    named = {f"spark.sql.{name}": value for name, value in settings.items()}
-    before = {name: spark.conf.get(name, None) for name in named}
-    for name, value in named.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, known in before.items():
-            spark.conf.unset(name) if known is None else spark.conf.set(name, known)
+    return settings(spark, {f"spark.sql.{name}": value for name, value in values.items()})
 
 
 def totals(batches: list[list[dict[str, Any]]]) -> dict[str, tuple[int, int]]:

@@ -28,8 +28,8 @@ from tests.integration.streams import (
 )
 from tests.integration.test_checkpoint import FORMAT, JOIN_FORMAT, aggregated, joined
 from tests.integration.test_elsewhere import NO_EMPTY_BATCHES
-from tests.integration.test_operators import settings
 from tests.kit.cases import at_night, cases
+from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS
 from tests.kit.stops import Stopped, Writes, tree
 

@@ -12,7 +12,6 @@ from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from tests.integration.streams import run_with_restart
-from tests.integration.test_operators import settings
 from tests.integration.test_state_variables import (
     BATCHES,
     FORMAT,
@@ -22,6 +21,7 @@ from tests.integration.test_state_variables import (
     session,
     spark_s,
 )
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

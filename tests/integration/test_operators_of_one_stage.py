@@ -12,7 +12,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.config import PROVIDER_KEY
 from tests.integration.streams import Streamed, events, run_with_restart
-from tests.integration.test_operators import WATERMARK, in_order, settings
+from tests.integration.test_operators import WATERMARK, in_order
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,6 +24,7 @@ from tests.integration.moved_queries import (
 from tests.integration.rewritten import MARK, Twins, begun, keys, sound
 from tests.integration.test_move import BY_NAME
 from tests.kit.cases import cases
+from tests.kit.session_settings import settings
 from tests.kit.sparks import MINOR
 
 pytestmark = pytest.mark.skipif(
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.skipif(
 SESSION = Conf(partitions="session").to_spark()
 
 
-def settings(partitions: int) -> Mapping[str, str]:
+def of_session(partitions: int) -> Mapping[str, str]:
     return {PROVIDER: OURS, PARTITIONS: str(partitions), **SESSION}
 
 
@@ -48,32 +49,32 @@ def test_a_restart_with_another_number_goes_on(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     twins = Twins(spark, BY_NAME[name], tmp_path, 3)
-    twins.go(1, settings(3))
-    twins.go(1, settings(5))
+    twins.go(1, of_session(3))
+    twins.go(1, of_session(5))
     assert partitions_of(twins.root) == 5
     sound(twins.root)
     # The number that the checkpoint has is no reason to rewrite it: one batch more than the twin.
-    twins.go(1, settings(5))
+    twins.go(1, of_session(5))
     last = Checkpoint(twins.twin.checkpoint).last_batch
     assert last is not None
     assert Checkpoint(twins.root).last_batch == last + 1
     # Without the setting the session's number is for new queries, as with Spark's own providers.
     twins.go(1, {PROVIDER: OURS, PARTITIONS: "2"})
     assert partitions_of(twins.root) == 5
-    twins.go(1, settings(2))
+    twins.go(1, of_session(2))
     assert partitions_of(twins.root) == 2
     sound(twins.root)
 
 
 def test_what_was_planned_runs_first(spark: SparkSession, tmp_path: Path) -> None:
     twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
-    twins.go(1, settings(3))
-    twins.go(1, settings(3))
+    twins.go(1, of_session(3))
+    twins.go(1, of_session(3))
     for name in ("1", ".1.crc"):
         (twins.root / "commits" / name).unlink()
-    twins.go(1, settings(5))
+    twins.go(1, of_session(5))
     assert partitions_of(twins.root) == 3
-    twins.go(1, settings(5))
+    twins.go(1, of_session(5))
     assert partitions_of(twins.root) == 5
     sound(twins.root)
     assert keys(twins.root) == keys(twins.twin.checkpoint)
@@ -84,10 +85,10 @@ def test_a_rewrite_that_was_killed_is_begun_anew_or_undone(
     spark: SparkSession, tmp_path: Path, wanted: int
 ) -> None:
     twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
-    twins.go(1, settings(3))
+    twins.go(1, of_session(3))
     plan(spark, str(twins.root), None, "rewrite", partitions=5, in_place=True).run()
     begun(twins.root)
-    twins.go(1, settings(wanted))
+    twins.go(1, of_session(wanted))
     assert partitions_of(twins.root) == wanted
     assert not (twins.root / MARK).exists()
     sound(twins.root)
@@ -96,14 +97,14 @@ def test_a_rewrite_that_was_killed_is_begun_anew_or_undone(
 
 def test_what_cannot_be_rewritten_does_not_start(spark: SparkSession, tmp_path: Path) -> None:
     twins = Twins(spark, BY_NAME["agg"], tmp_path, 3)
-    twins.go(1, settings(3))
+    twins.go(1, of_session(3))
     before = tree(twins.root)
     manifest = next(twins.root.glob("state/0/1/*.change*"))
     whole = manifest.read_bytes()
     manifest.write_bytes(whole[:-1])
     feed(twins.source, twins.fed)
     with pytest.raises(Exception, match="is damaged"):
-        twins.own.run(settings(5))
+        twins.own.run(of_session(5))
     manifest.write_bytes(whole)
     assert tree(twins.root) == before
 
@@ -112,15 +113,10 @@ def test_a_file_sink_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
     out, root = tmp_path / "out", tmp_path / "checkpoint"
 
     def run(partitions: int) -> None:
-        for key, value in settings(partitions).items():
-            spark.conf.set(key, value)
-        try:
+        with settings(spark, of_session(partitions)):
             rows = read(spark, tmp_path / "input").dropDuplicates(["k", "s"])
             writer = rows.writeStream.format("json").trigger(availableNow=True)
             writer.option("checkpointLocation", str(root)).start(str(out)).awaitTermination()
-        finally:
-            for key in settings(partitions):
-                spark.conf.unset(key)
 
     feed(tmp_path / "input", 0)
     run(3)
@@ -135,15 +131,10 @@ def test_a_query_that_runs_is_left_alone(spark: SparkSession, tmp_path: Path) ->
     source, root = tmp_path / "input", tmp_path / "checkpoint"
 
     def start(partitions: int) -> StreamingQuery:
-        for key, value in settings(partitions).items():
-            spark.conf.set(key, value)
-        try:
+        with settings(spark, of_session(partitions)):
             counts = read(spark, source).groupBy("k").count()
             writer = counts.writeStream.outputMode("update").format("noop")
             return writer.option("checkpointLocation", str(root)).start()
-        finally:
-            for key in settings(partitions):
-                spark.conf.unset(key)
 
     feed(source, 0)
     first = start(3)

@@ -12,7 +12,7 @@ from bucketstate import PROVIDER_CLASS, Conf, SessionError, enable
 from bucketstate.config import PROVIDER_KEY
 from bucketstate.registry import registry
 from bucketstate.testing.session import local_session
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from bucketstate.checkpoint import Checkpoint
 from tests.integration.state_processors import FULL, Evolved, Keeping, KeepingRows
 from tests.integration.streams import Event, events, run_with_restart
 from tests.integration.test_checkpoint import same
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 from tests.kit.sparks import HAS_ROWS
 from tests.kit.values.own_types import own
 

@@ -27,7 +27,7 @@ from tests.integration.streams import (
     run_with_restart,
     write_batches,
 )
-from tests.integration.test_operators import settings
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
