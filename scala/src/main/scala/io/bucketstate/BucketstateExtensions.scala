@@ -28,6 +28,6 @@ final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectColumnar(_ => new ManyKeysRule)
     // Among the hints, because these are resolved before sources are.
     extensions.injectHintResolutionRule(new RepartitionRule(_, provider))
-    extensions.injectCheckRule(new RewriteOnStart(_))
+    extensions.injectCheckRule(new RewriteOnStart(_, provider))
   }
 }

@@ -6,6 +6,7 @@ import java.util.UUID
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
@@ -19,6 +20,7 @@ import io.bucketstate.config.ConfigKey
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.log.{LogText, OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{OwnRecords, Provider}
+import io.bucketstate.spark.BuiltForSpark
 
 /**
  * Rewrites the checkpoint of a query in place, before the query starts, where the session asks for it and has another number
@@ -27,15 +29,19 @@ import io.bucketstate.move.read.{OwnRecords, Provider}
  * It is shown every plan. That which writes to a stream comes in the thread that starts the query, with the folder of the
  * checkpoint, and before anything of that is read. What fails here fails the start, and the checkpoint is as it was. All
  * other plans pass. Thread-safe.
+ *
+ * @param provider class name of the provider, as in the setting
  */
-private[bucketstate] final class RewriteOnStart(session: SparkSession)
+private[bucketstate] final class RewriteOnStart(session: SparkSession, provider: String)
     extends (LogicalPlan => Unit) {
   import RewriteOnStart._
 
   override def apply(plan: LogicalPlan): Unit = plan match {
-    case write: WriteToStream =>
+    case write: WriteToStream if isSet =>
+      // What is asked next is private to Spark, and another minor version may not have it.
+      BuiltForSpark.require(SPARK_VERSION)
       val settings = SparkSessions.settings(session)
-      if (isAsked(settings)) {
+      if (OwnRecords.configOf(new StateStoreConf(settings)).partitionsOfSession) {
         val wanted = settings.getConf(SQLConf.SHUFFLE_PARTITIONS)
         val path = new Path(write.resolvedCheckpointLocation)
         val hadoop = SparkSessions.hadoopConf(session)
@@ -46,11 +52,10 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession)
     case _ => ()
   }
 
-  /** Settings are parsed only where this one is set: others that are wrong are reported where they always are. */
-  private def isAsked(settings: SQLConf): Boolean =
-    settings.getConfString(Provider.Setting, "") == Provider.Ours.className &&
-      settings.contains(ConfigKey.Partitions.key) &&
-      OwnRecords.configOf(new StateStoreConf(settings)).partitionsOfSession
+  /** Without the setting nothing else is looked at: what else may be wrong is reported where it always is. */
+  private def isSet: Boolean =
+    session.conf.getOption(SQLConf.STATE_STORE_PROVIDER_CLASS.key).contains(provider) &&
+      session.conf.getOption(ConfigKey.Partitions.key).nonEmpty
 
   private def inPartitions(folder: QueryFolder, wanted: Int, sink: Table): Unit = {
     val logs = new QueryLogs(folder)
