@@ -142,17 +142,13 @@ test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narr
 ##@ Before landing
 
 test-sparks: $(EVERY_VENV) $(EVERY_JAR) ## run stateful queries on every minor version of Spark, on one checkpoint that moves from each to the others; and the typed functions on each
-	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON) $(MOVES_ON)
+	@$(MAKE) -j2 --output-sync=target moved-checkpoint $(TYPED_ON)
 
 moved-checkpoint:
 	@$(PY) -m pytest tests/sparks
 
 $(TYPED_ON): typed-on-%:
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/unit/test_stateful_output.py tests/unit/test_stateful_types.py
-
-$(MOVES_ON): moves-on-%:
-	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
-	  -k "in_and_out_again or goes_on_as_its_twin"
 
 hdfs: $(VENV_STAMP) $(JAR) ## run stores and queries on a real HDFS whose nodes fail: suites, then PySpark (5 minutes; make test takes the stores)
 	SPARK=4.2 scripts/sbt hdfs/test hdfs/writeClassPath
@@ -182,10 +178,10 @@ coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languag
 
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite"
+	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite *SeveralActionsSuite"
 	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt s3/test
 
-moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
+moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \
 	  tests/integration/test_going_back.py tests/integration/test_savepoints.py tests/integration/test_upsert.py \
 	  tests/integration/test_moved_on.py tests/integration/test_repartitioned.py
@@ -193,9 +189,14 @@ moves: $(VENV_STAMP) $(JAR) ## move the state of every operator, in all kinds of
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.move.*"
 	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly *GoldenMovesSuite"
 
+$(MOVES_ON): moves-on-%: $(EVERY_VENV) $(EVERY_JAR)
+	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
+	  -k "in_and_out_again or goes_on_as_its_twin"
+
 queries: $(VENV_STAMP) $(JAR) ## start queries on every damaged checkpoint, and compare every kind of key and window with the harness (make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_verify_restarts.py tests/integration/test_comparing.py \
-	  tests/integration/test_stateful_windows.py tests/integration/test_many_variables.py tests/integration/test_partitions_of_a_session.py
+	  tests/integration/test_stateful_windows.py tests/integration/test_many_variables.py tests/integration/test_partitions_of_a_session.py \
+	  tests/integration/test_checkpoint.py tests/integration/test_five_minutes.py tests/integration/test_cluster.py tests/integration/test_chaos.py
 
 KILLS ?= 300
 SEED ?= 15

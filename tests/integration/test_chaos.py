@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.chaos.run import AT_A_TIME, chaos
+from tests.kit.cases import at_night
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,7 @@ SEED = 234
 """Draws a worker, the driver, an executor and a zombie machine, for two queries without Python."""
 
 
+@at_night
 @pytest.mark.timeout(600)
 def test_queries_on_machines_that_die_answer_as_the_model(tmp_path: Path) -> None:
     tally = chaos(tmp_path.resolve(), KILLS, SEED, print)

@@ -16,6 +16,7 @@ from bucketstate.checkpoint.format.names import RunName, parse
 from bucketstate.checkpoint.store.bucket_residency import NUMBERS
 from bucketstate.cli import main
 from tests.integration.streams import events, run_with_restart
+from tests.kit.cases import cases
 from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS, READS_IDS_UNASKED
 
@@ -158,9 +159,14 @@ KINDS: list[tuple[Callable[[DataFrame], DataFrame], str, list[str]]] = [
 
 
 each_kind = pytest.mark.parametrize(
-    ("query", "mode", "stores"), KINDS, ids=[kind[0].__name__ for kind in KINDS]
+    ("checkpoint_format", "query", "mode", "stores"),
+    [
+        pytest.param(checkpoint_format, *kind, id=f"{checkpoint_format}-{kind[0].__name__}")
+        for checkpoint_format, kind in cases(
+            [(1, KINDS[0]), *[(2, kind) for kind in KINDS]], [(1, kind) for kind in KINDS]
+        )
+    ],
 )
-each_format = pytest.mark.parametrize("checkpoint_format", [1, 2])
 
 
 def written(
@@ -178,7 +184,6 @@ def written(
 
 
 @each_kind
-@each_format
 def test_the_state_is_what_spark_reads(
     session: SparkSession,
     tmp_path: Path,
@@ -211,7 +216,6 @@ def snapshots(session: SparkSession) -> Iterator[None]:
 
 
 @each_kind
-@each_format
 @pytest.mark.usefixtures("snapshots")
 def test_snapshots_are_read_and_are_sound(
     session: SparkSession,

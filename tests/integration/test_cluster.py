@@ -13,7 +13,7 @@ from tests.integration.applications import APPS, answer_of
 from tests.integration.apps.clustered import BATCHES, ROWS, SLOW_BATCH, SLOW_SECONDS
 from tests.integration.apps.moved import KEYS
 from tests.integration.following import needs_rows
-from tests.kit.cases import at_night
+from tests.kit.cases import at_night, cases
 from tests.kit.engine import VARIABLE, engine
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("engine", "query"),
-    [
-        pytest.param("heap", "transformWithState", marks=needs_rows),
-        ("rocksdb", "aggregation"),
-    ],
+    cases(
+        [pytest.param("heap", "transformWithState", marks=needs_rows)],
+        [("rocksdb", "aggregation")],
+    ),
 )
 def test_executor_loss(tmp_path: Path, engine: str, query: str) -> None:
     answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed", engine, query)

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.docs import DOCS
+from tests.kit.cases import at_night
 
 BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@at_night
 @pytest.mark.timeout(300)
 def test_it_does_what_it_says(tmp_path: Path) -> None:
     installed, *blocks = BLOCK.findall((DOCS / "five-minutes.md").read_text(encoding="utf-8"))

@@ -205,7 +205,7 @@ def by_batch(streamed: Streamed) -> list[list[tuple[Any, ...]]]:
     return [sorted(rows, key=repr) for _, rows in sorted(streamed.batches.items())]
 
 
-@pytest.mark.parametrize("timeout", ["event", "processing"])
+@pytest.mark.parametrize("timeout", cases(["event"], ["processing"]))
 def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
     spark: SparkSession, tmp_path: Path, timeout: Literal["event", "processing"]
 ) -> None:

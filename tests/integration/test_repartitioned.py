@@ -43,7 +43,7 @@ LOST: Mapping[str, tuple[Moved, str, Mapping[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("what", cases(["no grouping columns"], list(LOST)))
+@pytest.mark.parametrize("what", cases([], list(LOST)))
 def test_what_it_loses_goes_on_here(spark: SparkSession, tmp_path: Path, what: str) -> None:
     query, provider, settings = LOST[what]
     twins = Twins(spark, query, tmp_path)

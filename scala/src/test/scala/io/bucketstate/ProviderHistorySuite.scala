@@ -70,7 +70,7 @@ class ProviderHistorySuite extends AnyFunSuite {
   private val Blind = "spark.sql.streaming.stateStore.bucketed.exactKeyCount" -> "false"
 
   /** `make sweep` has many more of them run. */
-  private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(2)(_.toInt)
+  private val seeds = sys.env.get("BUCKETSTATE_HISTORIES").fold(1)(_.toInt)
   private val (long, brief) = (Seeds.of(1200, 3000), Seeds.of(700, 1500)) // steps of a history
 
   for {
