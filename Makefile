@@ -48,7 +48,8 @@ QUICK_SUITES := $(PROVIDER_SUITE) *StateManager*Suite *BucketedMergingSessionWin
   *BucketedStatefulProcessorHandleSuite *BucketedTransformWithStateInPySparkStateServerSuite \
   *BucketedTransformWithStateValidationSuite *BucketedTransformWithStateChainingSuite *BucketedTransformWithListStateSuite
 # Those that `make test` takes; `make engines` and `make conformance` take the others, too.
-TEST_SUITES := $(filter-out *BucketedFullOuter% *BucketedTransformWithStateChainingSuite,$(QUICK_SUITES))
+TEST_SUITES := $(filter-out *BucketedFullOuter% *BucketedTransformWithStateChainingSuite \
+  *BucketedTransformWithListStateSuite,$(QUICK_SUITES))
 # What `make conformance` takes: all where a page of all is kept, and the quick ones beside it.
 CONFORMANCE_SUITES ?= $(if $(filter 4.0 4.1,$(CONFORMANCE_SPARK)),$(QUICK_SUITES),*)
 CONFORMANCE_PAGE := docs/conformance$(if $(filter 4.0 4.1,$(CONFORMANCE_SPARK)),-$(CONFORMANCE_SPARK)).md
@@ -58,10 +59,12 @@ BENCH_GROUPS ?= 20000
 
 # What the second engine is held to with each `make test`; `make engines` takes more.
 ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScansSuite *ConcurrentAttemptsSuite *CheckpointIdsSuite \
-  *GroupStateSuite *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
+  *OpenStoreSuite *SnapshotDamageSuite *TransformWithStateSuite *SchemaEvolutionSuite \
   *IterationOrderSuite
-ALL_ENGINE_SUITES := $(ENGINE_SUITES) *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
+ALL_ENGINE_SUITES := $(ENGINE_SUITES) *GroupStateSuite *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
+MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test_going_back.py test_savepoints.py test_upsert.py \
+  test_moved_on.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
 .PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
@@ -178,25 +181,22 @@ coverage: $(VENV_STAMP) $(JAR) ## count the lines that the tests of both languag
 
 sweep: .stamps/tools ## let every file call and every other step of a scripted history go wrong in every way, change bytes of files, and run many random histories (takes long; make test takes a sample)
 	BUCKETSTATE_SWEEP=all BUCKETSTATE_HISTORIES=50 scripts/sbt \
-	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite *SeveralActionsSuite"
+	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite *SeveralActionsSuite *SharedStageSuite"
 	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt s3/test
 
 moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
-	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_move.py tests/integration/test_moving.py \
-	  tests/integration/test_going_back.py tests/integration/test_savepoints.py tests/integration/test_upsert.py \
-	  tests/integration/test_moved_on.py tests/integration/test_repartitioned.py
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest $(MOVES_PYTESTS)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_cluster.py -k move
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.move.*"
+	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt "s3/testOnly *S3MovesSuite"
 	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly *GoldenMovesSuite"
 
 $(MOVES_ON): moves-on-%: $(EVERY_VENV) $(EVERY_JAR)
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
 	  -k "in_and_out_again or goes_on_as_its_twin"
 
-queries: $(VENV_STAMP) $(JAR) ## start queries on every damaged checkpoint, and compare every kind of key and window with the harness (make test takes some)
-	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_verify_restarts.py tests/integration/test_comparing.py \
-	  tests/integration/test_stateful_windows.py tests/integration/test_many_variables.py tests/integration/test_partitions_of_a_session.py \
-	  tests/integration/test_checkpoint.py tests/integration/test_five_minutes.py tests/integration/test_cluster.py tests/integration/test_chaos.py
+queries: $(VENV_STAMP) $(JAR) ## run every case of the pytests with queries, but for those of moves: every damaged checkpoint, key, window, format (make test takes some)
+	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration $(addprefix --ignore=,$(MOVES_PYTESTS))
 
 KILLS ?= 300
 SEED ?= 15

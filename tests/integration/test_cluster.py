@@ -56,6 +56,7 @@ def test_executor_loss(tmp_path: Path, engine: str, query: str) -> None:
     assert answer["loads"] > 2, "the lost executor's store is loaded by another"
 
 
+@at_night
 def test_a_speculative_attempt_overtakes(tmp_path: Path, two_hosts: str) -> None:
     answer = clustered(tmp_path, two_hosts, "slow", engine(), "manyKeys")
     assert answer["counts"] == COUNTS

@@ -17,6 +17,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
 from tests.integration.applications import APPS, ROOT, answer_of
 from tests.integration.apps.counting import builder_options
+from tests.kit.cases import cases
 from tests.kit.sparks import MANY_KEYS, NEEDS_EXTENSION
 
 PACKAGE = Path(bucketstate.__file__).parent
@@ -34,13 +35,17 @@ def submit(*arguments: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("app", "command"),
-    [
-        ("submitted.py", submit("--properties-file", str(PRESET))),
-        ("configured.py", [sys.executable]),
-        ("set_later.py", submit("--conf", f"spark.sql.extensions={EXTENSION_CLASS}")),
-        ("submitted.py", submit("--conf", f"spark.plugins={PLUGIN_CLASS}")),
-        ("enabled.py", [sys.executable]),
-    ],
+    cases(
+        [
+            ("submitted.py", submit("--properties-file", str(PRESET))),
+            ("configured.py", [sys.executable]),
+            ("enabled.py", [sys.executable]),
+        ],
+        [
+            ("set_later.py", submit("--conf", f"spark.sql.extensions={EXTENSION_CLASS}")),
+            ("submitted.py", submit("--conf", f"spark.plugins={PLUGIN_CLASS}")),
+        ],
+    ),
 )
 def test_the_query_runs_on_the_provider(app: str, command: list[str], tmp_path: Path) -> None:
     on_the_provider(answer_of([*command, str(APPS / app), str(tmp_path)], timeout=170))

@@ -236,11 +236,9 @@ def test_a_checkpoint_goes_to_and_fro_with_timers_and_parts(
 @pytest.mark.parametrize(
     "settings",
     cases(
+        [{"execution.arrow.maxRecordsPerBatch": "3"}],
         [
-            {"execution.arrow.maxRecordsPerBatch": "3"},
             {"streaming.stateStore.encodingFormat": "avro"},
-        ],
-        [
             {"execution.arrow.maxBytesPerBatch": "500b"},
             {"execution.arrow.maxRecordsPerOutputBatch": "5"},
             {"execution.arrow.useLargeVarTypes": "true"},

@@ -13,6 +13,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.config import PROVIDER_KEY
 from tests.integration.streams import Streamed, events, run_with_restart
 from tests.integration.test_operators import WATERMARK, in_order
+from tests.kit.cases import cases
 from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
@@ -69,8 +70,12 @@ def run(spark: SparkSession, folder: Path, query: Query) -> Streamed:
     return run_with_restart(spark, folder, query, events(batches=6))
 
 
-@pytest.mark.parametrize("checkpoint_format", ["1", "2"])
-@pytest.mark.parametrize("operator", QUERIES)
+@pytest.mark.parametrize(
+    ("operator", "checkpoint_format"),
+    cases(
+        list(zip(QUERIES, ("1", "2"), strict=True)), [(q, f) for q in QUERIES for f in ("1", "2")]
+    ),
+)
 def test_an_operator_on_the_keys_of_an_aggregation(
     spark: SparkSession, tmp_path: Path, operator: str, checkpoint_format: str
 ) -> None:

@@ -13,22 +13,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bucketstate.presets import PRESETS
+from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [
-    "getting-started.md",
-    "checkpoint.md",
-    "moving.md",
-    "moving-in.md",
-    "expiry.md",
-    "tuning.md",
-]
+PAGES = ["getting-started.md", "checkpoint.md", "moving-in.md"]
+AT_NIGHT = ["moving.md", "expiry.md", "tuning.md"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", cases(PAGES, AT_NIGHT))
 def test_every_block_of_a_page(page: str, tmp_path: Path) -> None:
     """In a process of its own: paths are relative to where the JVM started."""
     text = (DOCS / page).read_text(encoding="utf-8")

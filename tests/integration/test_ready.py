@@ -12,6 +12,7 @@ from pyspark.sql.functions import expr
 from bucketstate import stateful
 from bucketstate.testing import compare
 from tests.integration.streams import DELAY, SCHEMA, events, run_with_restart
+from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,8 +116,10 @@ CASES: dict[str, Case] = {
     ),
 }
 
+FEW = ["reduce", "sliding unevenly, with changes", "sessions", "duplicates"]
 
-@pytest.mark.parametrize("case", CASES)
+
+@pytest.mark.parametrize("case", cases(FEW, list(CASES)))
 def test_beside_sparks_own(spark: SparkSession, tmp_path: Path, case: str) -> None:
     mode, ours, theirs = CASES[case]
     batches = events(batches=6)

@@ -22,6 +22,7 @@ from bucketstate.testing import Harness
 from tests.integration.following import needs_rows
 from tests.integration.streams import START, Streamed, offset_log, start, write_batches
 from tests.integration.test_stateful_semantics import DELAY, STEPS
+from tests.kit.cases import cases
 from tests.kit.scripted_parts import OPERATIONS, SCHEMA, Report, Scripted, Step
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("timeout", ["event", "processing"])
+@pytest.mark.parametrize("timeout", cases(["event"], ["processing"]))
 def test_both_operators_and_the_harness_answer_alike(
     spark: SparkSession, tmp_path: Path, timeout: Timeout
 ) -> None:

@@ -16,6 +16,7 @@ from bucketstate import stateful
 from bucketstate.testing import Harness
 from tests.integration.scripted import OPERATIONS, SCHEMA, Memory, Report, Scripted, Step
 from tests.integration.streams import START, Streamed, plain, start, write_batches
+from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("timeout", ["event", "processing"])
+@pytest.mark.parametrize("timeout", cases(["event"], ["processing"]))
 def test_the_harness_does_what_spark_does(
     spark: SparkSession, tmp_path: Path, timeout: Timeout
 ) -> None:

@@ -31,6 +31,7 @@ from tests.integration.streams import (
     start,
     write_batches,
 )
+from tests.kit.cases import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -234,7 +235,7 @@ def test_the_clocks_are_there_without_timers(spark: SparkSession, tmp_path: Path
     }
 
 
-@pytest.mark.parametrize("encoding", ["unsaferow", "avro"])
+@pytest.mark.parametrize("encoding", cases(["unsaferow"], ["avro"]))
 def test_a_state_class_changes_under_a_checkpoint(
     spark: SparkSession, tmp_path: Path, encoding: str
 ) -> None:

@@ -27,6 +27,7 @@ from tests.integration.streams import (
     run_with_restart,
     write_batches,
 )
+from tests.kit.cases import cases
 from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
@@ -92,14 +93,19 @@ def operators(streamed: Streamed) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("flavour", "by_event_time", "configured"),
-    [
-        ("pandas", True, {}),
-        ("pandas", False, {"checkpointFormatVersion": "2"}),
-        pytest.param("rows", True, {"checkpointFormatVersion": "2"}, marks=needs_rows),
-        pytest.param("rows", False, {}, marks=needs_rows),
-        pytest.param("rows", True, {"encodingFormat": "avro"}, marks=needs_rows),
-        pytest.param("rows", True, {"rowChecksum.enabled": "true"}, marks=needs_rows),
-    ],
+    cases(
+        [
+            ("pandas", True, {}),
+            pytest.param("rows", False, {"checkpointFormatVersion": "2"}, marks=needs_rows),
+            pytest.param("rows", True, {"encodingFormat": "avro"}, marks=needs_rows),
+        ],
+        [
+            ("pandas", False, {"checkpointFormatVersion": "2"}),
+            pytest.param("rows", True, {"checkpointFormatVersion": "2"}, marks=needs_rows),
+            pytest.param("rows", False, {}, marks=needs_rows),
+            pytest.param("rows", True, {"rowChecksum.enabled": "true"}, marks=needs_rows),
+        ],
+    ),
 )
 def test_the_same_answers_over_a_restart(
     spark: SparkSession,

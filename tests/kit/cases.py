@@ -13,7 +13,7 @@ Case = TypeVar("Case")
 ALL = "BUCKETSTATE_SWEEP" in os.environ
 
 
-at_night = pytest.mark.skipif(not ALL, reason="make moves runs it")
+at_night = pytest.mark.skipif(not ALL, reason="make moves or make queries runs it")
 """A test of a kind of which `make test` runs another one."""
 
 

@@ -1,5 +1,6 @@
 package io.bucketstate
 
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.Files
 
 import scala.util.Random
@@ -22,8 +23,12 @@ class LongTailSuite extends AnyFunSuite {
   private val keys = (0 until 10).map(i => (i.toLong, s"key $i"))
 
   /** Incompressible, and large enough to lie in blocks of their own. */
-  private def big(version: Int, key: (Long, String)): String =
-    new Random(version * 100L + key._1).alphanumeric.take(1 << 20).mkString
+  private def big(version: Int, key: (Long, String)): String = {
+    val bytes = new Array[Byte](1 << 20)
+    new Random(version * 100L + key._1).nextBytes(bytes)
+    // 64 letters of ASCII.
+    new String(bytes.map(byte => (48 + (byte & 63)).toByte), US_ASCII)
+  }
 
   private def model(version: Int): Map[(Long, String), (Long, String)] =
     keys.map(k => k -> (version.toLong, big(version, k))).toMap
@@ -39,10 +44,9 @@ class LongTailSuite extends AnyFunSuite {
       written(harness)
       val provider = harness.provider(NoSnapshots: _*)
       val store = provider.getStore(versions.toLong)
-      keys.foreach { k =>
-        assert(valueOf(store.get(key(k._1, k._2))) == model(versions - 1)(k))
-      }
-      assert(contents(store) == model(versions - 1))
+      val wanted = model(versions - 1)
+      keys.foreach(k => assert(valueOf(store.get(key(k._1, k._2))) == wanted(k)))
+      assert(contents(store) == wanted)
       store.put(key(99, "new"), value(99, "new"))
       assert(store.commit() == versions + 1)
       assert(store.metrics.numKeys == keys.size + 1)
@@ -56,8 +60,9 @@ class LongTailSuite extends AnyFunSuite {
       Damage.at(harness.file(s"$versions.changelog"), 1000) // in the first block
       val provider = harness.provider(NoSnapshots: _*)
       val store = provider.getStore(versions.toLong)
+      val wanted = model(versions - 1)
       val readable = keys.count { k =>
-        try valueOf(store.get(key(k._1, k._2))) == model(versions - 1)(k)
+        try valueOf(store.get(key(k._1, k._2))) == wanted(k)
         catch { case _: SparkException => false }
       }
       assert(readable < keys.size)

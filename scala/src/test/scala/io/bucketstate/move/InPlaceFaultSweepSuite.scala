@@ -22,7 +22,7 @@ class InPlaceFaultSweepSuite extends AnyFunSuite with CountsToMove {
 
   for {
     ids <- Seq(false, true).take(Seeds.of(1, 2))
-    partitions <- Seq(3, 1)
+    partitions <- Seq(3, 1).take(Seeds.of(1, 2))
   }
     test(s"each call goes wrong once: to $partitions partitions, ids $ids") {
       assume(HasChecks)
@@ -67,8 +67,8 @@ class InPlaceFaultSweepSuite extends AnyFunSuite with CountsToMove {
         val undoCalls = script.calls.size - undone
         var number = 0
         for {
-          (isUndo, call) <- Seeds.oneOf(12, 1 to calls, 7).map(false -> _) ++
-            Seeds.oneOf(6, 1 to undoCalls, 7).map(true -> _)
+          (isUndo, call) <- Seeds.oneOf(16, 1 to calls, 7).map(false -> _) ++
+            Seeds.oneOf(8, 1 to undoCalls, 7).map(true -> _)
           fault <- MoveFaultSweepSuite.Faults
         } {
           number += 1

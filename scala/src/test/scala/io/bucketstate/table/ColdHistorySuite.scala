@@ -44,7 +44,7 @@ class ColdHistorySuite extends AnyFunSuite {
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
     exact <- Seq(true, false)
-    seed <- 1 to Seeds.of(6)
+    seed <- 1 to Seeds.of(3, 750)
   }
     test(
       s"random histories, evicting $name: $buckets buckets, $keys keys, lists $lists, exact $exact, $seed"
@@ -57,7 +57,7 @@ class ColdHistorySuite extends AnyFunSuite {
     (name, policy) <- Seq("now and then" -> 8, "after each step" -> 0)
     keys <- Seq(8, 300)
     lists <- Seq(false, true)
-    seed <- 1 to 6
+    seed <- 1 to Seeds.of(3, 48)
   }
     test(s"random histories, evicting $name: ${layout.scans}, $keys keys, lists $lists, $seed") {
       val random = new Random(seed.toLong)

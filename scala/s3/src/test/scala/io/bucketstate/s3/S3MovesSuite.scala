@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.move.{MoveKind, MoveRequest}
-import io.bucketstate.testkit.{ProviderHarness, Queries}
+import io.bucketstate.testkit.{ProviderHarness, Queries, Seeds}
 
 /** A state that is moved from a local disk to S3A, there, and back; the query goes on in each place. */
 class S3MovesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
@@ -26,13 +26,14 @@ class S3MovesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
     plan.run().keys
   }
 
-  test("to S3, there, and back") {
+  for (partitions <- Seq(3).take(Seeds.of(few = 0, many = 1)))
+    test(s"to S3, into $partitions partitions there, and back") {
     withSession(bucket.sparkSettings: _*) { (spark, folder) =>
       val (local, back) = (folder.resolve("local").toString, folder.resolve("back").toString)
       val (one, two) = (bucket.newLocation(), bucket.newLocation())
       assert(batches(spark, folder, local, Hdfs, 2) == expected(2))
       assert(
-        move(spark, MoveRequest(MoveKind.Import, local, one, partitions = Some(3))) == Keys
+        move(spark, MoveRequest(MoveKind.Import, local, one, partitions = Some(partitions))) == Keys
       )
       assert(batches(spark, folder, one, ProviderHarness.ProviderClass, 2) == expected(4))
       val rewrite = MoveRequest(MoveKind.Rewrite, one, two, partitions = Some(4), buckets = Some(8))

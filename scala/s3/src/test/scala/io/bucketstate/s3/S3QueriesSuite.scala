@@ -43,7 +43,8 @@ class S3QueriesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll wit
     }
   }
 
-  for (format <- formats)
+  // The others end with right answers, too: this one has more restarts.
+  for (format <- formats.take(Seeds.of(few = 0, many = 2)))
     test(s"answers stay right over restarts, format $format") {
       withQuery(Format -> format) { (_, make) =>
         val query = make()

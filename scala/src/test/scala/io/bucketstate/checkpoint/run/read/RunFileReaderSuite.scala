@@ -120,10 +120,12 @@ class RunFileReaderSuite extends AnyFunSuite {
     assert(LeftOvers.openFiles(folder).isEmpty)
   }
 
-  for {
+  private val written = for {
     codec <- Seq(BlockCodec.Raw, BlockCodec.Lz4, BlockCodec.ZStd, BlockCodec.SnappyRaw)
     blockBytes <- Seq(1, 300, 16 * 1024, 1000 * 1000)
-  } test(s"every key is found with what RocksDB finds: $codec, blocks of $blockBytes") {
+  } yield (codec, blockBytes)
+
+  for ((codec, blockBytes) <- Seeds.oneOf(2, written.indices, 8).map(written)) test(s"every key is found with what RocksDB finds: $codec, blocks of $blockBytes") {
     val random = new Random(blockBytes.toLong)
     for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
       val places = content.filter(_._2.nonEmpty).keysIterator.filter(_ => random.nextInt(5) == 0)
