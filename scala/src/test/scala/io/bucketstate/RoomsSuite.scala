@@ -85,7 +85,16 @@ class RoomsSuite extends AnyFunSuite {
       "watch" -> Set("config"),
       "spark" -> (store + "watch" + "spark.rows"),
       "plugin.status" -> Set("config", "watch"),
-      "plugin" -> Set("error", "config", "background", "store", "watch", "plugin.status"),
+      "plugin.warm" -> Set("config", SparksOwn),
+      "plugin" -> Set(
+        "error",
+        "config",
+        "background",
+        "store",
+        "watch",
+        "plugin.status",
+        "plugin.warm"
+      ),
       "move.log" -> io,
       "move.place" -> Set("error"),
       "move.read" -> (spark + "move.log" + "move.place"),
@@ -113,6 +122,7 @@ class RoomsSuite extends AnyFunSuite {
   private val reaching =
     Set(
       "plugin",
+      "plugin.warm",
       "spark",
       "spark.many",
       "spark.rows",

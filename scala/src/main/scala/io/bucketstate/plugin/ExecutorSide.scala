@@ -7,23 +7,30 @@ import java.util.{Map => JMap}
 import scala.util.control.NonFatal
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
+import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.{BackgroundPool, Repeated}
 import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
+import io.bucketstate.plugin.warm.WarmUp
 import io.bucketstate.store.StoreMemory
 import io.bucketstate.watch.StoreWatch
 
 /**
  * The plugin in each process that runs tasks: it is told of every commit, puts figures into Spark's registry
- * of metrics, and tells the driver how things stand. Whatever goes wrong in it, tasks go on.
+ * of metrics, tells the driver how things stand, and warms the process up. Whatever goes wrong in it, tasks go on.
+ *
+ * @param provider     class name of the provider: where another one is set, nothing is warmed up
+ * @param makeProvider one that is not initialised
  */
-private[plugin] final class ExecutorSide extends ExecutorPlugin {
+private[plugin] final class ExecutorSide(provider: String, makeProvider: () => StateStoreProvider)
+    extends ExecutorPlugin {
   import ExecutorSide._
 
   private[this] val board = new ExecutorBoard
   private[this] val isSilent = new AtomicBoolean
   @volatile private[this] var telling: Option[Repeated] = None
+  @volatile private[this] var warming: Option[WarmUp] = None
 
   override def init(context: PluginContext, extra: JMap[String, String]): Unit =
     Harmless("the executor's part") {
@@ -35,11 +42,17 @@ private[plugin] final class ExecutorSide extends ExecutorPlugin {
           tell(context, metrics)
         }
       )
+      if (settings.warmUpMs > 0 && context.conf.get(TurnedOn.Provider, "") == provider) {
+        val hadoopConf = HadoopOfSpark.conf(context.conf)
+        warming = Some(new WarmUp(makeProvider, context.conf, hadoopConf, settings.warmUpMs))
+        warming.foreach(_.start())
+      }
     }
 
   override def shutdown(): Unit = {
     StoreWatch.end(board)
     telling.foreach(_.stop())
+    warming.foreach(_.stop())
   }
 
   private def tell(context: PluginContext, metrics: ExecutorMetrics): Unit =

@@ -6,7 +6,7 @@ import io.bucketstate.config.{MetricKey, Nearest, PluginKey, StoreConfig}
 import io.bucketstate.error.InvalidException
 
 /** What the plugin itself is set to. */
-private[plugin] final case class PluginSettings(series: String, intervalMs: Long)
+private[plugin] final case class PluginSettings(series: String, intervalMs: Long, warmUpMs: Long)
 
 private[plugin] object PluginSettings {
 
@@ -27,7 +27,8 @@ private[plugin] object PluginSettings {
     }
     PluginSettings(
       StoreConfig.word(settings, PluginKey.Series),
-      StoreConfig.whole(settings, PluginKey.Interval)
+      StoreConfig.whole(settings, PluginKey.Interval),
+      StoreConfig.whole(settings, PluginKey.WarmUp)
     )
   }
 }

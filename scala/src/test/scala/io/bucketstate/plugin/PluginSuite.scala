@@ -14,7 +14,7 @@ import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
-import io.bucketstate.testkit.{DigitCounts, ProviderHarness}
+import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness}
 import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
 
 /** The plugin in real local applications, which have nothing else of this project. */
@@ -39,10 +39,9 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
   }
 
   test("what a user has set stays") {
-    val rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     val other = classOf[NoExtension].getName
-    withPlugin(TurnedOn.Provider -> rocksdb, TurnedOn.Extensions -> other) { (spark, _) =>
-      assert(spark.conf.get(TurnedOn.Provider) == rocksdb)
+    withPlugin(TurnedOn.Provider -> Rocksdb, TurnedOn.Extensions -> other) { (spark, _) =>
+      assert(spark.conf.get(TurnedOn.Provider) == Rocksdb)
       assert(
         spark.sparkContext.getConf.get(TurnedOn.Extensions) ==
           s"${classOf[BucketstateExtensions].getName},$other"
@@ -105,6 +104,20 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
     }
   }
 
+  test("a process is warmed up unless it is turned off, or has another provider") {
+    val threads = Seq(
+      Seq("spark.bucketstate.warmUp" -> "60000"),
+      Nil,
+      Seq("spark.bucketstate.warmUp" -> "60000", TurnedOn.Provider -> Rocksdb)
+    ).map { settings =>
+      var found = 0
+      withPlugin(settings: _*)((_, _) => found = LeftOvers.threads.count(_.endsWith("warm-up")))
+      eventually(assert(!LeftOvers.threads.exists(_.endsWith("warm-up"))))
+      found
+    }
+    assert(threads == Seq(1, 0, 0))
+  }
+
   test("what fails in the plugin fails nothing else") {
     withPlugin("spark.bucketstate.metrics.interval" -> "soon") { (spark, folder) =>
       import spark.implicits._
@@ -138,6 +151,7 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
         .master("local[2]")
         .config("spark.plugins", classOf[BucketstatePlugin].getName)
         .config("spark.bucketstate.metrics.interval", "100")
+        .config("spark.bucketstate.warmUp", "0")
         .config("spark.ui.port", "0")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -171,6 +185,8 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
 }
 
 object PluginSuite {
+  private val Rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
   final class NoExtension extends (org.apache.spark.sql.SparkSessionExtensions => Unit) {
     override def apply(extensions: org.apache.spark.sql.SparkSessionExtensions): Unit = ()
   }

@@ -11,7 +11,10 @@ object RestartCondition {
   /** A local Spark has run a batch query with a shuffle: what a task finds that opens the first store. */
   case object InSpark extends RestartCondition("spark", "in a Spark application")
 
-  val all: Seq[RestartCondition] = Seq(Bare, InSpark)
+  /** The same with this project's plugin, whose warm-up has had the time that Spark took. */
+  case object WithPlugin extends RestartCondition("plugin", "in a Spark application with the plugin")
+
+  val all: Seq[RestartCondition] = Seq(Bare, InSpark, WithPlugin)
 
   def named(name: String): RestartCondition = all.find(_.name == name).getOrElse {
     throw new IllegalArgumentException(

@@ -14,6 +14,7 @@ import org.apache.spark.io.LZ4CompressionCodec
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 import org.rocksdb.RocksDB
 
+import io.bucketstate.BucketstatePlugin
 import io.bucketstate.config.ConfigKey
 
 /** A checkpoint: the version of its newest snapshot, and what the latest versions took in the folder. */
@@ -140,7 +141,9 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
   /** Opens the version of the batch with the number `tail`, and makes the one after it. */
   def restart(snapshot: Long, tail: Int, in: RestartCondition): RestartSample = in match {
     case RestartCondition.Bare    => restart(snapshot, tail)
-    case RestartCondition.InSpark => RanSpark(restart(snapshot, tail))
+    case RestartCondition.InSpark => RanSpark()(restart(snapshot, tail))
+    case RestartCondition.WithPlugin =>
+      RanSpark("spark.plugins" -> classOf[BucketstatePlugin].getName)(restart(snapshot, tail))
   }
 
   private def restart(snapshot: Long, tail: Int): RestartSample = {

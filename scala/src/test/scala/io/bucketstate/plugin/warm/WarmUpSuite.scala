@@ -1,0 +1,110 @@
+package io.bucketstate.plugin.warm
+
+import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.SparkConf
+import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.BucketedStateStoreProvider
+import io.bucketstate.config.{ConfigKey, Engine, MetricKey}
+import io.bucketstate.testkit.{LeftOvers, Warnings}
+import io.bucketstate.watch.{CommitReport, StoreWatch, WatchedStore}
+
+class WarmUpSuite extends AnyFunSuite {
+  import WarmUpSuite._
+
+  for (engine <- Engine.all)
+    test(s"${engine.name}: small stores go through batches and a restart, and leave nothing") {
+      val before = (LeftOvers.ofProcess, LeftOvers.workFolders)
+      val watch = new Told
+      val warnings = Warnings.during("io.bucketstate") {
+        watch.during(run(EnoughMs, ConfigKey.Engine.key -> engine.name)(provider))
+      }
+      assert(warnings.isEmpty)
+      assert(watch.failures.isEmpty)
+      assert(watch.commits.asScala.map(_.version).toSet == Set(1L, 2L, 3L, 4L, 5L))
+      // Each provider that is restarted reads its state from files.
+      assert(watch.commits.asScala.exists(_.values.getOrElse(MetricKey.TableReloads, 0L) > 0))
+      assert((LeftOvers.ofProcess, LeftOvers.workFolders) == before)
+    }
+
+  test("its processor time is bounded") {
+    val made = new AtomicInteger
+    run(1L) {
+      made.incrementAndGet()
+      provider
+    }
+    assert(made.get <= 1)
+  }
+
+  test("it can be stopped, and leaves nothing then") {
+    val before = (LeftOvers.ofProcess, LeftOvers.workFolders)
+    val watch = new Told
+    val warnings = Warnings.during("io.bucketstate") {
+      watch.during {
+        val one = warmUp(EnoughMs)(provider)
+        one.start()
+        while (watch.commits.isEmpty) Thread.onSpinWait()
+        one.stop()
+        one.await()
+      }
+    }
+    assert(warnings.isEmpty)
+    assert((LeftOvers.ofProcess, LeftOvers.workFolders) == before)
+  }
+
+  test("what fails in it is logged once, and leaves nothing") {
+    val before = (LeftOvers.ofProcess, LeftOvers.workFolders)
+    for (failure <- Seq(new IllegalStateException("no"), new NoClassDefFoundError("gone"))) {
+      val warnings = Warnings.during("io.bucketstate")(run(EnoughMs)(throw failure))
+      assert(warnings == Seq("The stores of this process begin cold: warming up failed"))
+    }
+    assert((LeftOvers.ofProcess, LeftOvers.workFolders) == before)
+  }
+
+  private def run(limitMs: Long, settings: (String, String)*)(make: => StateStoreProvider): Unit = {
+    val one = warmUp(limitMs, settings: _*)(make)
+    one.start()
+    one.await()
+  }
+
+  private def warmUp(limitMs: Long, settings: (String, String)*)(
+      make: => StateStoreProvider
+  ): WarmUp =
+    new WarmUp(() => make, new SparkConf(false).setAll(settings), new Configuration, limitMs)
+
+  private def provider: StateStoreProvider = new BucketedStateStoreProvider
+}
+
+object WarmUpSuite {
+  private final val EnoughMs = 60000L
+
+  /** What stores tell of themselves. */
+  private final class Told extends StoreWatch {
+    val commits = new ConcurrentLinkedQueue[CommitReport]
+    val failures = new ConcurrentLinkedQueue[Throwable]
+
+    def during(body: => Unit): Unit = {
+      StoreWatch.begin(this)
+      try body
+      finally StoreWatch.end(this)
+    }
+
+    override def committed(store: WatchedStore, report: CommitReport): Unit = {
+      commits.add(report)
+      ()
+    }
+
+    override def failed(store: WatchedStore, failure: Throwable): Unit = {
+      failures.add(failure)
+      ()
+    }
+
+    override def closed(store: WatchedStore): Unit = ()
+  }
+}
