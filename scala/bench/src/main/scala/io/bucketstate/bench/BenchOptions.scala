@@ -69,7 +69,7 @@ object BenchOptions {
       |  --maintenance-every M    batches between two doMaintenance      (10)
       |  --rounds R               repeats; the tables show medians       (1)
       |  --tails 10,100           changelogs since the newest snapshot, at restarts (10,100)
-      |  --jvms bare,spark        whether Spark has run in a restart's JVM before (both)
+      |  --jvms bare,spark,plugin  what a restart's JVM has done before (bare,spark,plugin)
       |  --seed S                 of the sequence of updates             (42)
       |  --draw uniform|zipf      how the keys of a batch are drawn      (uniform)
       |  --filesystem nio|hadoop  each provider's own way to a local folder, or one counted

@@ -112,6 +112,12 @@ object Contender {
 
   val bucketed: Contender = Contender("bucketed", "io.bucketstate.BucketedStateStoreProvider")
 
+  /** The same in an application with the plugin, which warms processes up: of use where there is a query. */
+  val withPlugin: Contender = bucketed.copy(
+    name = "bucketed-plugin",
+    settings = Map("spark.plugins" -> "io.bucketstate.BucketstatePlugin")
+  )
+
   /** The same with its second engine, to be held against `rocksdb`. */
   val native: Contender = bucketed.copy(
     name = "bucketed-rocksdb",
@@ -142,7 +148,7 @@ object Contender {
   val sparksRocksdb: Seq[Contender] = Seq(rocksdbDefault, rocksdb)
 
   val all: Seq[Contender] =
-    sideBySide ++ Seq(rocksdbDefault, native, nativeAgain, withoutSnapshots, eager)
+    sideBySide ++ Seq(rocksdbDefault, withPlugin, native, nativeAgain, withoutSnapshots, eager)
 
   /** Where local files stay of whoever has a checkpoint in a folder: beside it, as they are no part of it. */
   def localFolder(checkpoint: Path): Path =

@@ -10,7 +10,8 @@ import scala.util.Using
  * its own, then restarts in others, with the providers in turns. Spark's defaults, background work on.
  */
 object TransformWithStateBenchmark {
-  private val contenders = Seq(Contender.rocksdbDefault, Contender.rocksdb, Contender.bucketed)
+  private val contenders =
+    Seq(Contender.rocksdbDefault, Contender.rocksdb, Contender.bucketed, Contender.withPlugin)
 
   def main(args: Array[String]): Unit = Commands.run(
     args,

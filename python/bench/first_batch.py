@@ -1,0 +1,147 @@
+"""How long an application takes from its start until its first batch is done: a new query, and one
+that is restarted, each in a process of its own, with the contenders in turns.
+
+    python python/bench/first_batch.py --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from end_to_end import PREFIX, STATE_STORE, aggregated
+from process_figures import followed
+
+from counted_input import write_input
+
+ROWS = 20_000
+"""Of the batch after the restart; the one before it brings all keys."""
+
+PLUGIN = {"spark.plugins": "io.bucketstate.BucketstatePlugin"}
+CONTENDERS = {
+    "rocksdb": {STATE_STORE + "providerClass": PREFIX + "RocksDBStateStoreProvider"},
+    "no-warm-up": PLUGIN | {"spark.bucketstate.warmUp": "0"},
+    "bucketed": PLUGIN,
+}
+
+
+@dataclass(frozen=True)
+class First:
+    """Milliseconds: of the process until its session was there, and until its batch was done; and of the
+    batch as Spark has it."""
+
+    session_ms: float
+    done_ms: float
+    batch_ms: float
+
+
+def run(contender: str, source: Path, checkpoint: Path, began: float) -> First:
+    """Runs one batch in this process.
+
+    Args:
+        began: when the process was started, in seconds since 1970.
+    """
+    from pyspark.sql import SparkSession
+
+    import bucketstate
+
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.jars", str(bucketstate.jar_path()))
+    )
+    for key, value in CONTENDERS[contender].items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    session_ms = (time.time() - began) * 1000
+    rows = aggregated(
+        lambda: (
+            spark.readStream.schema("key string, value double, at timestamp")
+            .option("maxFilesPerTrigger", "1")
+            .parquet(str(source))
+        )
+    )
+    writer = rows.writeStream.outputMode("update").format("noop")
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    progress = next(followed(query, contender, 1))
+    done_ms = (time.time() - began) * 1000
+    spark.sparkContext.setLogLevel("OFF")
+    query.stop()
+    spark.stop()
+    return First(session_ms, done_ms, progress.batchDuration)
+
+
+def in_process(contender: str, source: Path, checkpoint: Path) -> First:
+    command = [sys.executable, __file__, "--run", contender, str(source), str(checkpoint)]
+    done = subprocess.run(
+        [*command, str(time.time())], check=True, stdout=subprocess.PIPE, text=True, timeout=600
+    )
+    return First(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> dict[str, object]:
+    """Each contender's runs, in turns: `new` on an empty checkpoint, `again` on the one after it."""
+    source = folder / "source"
+    write_input(source, keys, rows=ROWS, preload=1, batches=1)
+    found: dict[str, dict[str, list[First]]] = {c: {"new": [], "again": []} for c in contenders}
+    for turn in range(rounds):
+        shift = turn % len(contenders)
+        for contender in contenders[shift:] + contenders[:shift]:
+            checkpoint = folder / f"{contender}-{turn}"
+            for kind in ("new", "again"):
+                first = in_process(contender, source, checkpoint)
+                found[contender][kind].append(first)
+                print(
+                    f"round {turn + 1} of {rounds}, {contender}, {kind}: {first.done_ms:,.0f} ms",
+                    file=sys.stderr,
+                )
+    return {
+        contender: {
+            kind: {
+                name: statistics.median(asdict(one)[name] for one in runs)
+                for name in ("session_ms", "done_ms", "batch_ms")
+            }
+            for kind, runs in kinds.items()
+        }
+        for contender, kinds in found.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--contenders", default=",".join(CONTENDERS))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if options.run:
+        contender, source, checkpoint, began = options.run
+        print(json.dumps(asdict(run(contender, Path(source), Path(checkpoint), float(began)))))
+        return
+    with tempfile.TemporaryDirectory(prefix="first-batch-") as folder:
+        found = measure(options.contenders.split(","), options.keys, options.rounds, Path(folder))
+    print(f"{'medians, ms':<28}{'session':>10}{'first batch done':>18}{'the batch':>12}")
+    for contender, kinds in found.items():
+        for kind, figures in kinds.items():
+            print(
+                f"{contender + ', ' + kind:<28}{figures['session_ms']:>10,.0f}"
+                f"{figures['done_ms']:>18,.0f}{figures['batch_ms']:>12,.0f}"
+            )
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
