@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,7 +29,7 @@ ROWS = 20_000
 PLUGIN = {"spark.plugins": "io.bucketstate.BucketstatePlugin"}
 CONTENDERS = {
     "rocksdb": {STATE_STORE + "providerClass": PREFIX + "RocksDBStateStoreProvider"},
-    "no-warm-up": PLUGIN | {"spark.bucketstate.warmUp": "0"},
+    "no-warm-up": PLUGIN | {"spark.bucketstate.jvmWarmUp": "0"},
     "bucketed": PLUGIN,
 }
 
@@ -91,15 +92,19 @@ def in_process(contender: str, source: Path, checkpoint: Path) -> First:
 
 def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> dict[str, object]:
     """Each contender's runs, in turns: `new` on an empty checkpoint, `again` on the one after it."""
-    source = folder / "source"
-    write_input(source, keys, rows=ROWS, preload=1, batches=1)
+    written = folder / "written"
+    write_input(written, keys, rows=ROWS, preload=1, batches=1)
+    files = dict(zip(("new", "again"), sorted(written.iterdir()), strict=True))
     found: dict[str, dict[str, list[First]]] = {c: {"new": [], "again": []} for c in contenders}
     for turn in range(rounds):
         shift = turn % len(contenders)
         for contender in contenders[shift:] + contenders[:shift]:
-            checkpoint = folder / f"{contender}-{turn}"
-            for kind in ("new", "again"):
-                first = in_process(contender, source, checkpoint)
+            source = folder / f"{contender}-{turn}"
+            source.mkdir()
+            for kind, file in files.items():
+                # One at a time: a query takes the next one before it is stopped.
+                shutil.copy(file, source)
+                first = in_process(contender, source, folder / f"{contender}-{turn}-checkpoint")
                 found[contender][kind].append(first)
                 print(
                     f"round {turn + 1} of {rounds}, {contender}, {kind}: {first.done_ms:,.0f} ms",

@@ -23,15 +23,15 @@ object PluginKey {
     "How often each executor tells the driver how its stores stand, in milliseconds."
   )
 
-  val WarmUp: ConfigKey = key(
-    "warmUp",
+  val JvmWarmUp: ConfigKey = key(
+    "jvmWarmUp",
     ConfigType.Millis(0L, 60000L),
     "2000",
     "How much processor time each process that runs tasks spends on a small store of its own while Spark starts, in " +
       "milliseconds, so that the first batch finds the classes of a store loaded and in part compiled. 0 turns it off."
   )
 
-  val all: Seq[ConfigKey] = Seq(Series, Interval, WarmUp)
+  val all: Seq[ConfigKey] = Seq(Series, Interval, JvmWarmUp)
 
   private def key(name: String, kind: ConfigType, default: String, doc: String): ConfigKey =
     ConfigKey(name, kind, default, doc, prefix = Prefix)

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.{BackgroundPool, Repeated}
 import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
-import io.bucketstate.plugin.warm.WarmUp
+import io.bucketstate.plugin.warm.JvmWarmUp
 import io.bucketstate.store.StoreMemory
 import io.bucketstate.watch.StoreWatch
 
@@ -30,7 +30,7 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
   private[this] val board = new ExecutorBoard
   private[this] val isSilent = new AtomicBoolean
   @volatile private[this] var telling: Option[Repeated] = None
-  @volatile private[this] var warming: Option[WarmUp] = None
+  @volatile private[this] var warming: Option[JvmWarmUp] = None
 
   override def init(context: PluginContext, extra: JMap[String, String]): Unit =
     Harmless("the executor's part") {
@@ -44,7 +44,7 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
       )
       if (settings.warmUpMs > 0 && context.conf.get(TurnedOn.Provider, "") == provider) {
         val hadoopConf = HadoopOfSpark.conf(context.conf)
-        warming = Some(new WarmUp(makeProvider, context.conf, hadoopConf, settings.warmUpMs))
+        warming = Some(new JvmWarmUp(makeProvider, context.conf, hadoopConf, settings.warmUpMs))
         warming.foreach(_.start())
       }
     }

@@ -28,7 +28,7 @@ private[plugin] object PluginSettings {
     PluginSettings(
       StoreConfig.word(settings, PluginKey.Series),
       StoreConfig.whole(settings, PluginKey.Interval),
-      StoreConfig.whole(settings, PluginKey.WarmUp)
+      StoreConfig.whole(settings, PluginKey.JvmWarmUp)
     )
   }
 }

@@ -106,9 +106,9 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
 
   test("a process is warmed up unless it is turned off, or has another provider") {
     val threads = Seq(
-      Seq("spark.bucketstate.warmUp" -> "60000"),
+      Seq("spark.bucketstate.jvmWarmUp" -> "60000"),
       Nil,
-      Seq("spark.bucketstate.warmUp" -> "60000", TurnedOn.Provider -> Rocksdb)
+      Seq("spark.bucketstate.jvmWarmUp" -> "60000", TurnedOn.Provider -> Rocksdb)
     ).map { settings =>
       var found = 0
       withPlugin(settings: _*)((_, _) => found = LeftOvers.threads.count(_.endsWith("warm-up")))
@@ -151,7 +151,7 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
         .master("local[2]")
         .config("spark.plugins", classOf[BucketstatePlugin].getName)
         .config("spark.bucketstate.metrics.interval", "100")
-        .config("spark.bucketstate.warmUp", "0")
+        .config("spark.bucketstate.jvmWarmUp", "0")
         .config("spark.ui.port", "0")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

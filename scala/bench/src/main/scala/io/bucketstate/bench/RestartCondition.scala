@@ -12,7 +12,8 @@ object RestartCondition {
   case object InSpark extends RestartCondition("spark", "in a Spark application")
 
   /** The same with this project's plugin, whose warm-up has had the time that Spark took. */
-  case object WithPlugin extends RestartCondition("plugin", "in a Spark application with the plugin")
+  case object WithPlugin
+      extends RestartCondition("plugin", "in a Spark application with the plugin")
 
   val all: Seq[RestartCondition] = Seq(Bare, InSpark, WithPlugin)
 

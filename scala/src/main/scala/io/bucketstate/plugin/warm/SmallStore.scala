@@ -63,7 +63,8 @@ private[warm] final class SmallStore(
     try {
       change(store, version)
       store.commit()
-      store.metrics
+      // What Spark asks for after each commit.
+      require(store.metrics.numKeys > 0)
     } finally if (!store.hasCommitted) store.abort()
   }
 

@@ -140,8 +140,8 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
 
   /** Opens the version of the batch with the number `tail`, and makes the one after it. */
   def restart(snapshot: Long, tail: Int, in: RestartCondition): RestartSample = in match {
-    case RestartCondition.Bare    => restart(snapshot, tail)
-    case RestartCondition.InSpark => RanSpark()(restart(snapshot, tail))
+    case RestartCondition.Bare       => restart(snapshot, tail)
+    case RestartCondition.InSpark    => RanSpark()(restart(snapshot, tail))
     case RestartCondition.WithPlugin =>
       RanSpark("spark.plugins" -> classOf[BucketstatePlugin].getName)(restart(snapshot, tail))
   }

@@ -15,14 +15,14 @@ import io.bucketstate.config.{ConfigKey, Engine, MetricKey}
 import io.bucketstate.testkit.{LeftOvers, Warnings}
 import io.bucketstate.watch.{CommitReport, StoreWatch, WatchedStore}
 
-class WarmUpSuite extends AnyFunSuite {
-  import WarmUpSuite._
+class JvmWarmUpSuite extends AnyFunSuite {
+  import JvmWarmUpSuite._
 
   for (engine <- Engine.all)
     test(s"${engine.name}: small stores go through batches and a restart, and leave nothing") {
       val before = (LeftOvers.ofProcess, LeftOvers.workFolders)
       val watch = new Told
-      val warnings = Warnings.during("io.bucketstate") {
+      val warnings = Warnings.during("") {
         watch.during(run(EnoughMs, ConfigKey.Engine.key -> engine.name)(provider))
       }
       assert(warnings.isEmpty)
@@ -62,7 +62,7 @@ class WarmUpSuite extends AnyFunSuite {
     val before = (LeftOvers.ofProcess, LeftOvers.workFolders)
     for (failure <- Seq(new IllegalStateException("no"), new NoClassDefFoundError("gone"))) {
       val warnings = Warnings.during("io.bucketstate")(run(EnoughMs)(throw failure))
-      assert(warnings == Seq("The stores of this process begin cold: warming up failed"))
+      assert(warnings == Seq("The stores of this process begin cold: warming its JVM up failed"))
     }
     assert((LeftOvers.ofProcess, LeftOvers.workFolders) == before)
   }
@@ -75,13 +75,13 @@ class WarmUpSuite extends AnyFunSuite {
 
   private def warmUp(limitMs: Long, settings: (String, String)*)(
       make: => StateStoreProvider
-  ): WarmUp =
-    new WarmUp(() => make, new SparkConf(false).setAll(settings), new Configuration, limitMs)
+  ): JvmWarmUp =
+    new JvmWarmUp(() => make, new SparkConf(false).setAll(settings), new Configuration, limitMs)
 
   private def provider: StateStoreProvider = new BucketedStateStoreProvider
 }
 
-object WarmUpSuite {
+object JvmWarmUpSuite {
   private final val EnoughMs = 60000L
 
   /** What stores tell of themselves. */

@@ -33,16 +33,16 @@ import io.bucketstate.config.ConfigKey
  * @param hadoopConf the process's, because the first one that opens a file system is kept for all
  * @param limitMs    of processor time; what it ends in the middle of takes some milliseconds more
  */
-private[plugin] final class WarmUp(
+private[plugin] final class JvmWarmUp(
     make: () => StateStoreProvider,
     conf: SparkConf,
     hadoopConf: Configuration,
     limitMs: Long
 ) {
-  import WarmUp._
+  import JvmWarmUp._
 
   @volatile private[this] var isStopped = false
-  private[this] val thread = new Thread(() => run(), "bucketstate-warm-up")
+  private[this] val thread = new Thread(() => run(), "bucketstate-jvm-warm-up")
   thread.setDaemon(true)
   // Linux heeds it only where the JVM is told to; the bound counts everywhere.
   thread.setPriority(Thread.MIN_PRIORITY)
@@ -69,7 +69,7 @@ private[plugin] final class WarmUp(
       case _: InterruptedException                                   => ()
       case NonFatal(_) if isStopped                                  => ()
       case e @ (NonFatal(_) | _: LinkageError | _: OutOfMemoryError) =>
-        log.warn("The stores of this process begin cold: warming up failed", e)
+        log.warn("The stores of this process begin cold: warming its JVM up failed", e)
     }
 
   private def rounds(folder: Path): Unit = {
@@ -93,14 +93,16 @@ private[plugin] final class WarmUp(
     OfApplication.map(_.key).foreach { name =>
       conf.getOption(name).foreach(settings.setConfString(name, _))
     }
+    // There is no query, whose coordinator would be told of commits.
+    settings.setConfString("spark.sql.streaming.stateStore.commitValidation.enabled", "false")
     settings.setConfString(ConfigKey.SnapshotMode.key, "sync")
     settings.setConfString(ConfigKey.SnapshotMaxVersions.key, SmallStore.SnapshotVersions.toString)
     StateStoreConf(settings)
   }
 }
 
-private object WarmUp {
-  private val log = LoggerFactory.getLogger(classOf[WarmUp])
+private object JvmWarmUp {
+  private val log = LoggerFactory.getLogger(classOf[JvmWarmUp])
   private val threads = ManagementFactory.getThreadMXBean
 
   /** What comes after makes nothing faster that a first batch does. */
@@ -116,7 +118,7 @@ private object WarmUp {
     Thread.interrupted()
     try
       Using.resource(Files.walk(folder)) {
-        _.sorted(Comparator.reverseOrder[Path]()).forEach(Files.deleteIfExists(_))
+        _.sorted(Comparator.reverseOrder[Path]()).forEach(path => Files.delete(path))
       }
     catch { case e: IOException => log.debug(s"$folder was not deleted", e) }
   }
