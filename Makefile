@@ -38,7 +38,7 @@ LINT_SCALA := $(SPARKS:%=lint-scala-%)
 TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 MOVES_ON := $(patsubst %,moves-on-%,$(filter-out $(NEWEST),$(SPARKS)))
 SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
-PY_ROOMS := python/src python/bench python/hatch_build.py examples scripts tests
+PY_ROOMS := python/src python/bench python/hatch_build.py nexmark/src examples scripts tests
 # Spark 4.0's suite of providers leaves stores open when it closes them, and reads some after their commit.
 PROVIDER_SUITE := $(if $(filter 4.0,$(CONFORMANCE_SPARK)),,*BucketedStateStoreSuite)
 # Of Spark's suites, those that take seconds, up to one minute; full outer joins by the names of 4.1 and earlier, and of later ones.
@@ -67,7 +67,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
 
 ##@ Newcomers
 
@@ -234,6 +234,7 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) bench-move
 	@$(MAKE) bench-many
 	@$(MAKE) bench-s3
+	@$(MAKE) nexmark
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
@@ -298,6 +299,9 @@ bench-many: $(VENV_STAMP) $(JAR) ## measure 600 small stores in one process besi
 bench-s3: $(VENV_STAMP) ## count what a commit asks of an object store, and time it, beside Spark's own two, on S3A against an emulator
 	@mkdir -p artifacts/bench
 	SPARK=4.2 scripts/sbt "s3/Test/runMain io.bucketstate.s3.RequestBenchmark --json artifacts/bench/s3.json"
+
+nexmark: $(VENV_STAMP) $(JAR) ## run Nexmark on each state store in turns, every answer checked: artifacts/nexmark (10 M events, hours; NEXMARK="--events 500k --queries q5")
+	@PYTHONPATH=nexmark/src $(PY) -m bucketstate_nexmark $(NEXMARK)
 
 ##@ What is published
 

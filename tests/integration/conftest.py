@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NEXMARK = EXAMPLES.parent / "nexmark/src"
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +24,9 @@ def bucketstate_spark_settings() -> dict[str, str]:
     # The workers import the functions of the demo and of the tests by name, and else what the tests
     # import.
     given = [p for p in [os.environ.get("PYTHONPATH")] if p]
-    os.environ["PYTHONPATH"] = os.pathsep.join([*given, str(EXAMPLES), str(EXAMPLES.parent)])
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [*given, str(EXAMPLES), str(NEXMARK), str(EXAMPLES.parent)]
+    )
     return {"spark.log.level": "OFF", **CONF.to_spark()}
 
 

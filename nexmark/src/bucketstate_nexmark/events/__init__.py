@@ -1,0 +1,1 @@
+"""The events of Nexmark: people, auctions and bids, from a seed."""

@@ -1,0 +1,79 @@
+"""Queries as functions of `bucketstate.stateful` over columns: many keys in a call, in polars."""
+
+# Without `from __future__ import annotations`: `stateful` reads the hints.
+
+import polars as pl
+from pyspark.sql import DataFrame
+
+from bucketstate import stateful
+from bucketstate.stateful import Keys
+from bucketstate_nexmark.events.model import Model
+from bucketstate_nexmark.queries.form import Form
+from bucketstate_nexmark.queries.typed import TOP, Best, Last, LastBid, Ranked, offers, priced
+
+_LAST = ["at", "price", "channel", "url", "extra"]
+_ORDER = ["price", "at", "bidder"]
+
+
+class LastBids:
+    def handleInputRows(self, keys: Keys[Last], rows: pl.DataFrame) -> pl.DataFrame:
+        # A state that is not there yet is older than any bid.
+        new = rows.select(*_LAST, key=keys.of(rows))
+        kept = keys.state.select(*_LAST, key=pl.int_range(pl.len()).cast(new.schema["key"]))
+        both = pl.concat([kept, new]).sort("key", *_LAST)
+        last = both.group_by("key", maintain_order=True).last().select(_LAST)
+        keys.update(last)
+        return pl.concat([keys.frame, last], how="horizontal")
+
+
+class TopBids:
+    def handleInputRows(self, keys: Keys[Best], rows: pl.DataFrame) -> pl.DataFrame:
+        new = rows.select(*_ORDER, key=keys.of(rows))
+        state = keys.state.select(
+            price="prices", at="ats", bidder="bidders", key=pl.int_range(pl.len())
+        )
+        kept = state.explode(*_ORDER).drop_nulls("price")
+        kept = kept.select(*_ORDER, key=pl.col("key").cast(new.schema["key"]))
+        both = pl.concat([kept, new]).sort("key", *_ORDER, descending=[False, True, False, False])
+        best = both.group_by("key", maintain_order=True).head(TOP)
+        lists = best.group_by("key", maintain_order=True).agg(*_ORDER)
+        keys.update(lists.select(prices="price", ats="at", bidders="bidder"))
+        ranked = best.with_columns(rank=pl.int_range(1, pl.len() + 1).over("key"))
+        auctions = keys.frame["auction"].gather(ranked["key"])
+        return ranked.select(auctions.alias("auction"), "rank", *_ORDER)
+
+
+def last_bids(events: DataFrame, _: Model) -> DataFrame:
+    return stateful.apply(
+        offers(events),
+        by=["bidder", "auction"],
+        fn=LastBids(),
+        output=LastBid,
+        output_mode="update",
+    )
+
+
+def top_bids(events: DataFrame, _: Model) -> DataFrame:
+    return stateful.apply(
+        priced(events), by="auction", fn=TopBids(), output=Ranked, output_mode="update"
+    )
+
+
+FORMS = (
+    Form(
+        "q18",
+        "columns",
+        "update",
+        last_bids,
+        "the last bid of each bidder for each auction",
+        keys=("bidder", "auction"),
+    ),
+    Form(
+        "q19",
+        "columns",
+        "update",
+        top_bids,
+        "the ten highest bids of each auction",
+        keys=("auction", "rank"),
+    ),
+)

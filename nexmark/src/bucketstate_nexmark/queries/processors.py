@@ -1,0 +1,210 @@
+"""Queries as Spark's own `transformWithState`, in Python, as its documentation writes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from bucketstate_nexmark.queries.form import Form
+from bucketstate_nexmark.queries.typed import TOP, offers, order, priced, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+
+    from bucketstate_nexmark.events.model import Model
+
+PORTION = 0.05
+"""Of the events: each call from Python for a key's state is a message to the JVM and back."""
+
+_EARLY_MS = 1000
+
+_LAST = "at long, price long, channel string, url string, extra string"
+
+
+class _Processor(StatefulProcessor):
+    """What Spark asks of all of them, and they do not need."""
+
+    def close(self) -> None:
+        pass
+
+
+class WinningBids(_Processor):
+    """Keeps an auction and its best bid apart, and a timer at the auction's end."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.auction = handle.getValueState(
+            "auction", "seller long, category long, opened long, expires long"
+        )
+        self.best = handle.getValueState("best", "price long, at long, bidder long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+        auction, best = self.auction.get(), self.best.get()
+        known, kept = auction, best
+        for row in sorted(rows, key=lambda row: row.at):
+            if row.expires is not None:
+                auction = (row.seller, row.category, row.at, row.expires)
+                best = None if best is None or best[1] < row.at else best
+                continue
+            if auction is None:
+                best = None if best is None or best[1] < row.at else best
+            elif row.at > auction[3]:
+                continue
+            offer = (row.price, row.at, row.bidder)
+            best = offer if best is None else min(offer, tuple(best), key=_order)
+        if known is None:
+            for timer in [*self.handle.listTimers()]:
+                self.handle.deleteTimer(timer)
+            latest = max(best[1] if best else 0, 0)
+            self.handle.registerTimer(auction[3] if auction else latest + _EARLY_MS)
+            if auction is not None:
+                self.auction.update(auction)
+        if best is None:
+            self.best.clear()
+        elif best != kept:
+            self.best.update(best)
+        return iter(())
+
+    def handleExpiredTimer(
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: ARG002
+        expiredTimerInfo: Any,  # noqa: ARG002
+    ) -> Iterator[Row]:
+        auction, best = self.auction.get(), self.best.get()
+        self.auction.clear()
+        self.best.clear()
+        if auction is not None and best is not None:
+            yield Row(
+                id=key[0],
+                seller=auction[0],
+                category=auction[1],
+                price=best[0],
+                bidder=best[2],
+                at=best[1],
+            )
+
+
+def _order(bid: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The winning one is the smallest: the higher, then the earlier, then the later bidder."""
+    price, at, bidder = bid
+    return -price, at, -bidder
+
+
+class LastBids(_Processor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.last = handle.getValueState("last", _LAST)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+        before = self.last.get()
+        kept = () if before is None else tuple(before)
+        last = max((kept, *((r.at, r.price, r.channel, r.url, r.extra) for r in rows)))
+        if last != kept:
+            self.last.update(last)
+        at, price, channel, url, extra = last
+        yield Row(
+            bidder=key[0],
+            auction=key[1],
+            at=at,
+            price=price,
+            channel=channel,
+            url=url,
+            extra=extra,
+        )
+
+
+class TopBids(_Processor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.best = handle.getValueState(
+            "best", "prices array<long>, ats array<long>, bidders array<long>"
+        )
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+        before = self.best.get()
+        kept = [] if before is None else [*zip(*before, strict=True)]
+        found = sorted([*kept, *((r.price, r.at, r.bidder) for r in rows)], key=order)[:TOP]
+        if found == kept:
+            return
+        self.best.update(tuple(list(column) for column in zip(*found, strict=True)))
+        for place, (price, at, bidder) in enumerate(found, start=1):
+            yield Row(auction=key[0], rank=place, price=price, at=at, bidder=bidder)
+
+
+def winning_bids(events: DataFrame, _: Model) -> DataFrame:
+    rows = steps(events).selectExpr(
+        "id",
+        "seller",
+        "category",
+        "unix_millis(expires) AS expires",
+        "bidder",
+        "price",
+        "unix_millis(date_time) AS at",
+        "date_time",
+    )
+    return rows.groupBy("id").transformWithState(
+        WinningBids(),
+        "id long, seller long, category long, price long, bidder long, at long",
+        "append",
+        "eventTime",
+    )
+
+
+def last_bids(events: DataFrame, _: Model) -> DataFrame:
+    return (
+        offers(events)
+        .groupBy("bidder", "auction")
+        .transformWithState(
+            LastBids(),
+            f"bidder long, auction long, {_LAST}",
+            "update",
+            "none",
+        )
+    )
+
+
+def top_bids(events: DataFrame, _: Model) -> DataFrame:
+    return (
+        priced(events)
+        .groupBy("auction")
+        .transformWithState(
+            TopBids(),
+            "auction long, rank int, price long, at long, bidder long",
+            "update",
+            "none",
+        )
+    )
+
+
+FORMS = (
+    Form(
+        "q9",
+        "transformWithState",
+        "append",
+        winning_bids,
+        "the winning bid of each auction",
+        portion=PORTION,
+    ),
+    Form(
+        "q18",
+        "transformWithState",
+        "update",
+        last_bids,
+        "the last bid of each bidder for each auction",
+        keys=("bidder", "auction"),
+        portion=PORTION,
+    ),
+    Form(
+        "q19",
+        "transformWithState",
+        "update",
+        top_bids,
+        "the ten highest bids of each auction",
+        keys=("auction", "rank"),
+        portion=PORTION,
+    ),
+)

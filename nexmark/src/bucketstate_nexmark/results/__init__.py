@@ -1,0 +1,1 @@
+"""What runs come to: a report in JSON, figures, a page and a picture."""

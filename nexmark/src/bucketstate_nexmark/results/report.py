@@ -1,0 +1,73 @@
+"""A report: the runs that have ended, and what they ran on; written anew with each of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bucketstate_nexmark.errors import UsageError
+from bucketstate_nexmark.runs.figures import Run, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bucketstate_nexmark.runs.turns import Conditions
+
+
+@dataclass(frozen=True)
+class Report:
+    conditions: dict[str, Any]
+    """As `Conditions`, in JSON."""
+    machine: dict[str, Any]
+    note: str | None
+    """What a reader has to know of how the figures came about."""
+    runs: tuple[Run, ...]
+
+    @property
+    def cores(self) -> int:
+        return int(self.conditions["cores"])
+
+
+def machine() -> dict[str, Any]:
+    """What of this machine matters for figures."""
+    import pyspark
+
+    return {
+        "processors": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "python": platform.python_version(),
+        "spark": pyspark.__version__,
+    }
+
+
+def write(file: Path, conditions: Conditions, note: str | None, runs: Sequence[Run]) -> None:
+    """Writes a report in one step: who reads it meanwhile sees the one before, or this one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    told = {
+        "conditions": asdict(conditions),
+        "machine": machine(),
+        "note": note,
+        "runs": [run.to_json() for run in runs],
+    }
+    unfinished = file.with_name(f"{file.name}.unfinished")
+    unfinished.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+    unfinished.replace(file)
+
+
+def read(file: Path) -> Report:
+    """The report in a file.
+
+    Raises UsageError if there is none.
+    """
+    try:
+        told = json.loads(file.read_text("utf-8"))
+        runs = tuple(from_json(run) for run in told["runs"])
+        return Report(told["conditions"], told["machine"], told["note"], runs)
+    except OSError as e:
+        raise UsageError(f"{file}: no report can be read there: {e.strerror}.") from e
+    except (ValueError, KeyError, TypeError) as e:
+        raise UsageError(f"{file}: this is no report of `python -m bucketstate_nexmark`.") from e

@@ -1,0 +1,62 @@
+"""Queries of Nexmark on real Spark, each answer beside DuckDB's; all forms at night."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bucketstate.config import PROVIDER_KEY
+from bucketstate_nexmark.answers.compare import compare
+from bucketstate_nexmark.events.files import Amount, Files, offer, offer_closing, write
+from bucketstate_nexmark.events.model import Model
+from bucketstate_nexmark.queries import FORMS
+from bucketstate_nexmark.runs import stream
+from bucketstate_nexmark.runs.contenders import CONTENDERS
+from tests.kit.cases import cases
+from tests.kit.session_settings import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MODEL = Model(rate=1000)
+AMOUNT = Amount(events=6_000, per_batch=2_000)
+
+CASES = cases(
+    [("q5", "hdfs"), ("q5", "bucketed")],
+    [
+        (form.name, contender.name)
+        for form in FORMS.values()
+        for contender in CONTENDERS.values()
+        if contender.takes(form) and contender.name in ("rocksdb-tuned", "bucketed")
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return write(tmp_path_factory.mktemp("events"), MODEL, AMOUNT)
+
+
+@pytest.mark.parametrize(("form", "contender"), CASES)
+def test_the_answer_is_that_of_duckdb(
+    spark: SparkSession, made: Files, tmp_path: Path, form: str, contender: str
+) -> None:
+    source, output = tmp_path / "source", tmp_path / "output"
+    provider = CONTENDERS[contender].to_spark(1024)[PROVIDER_KEY]
+    last = AMOUNT.batches - 1
+    with settings(spark, {**stream.SETTINGS, PROVIDER_KEY: provider}):
+        # Stopped before the last batch, and started again.
+        for batches in (range(last), range(last, last + 1)):
+            offer(made, source, batches)
+            if batches.stop > last:
+                offer_closing(made, source)
+            said, since_start = stream.run(
+                spark, FORMS[form], MODEL, source, f"{tmp_path}/checkpoint", output
+            )
+            assert said
+            assert since_start > 0
+    found = compare(FORMS[form], made, output)
+    assert found.equal, found.examples
+    assert found.rows > 0
