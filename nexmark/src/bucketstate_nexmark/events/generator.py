@@ -40,8 +40,8 @@ def events(of: Model, first: int, count: int) -> pa.Table:
 def closing(of: Model, count: int) -> pa.Table:
     """One event of each kind, two days after the last of `count` events.
 
-    They let the watermark pass everything, and no answer has them: who asks for windows that have
-    ended never sees theirs, and nothing has their ids.
+    They let the watermark pass everything, and no answer has them: their own windows never end,
+    and nothing has their ids.
     """
     last = int(of.micros(np.array([max(0, count - 1)]))[0])
     at = last + CLOSING_MS * 1000

@@ -25,16 +25,16 @@ PERSON, AUCTION, BID = 0, 1, 2
 """Kinds of events."""
 
 FIRST_ID = 1000
-"""Of people and of auctions."""
+"""The id of the first person, and of the first auction."""
 FIRST_CATEGORY, CATEGORIES = 10, 5
 
 HOT_SPAN = 100
-"""Of so many people or auctions, one is hot."""
+"""One of so many people or auctions is hot."""
 HOT_SELLERS, HOT_BIDDERS, HOT_AUCTIONS, HOT_CHANNELS = 4, 4, 2, 2
 """One of so many is not for a hot one."""
 
 ACTIVE_PEOPLE, IN_FLIGHT, LEAD = 1000, 100, 10
-"""Who is chosen among, and how many ids ahead of the newest."""
+"""How many people and auctions are chosen among, and how many ids ahead of the newest."""
 
 PERSON_BYTES, AUCTION_BYTES, BID_BYTES = 200, 500, 100
 """What an event takes on average, with the text that fills it up."""

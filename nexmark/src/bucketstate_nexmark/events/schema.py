@@ -58,7 +58,7 @@ EVENT = pa.schema(
 
 
 def spark_schema() -> StructType:
-    """The same for Spark."""
+    """The columns of an event for Spark."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(EVENT)

@@ -23,7 +23,7 @@ _SUFFIX: dict[Kind, str] = {
 }
 
 FEWEST_BATCHES = 4
-"""Of a form that is given a part of the events."""
+"""A form that is given a part of the events has so many batches of them."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEAR = ("OR", "ID", "CA")
 """The states of people that q3 asks about."""
 CATEGORY = 10
-"""Of the auctions that q3 and q20 ask about."""
+"""The category of auctions that q3 and q20 ask about."""
 
 
 def local_items(events: DataFrame, _: Model) -> DataFrame:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bucketstate_nexmark.events.model import Model
 
 PORTION = 0.05
-"""Of the events: each call from Python for a key's state is a message to the JVM and back."""
+"""The share of the events: each call from Python for a key's state is a message to the JVM and
+back."""
 
 _EARLY_MS = 1000
 

@@ -39,7 +39,7 @@ class Arrival:
 
 @dataclass
 class Seller:
-    """Who somebody is, once that is known, and until then what they sell."""
+    """A person, once known; until then what this person sells."""
 
     name: str | None = None
     city: str | None = None

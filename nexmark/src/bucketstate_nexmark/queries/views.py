@@ -15,7 +15,7 @@ DELAY = "4 seconds"
 """How long a watermark waits: the events come in order, so nothing is late."""
 
 WINDOW = "10 seconds"
-"""Of the queries that look at a time."""
+"""The length of most windows."""
 
 
 def people(events: DataFrame, *, timed: bool = True) -> DataFrame:

@@ -45,7 +45,7 @@ def machine() -> dict[str, Any]:
 
 
 def write(file: Path, conditions: Conditions, note: str | None, runs: Sequence[Run]) -> None:
-    """Writes a report in one step: who reads it meanwhile sees the one before, or this one."""
+    """Writes a report in one step: a reader sees the one before, or this one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     told = {
         "conditions": asdict(conditions),

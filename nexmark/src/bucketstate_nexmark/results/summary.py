@@ -54,7 +54,7 @@ class Beside:
     throughput: float
     """Geometric mean of ours by the other's: more is better for us."""
     cpu: float
-    """Of events for each second of processors."""
+    """Events for each second of processors: ours by the other's."""
     restart: float
     """Geometric mean of the other's time by ours."""
     bytes: float
@@ -152,7 +152,7 @@ def losses(found: Mapping[tuple[str, str], Figures], cores: int) -> list[Loss]:
 
 
 def geometric_mean(ratios: Iterable[float]) -> float:
-    """Of ratios above zero; those that are not are left out, and there is one of nothing: NaN."""
+    """The mean of all ratios above zero; NaN if there are none."""
     logs = [math.log(ratio) for ratio in ratios if ratio > 0]
     return math.exp(statistics.fmean(logs)) if logs else math.nan
 
@@ -197,7 +197,7 @@ def _median(runs: list[Run], cores: int) -> Figures:
 
 
 def _events_per_second(run: Run) -> float:
-    """Of the batches that count, and those without rows, which end windows."""
+    """Events by the time of the batches that count, and of those without rows, which end windows."""
     batches = counted(run)
     with_events = -(-run.events // run.per_batch)
     behind = [batch for batch in run.batches if batch.batch >= with_events]

@@ -17,7 +17,7 @@ _SPARKS = "org.apache.spark.sql.execution.streaming.state."
 _OURS = "io.bucketstate.BucketedStateStoreProvider"
 
 HEAP_SHARE = 2 / 3
-"""Of the memory, where a state store keeps its state outside of the heap."""
+"""The heap's share of the memory, where a state store keeps its state outside of it."""
 
 
 @dataclass(frozen=True)

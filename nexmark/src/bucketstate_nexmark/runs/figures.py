@@ -40,7 +40,7 @@ class Run:
     per_batch: int
     batches: tuple[Batch, ...] = ()
     cpu_seconds: float = 0
-    """Of the JVM and of Python's workers, from the start of the query."""
+    """What the JVM and Python's workers took, from the start of the query."""
     peak_bytes: int = 0
     """The most that the JVM of the first process had in memory."""
     checkpoint_bytes: int = 0

@@ -36,7 +36,7 @@ def _family(process: int) -> list[int]:
 
 
 def _ticks(process: int) -> int:
-    """Of the process itself, and of children that it has waited for."""
+    """What the process itself took, and children that it has waited for."""
     fields = _stat(process)
     return sum(int(value) for value in fields[11:15]) if fields else 0
 

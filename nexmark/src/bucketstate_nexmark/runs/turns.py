@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from bucketstate_nexmark.answers.compare import compare
 from bucketstate_nexmark.events.files import Files, offer, offer_closing
@@ -105,7 +106,8 @@ def _run(turn: Turn, conditions: Conditions, events: Files, folder: Path) -> Run
         conditions.model.seed,
         conditions.model.rate,
         str(source),
-        f"{conditions.checkpoints or folder}/checkpoint-{folder.name}",
+        # Where others may have left theirs, no name is taken twice.
+        f"{conditions.checkpoints or folder}/{folder.name}-{uuid4().hex[:12]}",
         str(output),
         conditions.sink,
         conditions.master,
