@@ -9,12 +9,13 @@ import pytest
 
 from bucketstate.config import PROVIDER_KEY
 from bucketstate_nexmark.answers.compare import compare
+from bucketstate_nexmark.cli import main
 from bucketstate_nexmark.events.files import Amount, Files, offer, offer_closing, write
 from bucketstate_nexmark.events.model import Model
 from bucketstate_nexmark.queries import FORMS
 from bucketstate_nexmark.runs import stream
 from bucketstate_nexmark.runs.contenders import CONTENDERS
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
@@ -60,3 +61,18 @@ def test_the_answer_is_that_of_duckdb(
     found = compare(FORMS[form], made, output)
     assert found.equal, found.examples
     assert found.rows > 0
+
+
+@at_night
+def test_processes_in_turns_leave_a_report(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    amount = ["--events", "6k", "--per-batch", "1k", "--rate", "1k", "--memory", "1g"]
+    asked = ["--queries", "q7,q18-tws", "--contenders", "hdfs,bucketed"]
+    assert main([*amount, *asked, "--work", str(tmp_path)]) == 0
+    said = capfd.readouterr()
+    assert "[3/3] q18-tws on bucketed:" in said.err
+    assert "All 3 answers that were checked are those of DuckDB." in said.out
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"events", "logs", "report.json", "report.md"}, "nothing to draw beside"
+    assert main(["--report", str(tmp_path / "report.json")]) == 0

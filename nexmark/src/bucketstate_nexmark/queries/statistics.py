@@ -37,8 +37,8 @@ def distinct(offers: DataFrame, *by: str) -> DataFrame:
     """The counts of bids, of bidders and of auctions, in all and by rank.
 
     Structured Streaming cannot count what is distinct. It can group twice: first by the bidder or
-    the auction that is counted, then by what is asked for; each bid is two rows for it, one for its bidder and one for
-    its auction.
+    the auction that is counted, then by what is asked for; each bid is two rows for it, one for its
+    bidder and one for its auction.
     """
     who = F.struct(F.lit("bidder").alias("kind"), F.col("bidder").alias("of"))
     what = F.struct(F.lit("auction").alias("kind"), F.col("auction").alias("of"))

@@ -197,7 +197,7 @@ def _median(runs: list[Run], cores: int) -> Figures:
 
 
 def _events_per_second(run: Run) -> float:
-    """Events by the time of the batches that count, and of those without rows, which end windows."""
+    """Events by the time of batches that count, and of those without rows, which end windows."""
     batches = counted(run)
     with_events = -(-run.events // run.per_batch)
     behind = [batch for batch in run.batches if batch.batch >= with_events]
