@@ -75,4 +75,6 @@ def test_processes_in_turns_leave_a_report(
     assert "All 3 answers that were checked are those of DuckDB." in said.out
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"events", "logs", "report.json", "report.md"}, "nothing to draw beside"
+    assert main([*amount, *asked, "--work", str(tmp_path), "--resume"]) == 0
+    assert "[1/" not in capfd.readouterr().err, "all of it has run"
     assert main(["--report", str(tmp_path / "report.json")]) == 0

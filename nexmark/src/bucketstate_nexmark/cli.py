@@ -28,6 +28,8 @@ LEAST_RATE = 1_000
 LEAST_BATCHES = 3
 """One that counts, one before it, and one behind a restart."""
 
+REPORT = "report.json"
+
 _EPILOG = """\
 examples:
   python -m bucketstate_nexmark --list
@@ -85,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
         help="where rows go; with noop no answer is checked",
     )
     parser.add_argument("--patience", default="3600", help="seconds that a process may take")
+    parser.add_argument(
+        "--resume", action="store_true", help="keeps the runs of the report that is there"
+    )
     parser.add_argument("--note", help="what a reader has to know of the figures")
     parser.add_argument("--work", type=Path, default=Path("artifacts/nexmark"))
     parser.add_argument("--report", type=Path, help="runs nothing, and tells what is in this file")
@@ -150,21 +155,46 @@ def _measure(options: argparse.Namespace) -> int:
             "--contenders: none of them can run any of --queries: transformWithState asks for "
             "state in parts, which hdfs has not."
         )
-    return _run(todo, conditions, options.work.absolute(), options.note)
+    work = options.work.absolute()
+    done = _resumed(work / REPORT, conditions) if options.resume else []
+    return _run(todo, conditions, work, options.note, done)
 
 
-def _run(todo: Sequence[Turn], conditions: Conditions, work: Path, note: str | None) -> int:
+def _resumed(file: Path, conditions: Conditions) -> list[Run]:
+    """The runs of an earlier report that have ended well; none if there is no report.
+
+    Raises UsageError if it was made under other conditions.
+    """
+    if not file.exists():
+        return []
+    found = report.read(file)
+    if not found.is_of(conditions):
+        raise UsageError(
+            f"--resume: {file} is of other conditions or another machine. Leave --resume out, or "
+            "choose another --work."
+        )
+    return [run for run in found.runs if run.failure is None]
+
+
+def _run(
+    every: Sequence[Turn],
+    conditions: Conditions,
+    work: Path,
+    note: str | None,
+    runs: list[Run],
+) -> int:
     amount = conditions.amount
+    known = {(run.form, run.contender, run.round) for run in runs}
+    todo = [t for t in every if (t.form.name, t.contender.name, t.round) not in known]
     folder = work / "events" / folder_name(conditions.model, amount)
     _say(f"Events: {amount.events:,} in {amount.batches} files below {folder}")
     files = write(folder, conditions.model, amount, lambda batch: _made(batch, amount.batches))
-    file = work / "report.json"
+    file = work / REPORT
     began = time.monotonic()
-    runs: list[Run] = []
-    for run in run_all(todo, conditions, files, work):
+    for number, run in enumerate(run_all(todo, conditions, files, work), start=1):
         runs.append(run)
         report.write(file, conditions, note, runs)
-        _say(_line(run, len(runs), len(todo), time.monotonic() - began))
+        _say(_line(run, number, len(todo), time.monotonic() - began))
     found = report.read(file)
     (work / "report.md").write_text(page.tables(found), "utf-8")
     picture.draw(found, work / "report.png")

@@ -9,8 +9,12 @@ import pytest
 from bucketstate_nexmark import options
 from bucketstate_nexmark.cli import main
 from bucketstate_nexmark.errors import UsageError
+from bucketstate_nexmark.events.files import Amount
+from bucketstate_nexmark.events.model import Model
 from bucketstate_nexmark.queries import FORMS
+from bucketstate_nexmark.results import report
 from bucketstate_nexmark.runs.contenders import CONTENDERS, chosen
+from bucketstate_nexmark.runs.turns import Conditions
 
 
 def test_forms_come_in_their_own_order_and_once() -> None:
@@ -80,6 +84,19 @@ def test_what_cannot_be_is_named_with_code_2(
     assert told in said.err
     assert "Traceback" not in said.err
     assert not [*tmp_path.iterdir()], "nothing is made of what cannot be"
+
+
+def test_a_report_of_other_conditions_is_not_resumed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.json"
+    report.write(
+        file, Conditions(Model(), Amount(5, 1), "noop", "local[2]", 2, 4, 3072, 60), None, []
+    )
+    before = file.read_text()
+    assert main(["--work", str(tmp_path), "--resume", "--queries", "q7"]) == 2
+    assert "--resume:" in capsys.readouterr().err
+    assert file.read_text() == before
 
 
 def test_the_list_names_all(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def harness(form: str) -> Harness:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return write(tmp_path_factory.mktemp("events"), Model(rate=1000), Amount(450, 150))
+    return write(tmp_path_factory.mktemp("events"), Model(rate=1000), Amount(750, 250))
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ class Report:
     """What a reader has to know of how the figures came about."""
     runs: tuple[Run, ...]
 
+    def is_of(self, conditions: Conditions) -> bool:
+        """Whether it was made under these conditions, on a machine like this one."""
+        told = json.loads(json.dumps(asdict(conditions)))
+        return (self.conditions, self.machine) == (told, machine())
+
     @property
     def cores(self) -> int:
         return int(self.conditions["cores"])
