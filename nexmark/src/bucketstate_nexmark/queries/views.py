@@ -45,6 +45,7 @@ def millis(time: str) -> Column:
 
 
 def _of_kind(events: DataFrame, kind: int, struct: str, timed: bool) -> DataFrame:
-    # The watermark comes first: it is that of all events, whatever kind a query looks at.
+    # Spark filters first all the same, so that a watermark is of one kind's events: the last ones
+    # of each kind are milliseconds apart, and there is a closing one of each.
     seen = watermarked(events) if timed else events
     return seen.where(F.col("event_type") == kind).select(f"{struct}.*", "date_time")
