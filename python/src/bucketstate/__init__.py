@@ -17,10 +17,9 @@ if TYPE_CHECKING:
         SessionError,
     )
     from bucketstate.jar import jar_path
+    from bucketstate.live import Live
+    from bucketstate.release import __version__
     from bucketstate.session import configure, enable, spark_settings
-
-__version__ = "0.1.0"
-"""The release; the jars that the package carries are of the same one."""
 
 __all__ = [
     "EXTENSION_CLASS",
@@ -32,6 +31,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidSettingError",
     "JarNotFoundError",
+    "Live",
     "SessionError",
     "__version__",
     "configure",
@@ -52,6 +52,8 @@ _HOMES = {
     "JarNotFoundError": "errors",
     "SessionError": "errors",
     "jar_path": "jar",
+    "Live": "live",
+    "__version__": "release",
     "configure": "session",
     "enable": "session",
     "spark_settings": "session",

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from bucketstate.checkpoint.source import Source
+from bucketstate.checkpoint.spark import types as T  # noqa: N812
 from bucketstate.checkpoint.spark.key_bytes import Key
 from bucketstate.checkpoint.spark.key_values import json_key, meanings, stored_key
 from bucketstate.checkpoint.store.reading import Part, Reading
@@ -23,6 +24,8 @@ from bucketstate.errors import CheckpointError, InvalidArgumentError
 
 def rows_of_key(source: Source) -> pa.Table:
     """The rows of the key that the selection names; those of all keys that it is the start of."""
+    if source.finder is not None and source.finder.version == source.version:
+        return source.finder.rows(source)
     table: pa.Table | None = None
     for reading, places in _ways(source):
         for stores in places:
@@ -46,47 +49,72 @@ def history_of_key(source: Source) -> pa.Table:
     return found
 
 
+class Naming:
+    """What keys mean that are given for a source's selection: the fields that are stored."""
+
+    def __init__(self, source: Source, reading: Reading) -> None:
+        of, catalog = source.selection, source.catalog
+        self.schema = reading.schema.key
+        """Fields of the column family's whole key."""
+        self._source = source
+        self._grouping: T.StructType | None = None
+        self._user_key: T.StructType | None = None
+        self.columns = len(self.schema)
+        """How many of the first fields Spark distributes keys by."""
+        if of.state_var is not None:
+            variable = catalog.state_variable(of.state_var, of.operator, source.version)
+            if variable.kind == "map":
+                self._grouping = reading.schema.grouping_key(composite=True)
+                self._user_key, self.columns = variable.user_key, 1
+        else:
+            info = catalog.store_info(catalog.operator(of.operator), of.store)
+            self.columns = info.prefix_columns or len(self.schema)
+
+    def ways(self, key: Any, user_key: Any = None) -> Iterator[Key]:
+        """Each key that may be meant, in the order in which they are looked for.
+
+        Raises InvalidArgumentError for what can be no key.
+        """
+        for of, of_user in meanings(key, user_key):
+            for meant in self._user_keys(of_user):
+                yield self._key(of, meant)
+
+    def stored(self, key: Any) -> Key:
+        """A key that is there, of which all fields are given. Raises as `ways` does."""
+        return Key(self.schema, stored_key(self.schema, key), self.columns)
+
+    def _user_keys(self, user_key: Any) -> Iterator[Any]:
+        """What a key of a map may mean; a stateful function keeps it as JSON."""
+        if user_key is not None and self._source.keeps_documents:
+            if isinstance(user_key, tuple) and len(user_key) == 1:
+                (user_key,) = user_key
+            yield json_key(user_key)
+            if not isinstance(user_key, str | bytes):
+                return
+        yield user_key
+
+    def _key(self, key: Any, user_key: Any) -> Key:
+        if self._grouping is not None:
+            values: tuple[Any, ...] = (stored_key(self._grouping, key),)
+            if user_key is not None:
+                assert self._user_key is not None
+                values += (stored_key(self._user_key, user_key, "user_key"),)
+            return Key(self.schema, values, self.columns)
+        if user_key is not None:
+            name = self._source.selection.state_var or "this"
+            raise InvalidArgumentError(
+                f"user_key={user_key!r} is given, but {name} is no map variable: leave it out, or "
+                "name one with state_var."
+            )
+        return Key(self.schema, stored_key(self.schema, key), self.columns)
+
+
 def _ways(source: Source) -> Iterator[tuple[Reading, Iterator[Sequence[Store]]]]:
     """A reading for each of what the key may mean, and where it is looked for in turn."""
-    of = source.selection
-    for key, user_key in meanings(of.key, of.user_key):
-        for meant in _user_keys(source, user_key):
-            reading = _reading(source, key, meant)
-            yield reading, _places(source, reading)
-
-
-def _user_keys(source: Source, user_key: Any) -> Iterator[Any]:
-    """What a key of a map may mean; a stateful function keeps it as JSON."""
-    if user_key is not None and source.keeps_documents:
-        if isinstance(user_key, tuple) and len(user_key) == 1:
-            (user_key,) = user_key
-        yield json_key(user_key)
-        if not isinstance(user_key, str | bytes):
-            return
-    yield user_key
-
-
-def _reading(source: Source, key: Any, user_key: Any) -> Reading:
-    of, catalog = source.selection, source.catalog
-    reading = source.reading()
-    schema = reading.schema.key
-    variable = of.state_var and catalog.state_variable(of.state_var, of.operator, source.version)
-    if variable and variable.kind == "map":
-        grouping = reading.schema.grouping_key(composite=True)
-        values: tuple[Any, ...] = (stored_key(grouping, key),)
-        if user_key is not None:
-            of_map = variable.user_key
-            assert of_map is not None
-            values += (stored_key(of_map, user_key, "user_key"),)
-        return replace(reading, key=Key(schema, values, 1))
-    if user_key is not None:
-        raise InvalidArgumentError(
-            f"user_key={user_key!r} is given, but {of.state_var or 'this'} is no map variable: "
-            "leave it out, or name one with state_var."
-        )
-    info = catalog.store_info(catalog.operator(of.operator), of.store)
-    columns = (0 if of.state_var else info.prefix_columns) or len(schema)
-    return replace(reading, key=Key(schema, stored_key(schema, key), columns))
+    of, reading = source.selection, source.reading()
+    for key in Naming(source, reading).ways(of.key, of.user_key):
+        meant = replace(reading, key=key)
+        yield meant, _places(source, meant)
 
 
 def _places(source: Source, reading: Reading) -> Iterator[Sequence[Store]]:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from bucketstate import __version__
 from bucketstate.checkpoint.format.names import Attempt
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.storage import Folder
@@ -38,6 +37,7 @@ from bucketstate.errors import (
     SavepointError,
     StorageError,
 )
+from bucketstate.release import __version__
 
 __all__ = ["create", "drop", "listed"]
 

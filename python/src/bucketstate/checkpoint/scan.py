@@ -89,6 +89,16 @@ class Scan:
         return Scan(self._source.of(**overrides))
 
     @property
+    def version(self) -> int:
+        """The version that is read: batch n makes version n + 1.
+
+        Raises:
+            InvalidArgumentError: what is given as a version or a batch is no whole number.
+            NoSuchStateError: the batch is negative.
+        """
+        return self._source.version
+
+    @property
     def schema(self) -> pa.Schema:
         """The columns with their types. Errors are as for `to_arrow_batch_reader`."""
         reader = self.to_arrow_batch_reader()

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.selection import CHANGES, DIFF, TIMERS, Selection
@@ -21,13 +23,28 @@ DOCUMENTS = "state"
 """The state variable of transformWithState in which `stateful` keeps documents."""
 
 
+class Finder(Protocol):
+    """Looks keys up in files that it holds open."""
+
+    @property
+    def version(self) -> int:
+        """The one version that it knows."""
+
+    def rows(self, source: Source) -> pa.Table:
+        """The rows of the key that the source's selection names."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """Looks up what a selection names. `memory` is in bytes."""
+    """Looks up what a selection names. `memory` is in bytes.
+
+    Keys are looked up by the `finder`, if there is one of the version that is read.
+    """
 
     catalog: Catalog
     selection: Selection
     memory: int
+    finder: Finder | None = None
 
     def of(self, **overrides: Any) -> Source:
         """A source like this one with another selection."""

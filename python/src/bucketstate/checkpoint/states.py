@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -52,9 +52,14 @@ class States:
     @cached_property
     def schema(self) -> pa.Schema:
         reader = self.source.reading().state(self.source.parts())
-        check_kept(reader.schema.field("value").type, f"operator {self.source.selection.operator}")
-        key = reader.schema.field("key")
+        found = self.schema_over(reader.schema)
         reader.close()
+        return found
+
+    def schema_over(self, stored: pa.Schema) -> pa.Schema:
+        """The columns of states, over those of the state as it is stored."""
+        check_kept(stored.field("value").type, f"operator {self.source.selection.operator}")
+        key = stored.field("key")
         numbers = {HISTORY: [("version", pa.int64()), ("batch_id", pa.int64())]}
         before = numbers.get(self.source.selection.kind, [])
         if self.source.selection.kind == DIFF:
@@ -73,6 +78,23 @@ class States:
                 parts = self._parts.of_key(of, partition, version, names)
                 return self._documents.value(kept, key, parts)
         return None
+
+    def rows_in(self, table: pa.Table) -> list[dict[str, Any]]:
+        """The stored rows of a few keys, with instances of the class; parts are looked up."""
+        names, found = ("key", "state", "timers", "partition_id"), []
+        for batch in table.to_batches(max_chunksize=_FEW):
+            kept = list(kept_of(batch.column("value")))
+            states = self._values(batch, "value", kept, self._documents.names)
+            keys, places = python_values(batch.column("key")), batch.column("partition_id")
+            for row in zip(keys, states, map(timers_of, kept), places.to_pylist(), strict=True):
+                found.append(dict(zip(names, row, strict=True)))
+        return found
+
+    def columns_in(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The stored rows of a few keys as columns of this schema; parts are looked up."""
+        paths = [(name,) for name in schema.names]
+        stored = table.to_batches(max_chunksize=_FEW)
+        return pa.Table.from_batches(self._typed(stored, paths, (), schema), schema)
 
     def every(self, stored: pa.RecordBatchReader) -> pa.RecordBatchReader:
         """The stored rows, and those of keys of which parts alone differ."""
@@ -108,13 +130,22 @@ class States:
         filters: Sequence[Filter],
     ) -> Iterator[pa.RecordBatch]:
         """The stored rows with typed states, of which only the fields on the paths are made."""
+        return self._typed(stored, paths, filters, self.schema)
+
+    def _typed(
+        self,
+        stored: Iterable[pa.RecordBatch],
+        paths: Sequence[tuple[str, ...]],
+        filters: Sequence[Filter],
+        typed: pa.Schema,
+    ) -> Iterator[pa.RecordBatch]:
         every = self._documents.names
         asked = {state: _state_fields(paths, state, every) for state, _ in self._columns.values()}
         kinds = {
             state: pa.struct([self._documents.type.field(name) for name in names])
             for state, names in asked.items()
         }
-        schema = pa.schema([(f.name, kinds.get(f.name, f.type)) for f in self.schema])
+        schema = pa.schema([(f.name, kinds.get(f.name, f.type)) for f in typed])
         of_key = [f for f in filters if f[0].startswith("key.")]
         for batch in stored:
             rows = rows_where(batch, of_key)

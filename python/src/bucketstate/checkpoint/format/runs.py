@@ -106,6 +106,22 @@ class Runs:
         for records, _ in self._scan(file, low, high):
             yield records
 
+    def between(self, file: RunFile, low: bytes, high: bytes) -> Iterator[Records]:
+        """What the file has from one key of `run_key` on and below another, in their order."""
+        for records, _ in self._scan(file, low, high):
+            yield records
+
+    def entries_of(self, file: RunFile, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        """The entries of these keys of `run_key`; those that are not there are left out."""
+        opened, path = self._opened(file), self.path_of(file)
+        if isinstance(opened, SstReader):
+            return [entry for key in keys for entry in opened.entries(key, key + b"\0")]
+        try:
+            found: list[bytes | None] = opened.get(list(keys)) or []
+        except Exception as error:  # rocksdict raises nothing more special
+            raise damaged(path, f"RocksDB cannot read it ({error})") from error
+        return [(k, v) for k, v in zip(keys, found, strict=True) if v is not None]
+
     def verify(self, file: RunFile, *, again: bool = False) -> None:
         """Reads all of it; raises for whatever is not as the manifest says.
 
@@ -118,9 +134,15 @@ class Runs:
             sound = True
         finally:
             if not (sound and again and file.size > _SMALL):
-                self._forget(file)
+                self.forget(file)
 
-    def _forget(self, file: RunFile) -> None:
+    def forget(self, file: RunFile) -> None:
+        """Gives up its copy, if there is one."""
+        fetched = self._fetched.pop(file.name, None)
+        if isinstance(fetched, Path):
+            fetched.unlink()
+        elif fetched is not None:
+            self._room += file.size
         opened = self._open.pop(file.name, None)
         if isinstance(opened, Rdict):
             made = opened.path()
@@ -220,6 +242,11 @@ class Runs:
             raise damaged(
                 self.path_of(file), f"expected checksum {file.checksum:08x}, found {crc:08x}"
             )
+
+
+def is_small(file: RunFile) -> bool:
+    """Whether all of its entries are read in memory sooner than a database is made of it."""
+    return file.size <= _SMALL
 
 
 @contextmanager

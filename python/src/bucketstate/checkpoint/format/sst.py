@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -48,10 +49,17 @@ class SstReader:
 
     Raises DamagedFileError for whatever is not as a run's file is, and StorageError. Not
     thread-safe.
+
+    Args:
+        file: it stays open as long as this is used.
+        path: what errors name.
+        held: bytes of inflated blocks that are kept for the next look-ups.
     """
 
-    def __init__(self, file: OpenFile, path: str) -> None:
+    def __init__(self, file: OpenFile, path: str, held: int = 0) -> None:
         self._file = file
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._room = held
         self._path = path
         # The parts behind the data lie there: most files are read with three requests.
         self._tail_at = max(0, file.size - _TAIL)
@@ -118,6 +126,18 @@ class SstReader:
         return int(plain + (self._base ^ place)) & 0xFFFFFFFF
 
     def _block(self, at: _Handle, part: str) -> bytes:
+        if at.offset in self._kept:
+            self._kept.move_to_end(at.offset)
+            return self._kept[at.offset]
+        found = self._read(at, part)
+        if len(found) <= self._room or self._kept:
+            self._kept[at.offset] = found
+            self._room -= len(found)
+            while self._room < 0:
+                self._room += len(self._kept.popitem(last=False)[1])
+        return found
+
+    def _read(self, at: _Handle, part: str) -> bytes:
         where = f"the {part} at byte {at.offset}"
         length = at.size + _TRAILER
         if at.offset < 0 or at.size < 9 or at.offset + length > self._end:

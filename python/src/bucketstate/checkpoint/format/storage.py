@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,16 @@ class Listed:
 
     name: str
     size: int
+
+
+Stamp = tuple[int, int]
+"""Length in bytes of a file, and when it was changed, in nanoseconds since 1970; 0 of a folder."""
+
+
+def _stamp(info: fs.FileInfo) -> Stamp | None:
+    if info.type == fs.FileType.NotFound:
+        return None
+    return (info.size or 0, info.mtime_ns or 0) if info.type == fs.FileType.File else (0, 0)
 
 
 class OpenFile:
@@ -120,6 +130,15 @@ class Folder:
         with self._failures(name):
             found = self._fs.get_file_info(self._inside(name))
         return bool(found.type != fs.FileType.NotFound)
+
+    def stamps(self, names: Sequence[str]) -> list[Stamp | None]:
+        """What tells the files of these names from others that take their place; None for none.
+
+        They are asked for by name, all at once: nothing is listed.
+        """
+        with self._failures(""):
+            found = self._fs.get_file_info([self._inside(name) for name in names])
+        return [_stamp(info) for info in found]
 
     def files(self) -> list[Listed]:
         """Its files, by name; none if there is no such folder."""

@@ -8,11 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from bucketstate.checkpoint.format.slices import Slices
 from bucketstate.checkpoint.spark import types as T  # noqa: N812
-from bucketstate.checkpoint.spark.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX, buckets_of
+from bucketstate.checkpoint.spark.keys import COMPACT, PREFIX_SCAN, TIMESTAMP_POSTFIX, bucket_of
 from bucketstate.checkpoint.spark.layout import width
 from bucketstate.checkpoint.spark.partitioning import partition_of, utf8
 from bucketstate.errors import InvalidArgumentError, NewerFormatError
@@ -35,6 +32,10 @@ class KeyBytes:
     start: bytes
     whole: bool
     bucket: int
+
+    def decides(self, encoding: str) -> bytes:
+        """Their part that decides the bucket, which all keys that are wanted begin with."""
+        return _deciding(self.start, encoding) if self.whole else self.start
 
     def matches(self, key: bytes) -> bool:
         return key == self.start if self.whole else key.startswith(self.start)
@@ -86,10 +87,16 @@ def key_bytes(
     """
     start = _encoded(encoding, list(schema), tuple(values))
     whole = len(values) == len(schema)
-    # What decides is a key's beginning, but for the time at its end.
-    deciding = start + (b"" if whole or encoding != TIMESTAMP_POSTFIX else bytes(8))
-    buckets = buckets_of(Slices.joined([deciding]), encoding, num_buckets)
-    return KeyBytes(start, whole, int(np.asarray(buckets)[0]))
+    # The first fields alone are given where they are what decides.
+    decides = _deciding(start, encoding) if whole else start
+    return KeyBytes(start, whole, bucket_of(decides, num_buckets))
+
+
+def _deciding(key: bytes, encoding: str) -> bytes:
+    """The part of a whole key that decides its bucket, as `keys.deciding` has it of many."""
+    if encoding.startswith(PREFIX_SCAN):
+        return key[: 4 + int.from_bytes(key[:4], "little")]
+    return key[:-8] if encoding == TIMESTAMP_POSTFIX else key
 
 
 def key_columns(encoding: str, count: int) -> int:

@@ -166,16 +166,27 @@ def _timestamped(schema: T.StructType, *, at_end: bool) -> Decoder:
     return read
 
 
-def buckets_of(keys: Slices, encoding: str, num_buckets: int) -> npt.NDArray[np.int64]:
-    """The bucket of each key: the upper half of XXH64 of the part that decides, modulo."""
+def deciding(keys: Slices, encoding: str) -> Slices:
+    """The part of each key that decides where it lies. Keys are scanned by it, too."""
     if encoding.startswith(PREFIX_SCAN):
         # All keys of a prefix share a bucket. Of a key that is not laid out so, all of it decides.
         lengths = gather(keys.buffer, keys.starts, "<i4").astype(np.int64) + 4
         isnt = (keys.lengths < 4) | (lengths < 4) | (lengths > keys.lengths)
-        keys = Slices(keys.buffer, keys.starts, np.where(isnt, keys.lengths, lengths))
-    elif encoding == TIMESTAMP_POSTFIX:
+        return Slices(keys.buffer, keys.starts, np.where(isnt, keys.lengths, lengths))
+    if encoding == TIMESTAMP_POSTFIX:
         # All timestamps of a key share a bucket.
-        keys = Slices(keys.buffer, keys.starts, np.maximum(0, keys.lengths - 8))
+        return Slices(keys.buffer, keys.starts, np.maximum(0, keys.lengths - 8))
+    return keys
+
+
+def buckets_of(keys: Slices, encoding: str, num_buckets: int) -> npt.NDArray[np.int64]:
+    """The bucket of each key: the upper half of XXH64 of the part that decides, modulo."""
     digest = xxhash.xxh64_intdigest
-    hashes = np.fromiter(map(digest, keys.to_list()), np.uint64, len(keys))
+    decides = deciding(keys, encoding).to_list()
+    hashes = np.fromiter(map(digest, decides), np.uint64, len(keys))
     return ((hashes >> np.uint64(32)) % np.uint64(num_buckets)).astype(np.int64)
+
+
+def bucket_of(decides: bytes, num_buckets: int) -> int:
+    """The bucket of a key by its part that decides, as `buckets_of` has it of many."""
+    return int(xxhash.xxh64_intdigest(decides) >> 32) % num_buckets

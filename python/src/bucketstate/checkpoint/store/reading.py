@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +24,10 @@ from bucketstate.checkpoint.spark.schema_files import FamilySchema
 from bucketstate.checkpoint.store.bucket_residency import BUCKETS, keys_per_bucket
 from bucketstate.checkpoint.store.differences import difference_schema, differences
 from bucketstate.checkpoint.store.expiry import SCHEMA as TIME_BUCKETS
-from bucketstate.checkpoint.store.expiry import TIME, keys_per_time_bucket, time_buckets_of
+from bucketstate.checkpoint.store.expiry import keys_per_time_bucket
 from bucketstate.checkpoint.store.lookup import Lookups
 from bucketstate.checkpoint.store.plan import Plan
+from bucketstate.checkpoint.store.rows import Rows, row_columns
 from bucketstate.checkpoint.store.shapes import Decoded, Shape, by_group
 from bucketstate.checkpoint.store.state import read_changes, read_state
 from bucketstate.checkpoint.store.store import Store
@@ -115,16 +116,10 @@ class Reading:
         plan, family = self._planned(part.store, part.target)
         if family is None:
             return
-        decoder = RecordDecoder(family, self.schema, part.store.folder.location)
+        rows = self.rows(family, part.store.folder.location)
         for records, groups in self._grouped(part, plan, family, lookups):
-            keys, values = decoder.keys(records.keys), decoder.values(records.values)
-            decoded = Decoded(keys, values, groups)
-            after = []
-            if self.times and self.shape.expiry is not None:
-                after = [self.shape.expires(decoded)]
-            elif self.times:
-                after = [time_buckets_of(records.values, family)]
-            yield _batch(self.shape.rows(decoded), part, columns, after)
+            before, after = rows.of(records, groups)
+            yield _batch(before, part, columns, after)
 
     def _grouped(
         self, part: Part, plan: Plan, family: Family, lookups: Lookups
@@ -134,7 +129,8 @@ class Reading:
         for span in self._records(part, plan, family, lookups, whole=whole):
             if whole:
                 # All keys of a group lie in one bucket.
-                yield from by_group(span, ROWS)
+                for records, groups, _ in by_group(span, ROWS):
+                    yield records, groups
             else:
                 for records in chunked([span]):
                     yield records, None
@@ -181,29 +177,39 @@ class Reading:
                 decoder = RecordDecoder(family, self.schema, where)
                 yield from differences(part.store, [before, after], decoder, self.memory, ROWS)
 
+    def rows(self, family: Family, where: str) -> Rows:
+        """What makes rows of the family's records; errors name `where`."""
+        return Rows(family, self.schema, self.shape, where, times=self.times)
+
+    def columns(self, family: Family | None) -> pa.Schema:
+        """The columns of rows. Whether keys have several values is said by the files alone."""
+        return row_columns(family, self.schema, self.shape, times=self.times)
+
+    def family_in(self, plan: Plan) -> Family | None:
+        """The column family at the version of a plan; None where there is none yet."""
+        if not self.created:
+            return next((f for f in plan.families if f.name == self.family), None)
+        # The empty store has no families yet.
+        return plan.family(self.family) if plan.families else None
+
     def _columns(self, parts: Sequence[Part]) -> StateSchema:
-        """Whether keys have several values is said by the files alone."""
-        found = (self._planned(part.store, part.target)[1] for part in parts)
-        family = next((f for f in found if f is not None), None)
+        family = self._family_of(parts)
         lists = family is not None and holds_lists(family)
         return StateSchema.of(self.schema, lists=lists or self.shape.lists)
 
+    def _family_of(self, parts: Sequence[Part]) -> Family | None:
+        found = (self._planned(part.store, part.target)[1] for part in parts)
+        return next((f for f in found if f is not None), None)
+
     def _state_columns(self, parts: Sequence[Part]) -> pa.Schema:
-        columns = self._rows_of(parts)
-        if self.times and self.shape.expiry is not None:
-            return columns.append(pa.field("expires_at", self.shape.expiry))
-        return columns.append(pa.field("time_bucket", TIME)) if self.times else columns
+        return self.columns(self._family_of(parts))
 
     def _rows_of(self, parts: Sequence[Part]) -> pa.Schema:
-        fields = self.shape.columns(self._columns(parts))
-        return pa.schema([*fields, pa.field("partition_id", pa.int32())])
+        return replace(self, times=False).columns(self._family_of(parts))
 
     def _planned(self, store: Store, target: Attempt) -> tuple[Plan, Family | None]:
         plan = store.plan(target)
-        if not self.created:
-            return plan, next((f for f in plan.families if f.name == self.family), None)
-        # The empty store has no families yet.
-        return plan, plan.family(self.family) if plan.families else None
+        return plan, self.family_in(plan)
 
 
 def _kinds(records: Records, repeats: Positions) -> pa.StringArray:

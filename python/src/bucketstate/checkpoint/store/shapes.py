@@ -171,8 +171,8 @@ def shape_of(variable: StateVariable, *, flatten: bool) -> Shape:
     return ValueShape(ttl=variable.ttl)
 
 
-def by_group(records: Records, rows: int) -> Iterator[tuple[Records, Positions]]:
-    """Records sorted by grouping key, and where each group starts and ends.
+def by_group(records: Records, rows: int) -> Iterator[tuple[Records, Positions, Positions]]:
+    """Records sorted by grouping key, where each group starts and ends, and where each one was.
 
     They come in parts of at most so many groups.
     """
@@ -181,7 +181,8 @@ def by_group(records: Records, rows: int) -> Iterator[tuple[Records, Positions]]
     starts = np.append(np.flatnonzero(np.diff(codes[order], prepend=-1)), order.size)
     for at in range(0, starts.size - 1, rows):
         groups = starts[at : at + rows + 1]
-        yield records.at(order[groups[0] : groups[-1]]), groups - groups[0]
+        part = order[groups[0] : groups[-1]]
+        yield records.at(part), groups - groups[0], part
 
 
 def _counts(lists: pa.ListArray) -> Positions:

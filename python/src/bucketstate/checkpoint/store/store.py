@@ -58,6 +58,7 @@ class Store:
         self._files: dict[StoreFile, int] | None = None
         self._changelogs: dict[ChangelogName, Changelog] = {}
         self._manifests: dict[ManifestName, Manifest] = {}
+        self._before: dict[ChangelogName, Changelog] = {}
 
     # Not cached properties: until Python 3.12 those of all stores wait for each other.
 
@@ -76,6 +77,13 @@ class Store:
             parsed = ((parse(name), file.size) for name, file in self.listed.items())
             self._files = {file: size for file, size in parsed if file is not None}
         return self._files
+
+    def after(self, older: Store) -> None:
+        """Takes over which changelogs were read when the same folder was looked at before.
+
+        Whether a file is still the one that was read is asked of what follows it, in `plan`.
+        """
+        self._before = older._changelogs
 
     @property
     def manifests(self) -> list[ManifestName]:
@@ -146,6 +154,7 @@ class Store:
             base = self._usable(at, changelogs[-1] if changelogs else None, passed)
             if base is not None:
                 break
+            self._recall(at, changelogs[-1] if changelogs else None)
             changelogs.append(self._needed(at, target, passed))
             at = before(changelogs[-1])
         changelogs.reverse()
@@ -177,6 +186,20 @@ class Store:
         changelogs.reverse()
         replaced(changelogs)
         return changelogs
+
+    def _recall(self, at: Attempt, following: Changelog | None) -> None:
+        """A changelog that was read before counts if an id says that no other took its place.
+
+        Without checkpoint ids a retry writes a file of the same name, but the next version names
+        the commit that it is built on.
+        """
+        name = ChangelogName(at)
+        known = self._before.get(name)
+        if known is None or name in self._changelogs:
+            return
+        named = following is not None and following.header.base_id == known.header.commit_id
+        if at.checkpoint_id is not None or named:
+            self._changelogs[name] = known
 
     def _check_replaced(self, plan: Plan) -> None:
         """What replaced a version is not taken for it where its manifest cannot be had.
