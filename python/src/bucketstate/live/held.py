@@ -11,16 +11,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 
-import numpy as np
-
 from bucketstate.checkpoint.format.changelog import Changelog
 from bucketstate.checkpoint.format.changelog_footer import Block
 from bucketstate.checkpoint.format.damage import decoding
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import RunFile
-from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records, parse
-from bucketstate.checkpoint.format.runs import Runs, is_small, opened_run, records_of, run_key
-from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Change, Records, parse
+from bucketstate.checkpoint.format.runs import Runs, change_of, is_small, opened_run, run_key
 from bucketstate.checkpoint.format.sst import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
@@ -37,9 +34,6 @@ _FAR_BLOCKS = 4 * 1024 * 1024
 
 _Name = tuple[str, str | RunFile, int, int]
 """A store's folder, a commit's id or a data file, a family, and where in the file it begins."""
-
-Change = tuple[int, bytes, bytes]
-"""A record's kind, its key and its value."""
 
 
 class Indexed:
@@ -165,30 +159,28 @@ class HeldStore:
 
     def find_in(
         self, file: RunFile, family: Family, wanted: Sequence[tuple[bytes, KeyBytes]]
-    ) -> Records:
+    ) -> list[Change]:
         """What a data file has of the keys, of which each stands behind its part that decides."""
         self._files.add(file)
         if is_small(file):
             found = self._small(file, family)
-            return records_made(c for group, key in wanted for c in found.of(group, key))
+            return [change for group, key in wanted for change in found.of(group, key)]
         rows: list[tuple[bytes, bytes]] = []
-        if self._folder.is_local:
+        several = [key for _, key in wanted if not (key.whole and self._folder.is_local)]
+        changes: list[Change] = []
+        if len(several) < len(wanted):
             whole = [run_key(family.id, key.bucket, key.start) for _, key in wanted if key.whole]
-            rows += self._local().entries_of(file, whole) if whole else []
-            parts = [key for _, key in wanted if not key.whole]
-        else:
-            parts = [key for _, key in wanted]
-        path = self._folder.path_of(file.name)
-        found_parts: list[Records] = []
-        for key in parts:
+            rows += self._local().entries_of(file, whole)
+        for key in several:
             low = run_key(family.id, key.bucket, key.start)
             high = run_key(family.id, key.bucket, key.end)
             if self._folder.is_local:
-                found_parts += self._local().between(file, low, high)
+                for records in self._local().between(file, low, high):
+                    changes += records.changes()
             else:
                 rows += self._reader(file).entries(low, high)
-        with decoding(path, "entries"):
-            return Records.concat([*([records_of(rows)[0]] if rows else []), *found_parts])
+        with decoding(self._folder.path_of(file.name), "entries"):
+            return [*changes, *map(change_of, rows)]
 
     def some_keys(self, file: RunFile, family: Family, count: int) -> list[bytes]:
         """Keys of a data file, so many at most."""
@@ -202,7 +194,7 @@ class HeldStore:
             return []
         rows = list(islice(self._reader(file).entries(low, high), count))
         with decoding(self._folder.path_of(file.name), "entries"):
-            return records_of(rows)[0].keys.to_list()
+            return [change_of(row)[1] for row in rows]
 
     def _small(self, file: RunFile, family: Family) -> Indexed:
         def make() -> Indexed:
@@ -283,15 +275,3 @@ def pieces(blocks: Iterable[Block]) -> list[list[Block]]:
         size += block.raw_length
         last = max(last, block.last_bucket)
     return found
-
-
-def records_made(changes: Iterable[Change]) -> Records:
-    """Changes as records, in a buffer of their own."""
-    listed = list(changes)
-    kinds = np.array([kind for kind, _, _ in listed], np.uint8)
-    return Records(
-        Slices.joined([key for _, key, _ in listed]),
-        Slices.joined([value for _, _, value in listed]),
-        kinds != REMOVE,
-        kinds == MERGE,
-    )

@@ -10,11 +10,11 @@ from bucketstate.checkpoint.format.changelog import Changelog
 from bucketstate.checkpoint.format.changelog_footer import Block
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import Run, RunFile
-from bucketstate.checkpoint.format.records import Records
+from bucketstate.checkpoint.format.records import MERGE, PUT, Change, Records
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
 from bucketstate.checkpoint.store.merging import aged, merged
 from bucketstate.checkpoint.store.plan import Plan
-from bucketstate.live.held import Change, HeldStore, pieces, records_made
+from bucketstate.live.held import HeldStore, pieces
 
 Wanted = tuple[bytes, KeyBytes]
 """A key behind its part that decides its bucket."""
@@ -48,27 +48,21 @@ class Partition:
         """The keys that are there, with their values; what is wanted is given by its bytes."""
         encoding = self.family.key_encoding
         pending = [(key.decides(encoding), key) for key in keys.values()]
-        found: list[Records] = []
-        alone = True
+        found: list[list[Change]] = []
+        alone = all(key.whole for key in keys.values())
         for layer in self._layers:
-            for records in layer.find(pending):
-                found.append(records)
-                merges = bool(records.merges.any())
-                alone = alone and not merges
-                decided = records.where(~records.merges) if merges else records
-                names = set(decided.keys.to_list())
+            for changes in layer.find(pending):
+                found.append(changes)
+                decided = {key for kind, key, _ in changes if kind != MERGE}
+                alone = alone and len(decided) == len(changes)
                 # Of keys that begin so there may be others in any layer.
-                pending = [
-                    (group, key)
-                    for group, key in pending
-                    if not key.whole or key.start not in names
-                ]
+                pending = [w for w in pending if not (w[1].whole and w[1].start in decided)]
             if not pending:
                 break
-        if alone and all(key.whole for key in keys.values()):
-            # No key was looked for once it was found.
-            found = [Records.concat(found)]
-        return Records.concat(list(merged(found, once=alone)))
+        if alone:
+            # No key was looked for once it was found, and nothing was appended.
+            return Records.made([c for changes in found for c in changes if c[0] == PUT])
+        return Records.concat(list(merged([Records.made(changes) for changes in found])))
 
     def some_keys(self, count: int) -> list[bytes]:
         """Keys that the partition has or had, so many at most, of what is read soonest."""
@@ -94,15 +88,15 @@ class _Changes:
     def _firsts(self) -> list[int]:
         return [piece[0].first_bucket for piece in self._pieces]
 
-    def find(self, wanted: Sequence[Wanted]) -> Iterator[Records]:
+    def find(self, wanted: Sequence[Wanted]) -> Iterator[list[Change]]:
         changes: list[Change] = []
         for group, key in wanted:
             place = bisect_right(self._firsts, key.bucket) - 1
             piece = self._pieces[place] if place >= 0 else []
-            if any(block.overlaps(key.bucket, key.bucket) for block in piece):
+            if piece and key.bucket <= piece[-1].last_bucket:
                 changes += self._held.piece(self._changelog, self._family, piece).of(group, key)
         if changes:
-            yield aged(records_made(changes), self._family, self._changelog.path)
+            yield _aged(changes, self._family, self._changelog.path)
 
     def some_keys(self, count: int) -> list[bytes]:
         for piece in self._pieces:
@@ -119,15 +113,15 @@ class _Files:
         self._files = [f for f in run.files if f.holds(of.family.id, 0, buckets - 1)]
         self._by_bucket: dict[int, list[RunFile]] = {}
 
-    def find(self, wanted: Sequence[Wanted]) -> Iterator[Records]:
+    def find(self, wanted: Sequence[Wanted]) -> Iterator[list[Change]]:
         by_file: dict[str, tuple[RunFile, list[Wanted]]] = {}
         for group, key in wanted:
             for file in self._of_bucket(key.bucket):
                 by_file.setdefault(file.name, (file, []))[1].append((group, key))
         for file, keys in by_file.values():
-            records = self._held.find_in(file, self._family, keys)
-            if len(records):
-                yield aged(records, self._family, file.name)
+            changes = self._held.find_in(file, self._family, keys)
+            if changes:
+                yield _aged(changes, self._family, file.name)
 
     def some_keys(self, count: int) -> list[bytes]:
         for file in sorted(self._files, key=lambda f: f.size):
@@ -140,3 +134,8 @@ class _Files:
                 f for f in self._files if f.holds(self._family.id, bucket, bucket)
             ]
         return self._by_bucket[bucket]
+
+
+def _aged(changes: list[Change], family: Family, path: str) -> list[Change]:
+    """With removals in place of what has expired."""
+    return changes if family.times is None else aged(Records.made(changes), family, path).changes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from bucketstate.checkpoint.spark.key_bytes import Key
 from bucketstate.checkpoint.spark.keys import deciding
 from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.checkpoint.store.catalog import Catalog
+from bucketstate.checkpoint.store.rows import Rows
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.live.held import Held
 from bucketstate.live.partition import Partition
@@ -118,6 +119,8 @@ class FamilyView:
         """How many partitions there are."""
         self._partitions: dict[int, Partition | None] = {}
         self._known: Family | None = None
+        self._columns: tuple[Family | None, pa.Schema] | None = None
+        self._rows: dict[Hashable, Rows] = {}
 
     def find(self, asked: Sequence[Asked], partition: int | None = None) -> Found:
         """The rows of each key, or of all keys that it is the start of."""
@@ -137,7 +140,16 @@ class FamilyView:
 
     @property
     def columns(self) -> pa.Schema:
-        return self.reading.columns(self._known)
+        """The columns of rows, as far as the partitions tell that were asked."""
+        if self._columns is None or self._columns[0] is not self._known:
+            self._columns = self._known, self.reading.columns(self._known)
+        return self._columns[1]
+
+    def rows(self, family: Family, alike: Hashable) -> Rows:
+        """What makes rows of records of a partition, and of all whose records are like those."""
+        if alike not in self._rows:
+            self._rows[alike] = self.reading.rows(family, self.location)
+        return self._rows[alike]
 
     def _round(self, keys: dict[int, Key], partition: int | None, rows: _Rows) -> set[int]:
         """Which of the keys are there."""
@@ -239,7 +251,7 @@ class _Rows:
 
     def __init__(self, of: FamilyView) -> None:
         self._of = of
-        self._parts: dict[Any, list[_Part]] = defaultdict(list)
+        self._parts: dict[Hashable, list[_Part]] = defaultdict(list)
 
     def add(
         self, place: int, family: Family, records: Records, owners: dict[bytes, list[int]]
@@ -252,18 +264,19 @@ class _Rows:
         ]
         reading = self._of.reading
         # Those of one key of a map have to stay together, and its keys lie in one partition.
-        alike: Any = family.key_encoding, family.value_encoding
-        alike = place if reading.shape.grouped else alike
+        alone = place if reading.shape.grouped else None
         times = family.times if reading.times else None
-        self._parts[alike, times].append(_Part(place, family, records, asking))
+        alike = family.key_encoding, family.value_encoding, times, alone
+        self._parts[alike].append(_Part(place, family, records, asking))
         return {n for of in asking for n in of}
 
     def found(self) -> Found:
         schema = self._of.columns
         batches: list[pa.RecordBatch] = []
         asking: list[list[int]] = []
-        for parts in self._parts.values():
-            for batch, of in self._made(parts, schema):
+        for alike, parts in self._parts.items():
+            rows = self._of.rows(parts[0].family, alike)
+            for batch, of in self._made(parts, rows, schema):
                 batches.append(batch)
                 asking += of
         table = pa.Table.from_batches(batches, schema)
@@ -275,10 +288,9 @@ class _Rows:
         return Found(table.take(places), [n for n, _ in pairs])
 
     def _made(
-        self, parts: Sequence[_Part], schema: pa.Schema
+        self, parts: Sequence[_Part], rows: Rows, schema: pa.Schema
     ) -> Iterator[tuple[pa.RecordBatch, list[list[int]]]]:
         """Rows of partitions whose records are laid out alike, and who asked for each."""
-        rows = self._of.reading.rows(parts[0].family, self._of.location)
         records = Records.concat([part.records for part in parts])
         asking = [of for part in parts for of in part.asking]
         places = np.repeat([part.place for part in parts], [len(part.asking) for part in parts])

@@ -11,6 +11,9 @@ from bucketstate.checkpoint.format.slices import Bytes, Mask, Positions, Slices,
 
 PUT, REMOVE, MERGE = 1, 2, 3
 
+Change = tuple[int, bytes, bytes]
+"""A record's kind, its key and its value."""
+
 
 @dataclass(frozen=True)
 class Records:
@@ -58,6 +61,19 @@ class Records:
             np.concatenate([p.puts for p in parts] or [np.empty(0, np.bool_)]),
             np.concatenate([p.merges for p in parts] or [np.empty(0, np.bool_)]),
         )
+
+    @classmethod
+    def made(cls, changes: Sequence[Change]) -> Records:
+        """Changes, copied into a buffer of their own."""
+        kinds = np.array([kind for kind, _, _ in changes], np.uint8)
+        keys = Slices.joined([key for _, key, _ in changes])
+        values = Slices.joined([value for _, _, value in changes])
+        return cls(keys, values, kinds != REMOVE, kinds == MERGE)
+
+    def changes(self) -> list[Change]:
+        """They as `made` takes them."""
+        kinds = np.where(self.merges, MERGE, np.where(self.puts, PUT, REMOVE)).tolist()
+        return list(zip(kinds, self.keys.to_list(), self.values.to_list(), strict=True))
 
     @classmethod
     def of(cls, state: Mapping[bytes, bytes]) -> Records:

@@ -29,7 +29,7 @@ from bucketstate.checkpoint.format.compression import crc32c_extend
 from bucketstate.checkpoint.format.damage import damaged
 from bucketstate.checkpoint.format.manifest import RunFile, TimeSpan
 from bucketstate.checkpoint.format.parallel import in_order
-from bucketstate.checkpoint.format.records import Records
+from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst import SstReader
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
@@ -39,6 +39,8 @@ from bucketstate.errors import CheckpointError, MissingFileError
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
 _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
+_KINDS = {_PUT: PUT, _TOMBSTONE: REMOVE, _MERGE: MERGE}
+"""The kinds of records by the tags of entries."""
 _COPY_BYTES = 4 * 1024 * 1024
 _COPIES = 8
 """How many files are copied at a time, of all stores together: each holds a chunk or two."""
@@ -343,6 +345,18 @@ def records_of(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
         tags == _MERGE,
     )
     return records, gather(keys.buffer, keys.starts, ">u4").astype(np.int64)
+
+
+def change_of(entry: tuple[bytes, bytes]) -> tuple[int, bytes, bytes]:
+    """One entry as a record's kind, its key and its value, as `records_of` has many.
+
+    IndexError or ValueError for what is no entry of a run.
+    """
+    key, value = entry
+    kind = value[0]
+    if len(key) < _PREFIX or kind not in _KINDS or (kind == _TOMBSTONE and len(value) > 1):
+        raise ValueError("its key has less than 4 bytes, its tag is none, or a tombstone has more")
+    return _KINDS[kind], key[_PREFIX:], value[1:]
 
 
 def run_key(family: int, bucket: int, key: bytes = b"") -> bytes:
