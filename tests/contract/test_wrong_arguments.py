@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.doctor import of_progress, read_progress
 from bucketstate.errors import BucketstateError
+from bucketstate.live import Live
 from bucketstate.progress import Recorder
 from bucketstate.sizing import Workload, reckon
 from tests.unit.checkpoint.test_state import grown
@@ -57,7 +59,7 @@ def tried(call: Callable[..., Any]) -> list[str]:
             except BucketstateError:
                 pass
             except Exception as error:
-                raw.append(f"{call.__name__}({parameter.name}={wrong!r}): {error!r}")
+                raw.append(f"{call!r}({parameter.name}={wrong!r}): {error!r}")
     return raw
 
 
@@ -65,6 +67,14 @@ def test_a_checkpoint_and_a_scan(checkpoint: Checkpoint) -> None:
     calls = [*methods(checkpoint), *methods(checkpoint.scan())]
     assert len(calls) > 15
     assert [line for call in calls for line in tried(call)] == []
+
+
+def test_a_live_checkpoint(checkpoint: Checkpoint) -> None:
+    with Live(checkpoint) as live:
+        calls = [live.get, live.get_many, live.scan, live.refresh, *methods(live.get_many([]))]
+        assert [line for call in calls for line in tried(call)] == []
+    assert tried(Live) == []
+    assert tried(partial(Live, checkpoint.location)) == []
 
 
 def test_what_reads_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ DIRECTLY = {
     "import bucketstate.pytest_plugin": set(),
     "from bucketstate import Conf; Conf(num_buckets=8)": set(),
     "import bucketstate.checkpoint": {"numpy", "pyarrow", "rocksdict"},
+    "from bucketstate import Live": {"numpy", "pyarrow", "rocksdict"},
     "import bucketstate.move": {"numpy", "pyarrow", "rocksdict"},
     "import bucketstate.stateful": {"numpy", "pyarrow", "pyspark"},
     "import bucketstate.testing": {"numpy", "pyarrow", "pyspark"},

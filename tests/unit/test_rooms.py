@@ -18,10 +18,9 @@ from scripts.rooms import MOST_FILES, circle, python_imports
 PACKAGE = Path(bucketstate.__file__).parent
 
 ROOMS: dict[str, set[str]] = {
-    "__init__": {"config", "errors", "jar", "session"},
+    "__init__": {"config", "errors", "jar", "live", "release", "session"},
     "__main__": {"__init__", "cli", "interrupts"},
     "checkpoint": {
-        "__init__",
         "checkpoint.format",
         "checkpoint.spark",
         "checkpoint.store",
@@ -29,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
         "errors",
         "notebook",
         "optional",
+        "release",
         "stateful.codec",
         "stateful.errors",
         "stateful.run",
@@ -92,6 +92,13 @@ ROOMS: dict[str, set[str]] = {
     "interrupts": set(),
     "jar": {"errors"},
     "kinds": set(),
+    "live": {
+        "checkpoint",
+        "checkpoint.format",
+        "checkpoint.spark",
+        "checkpoint.store",
+        "errors",
+    },
     "move": {
         "__init__",
         "checkpoint",
@@ -110,6 +117,7 @@ ROOMS: dict[str, set[str]] = {
     "pytest_plugin": {"testing"},
     "properties": set(),
     "registry": {"errors", "kinds", "scopes"},
+    "release": set(),
     "report": {
         "checkpoint",
         "checkpoint.format",

@@ -135,9 +135,9 @@ def test_one_key_of_a_map(tmp_path: Path) -> None:
         assert live.get("a", 1).value == {"v": 11}
         assert live.get("a").value == [({"v": 1}, {"v": 11})]
         assert live.get("a", 999).value is None
-    with Live(tmp_path, state_var="every") as live:
-        with pytest.raises(InvalidArgumentError, match="user_key=3 is given, but every is no map"):
-            live.get("a", 3)
+    no_map = pytest.raises(InvalidArgumentError, match="user_key=3 is given, but every is no map")
+    with Live(tmp_path, state_var="every") as live, no_map:
+        live.get("a", 3)
 
 
 @settings(max_examples=25, **EXAMPLES)
@@ -303,10 +303,11 @@ def test_what_is_given_wrong(tmp_path: Path, given: dict[str, Any], what: str) -
 
 def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     hashed(tmp_path)
-    for given in ({"operator": 3}, {"store": "x"}, {"state_var": "x"}, {"column_family": "x"}):
+    unknown: list[dict[str, Any]] = [{"operator": 3}, {"store": "x"}, {"state_var": "x"}]
+    for of in (*unknown, {"column_family": "x"}):
         with pytest.raises(NoSuchStateError):
-            Live(tmp_path, **given)
+            Live(tmp_path, **of)
     with Live(tmp_path) as live:
         for wrong in ("abc", b"abc", {"a": 1}, 5, None):
-            with pytest.raises(InvalidArgumentError, match="^keys="):
+            with pytest.raises(InvalidArgumentError, match=r"^keys="):
                 live.get_many(wrong)  # type: ignore[arg-type]

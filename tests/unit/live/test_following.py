@@ -194,9 +194,7 @@ def test_a_commit_log_that_moved_on_far_is_followed(tmp_path: Path, ids: bool) -
 
 
 @pytest.mark.parametrize(("before", "after", "ids"), test_in_place.CASES)
-def test_a_rewrite_in_place_is_followed(
-    tmp_path: Path, before: int, after: int, ids: bool
-) -> None:
+def test_a_rewrite_in_place_is_followed(tmp_path: Path, before: int, after: int, ids: bool) -> None:
     built = test_in_place.grown(tmp_path, batches=4, partitions=before, ids=ids, commits=True)
     for batch in range(4):
         test_in_place.recorded(built, batch, before, 1000 + batch)
@@ -298,9 +296,7 @@ def copies(folder: Path) -> list[Path]:
     return list(folder.glob("bucketstate-runs-*/*"))
 
 
-def test_copies_go_with_what_they_are_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_go_with_what_they_are_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bucketstate.checkpoint.format import runs
 
     monkeypatch.setattr(runs, "_SMALL", 0)

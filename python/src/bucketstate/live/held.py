@@ -32,8 +32,9 @@ _OF_A_RECORD = 250
 _FAR_BLOCKS = 4 * 1024 * 1024
 """Bytes of blocks that are kept of each data file that is read where it lies."""
 
-_Name = tuple[str, str | RunFile, int, int]
-"""A store's folder, a commit's id or a data file, a family, and where in the file it begins."""
+_Commit = tuple[int, str]
+_Name = tuple[str, _Commit | RunFile, int, int]
+"""A store's folder, a commit or a data file, a family, and where in the file it begins."""
 
 
 class Indexed:
@@ -131,7 +132,7 @@ class HeldStore:
         for file in self._files - files:
             self._give_up(file)
         self._files &= files
-        needed = files | {changelog.header.commit_id for changelog in plan.changelogs}
+        needed = files | {_commit(changelog) for changelog in plan.changelogs}
         self._drop({name for name in self._names if name[1] not in needed})
 
     def close(self) -> None:
@@ -146,8 +147,7 @@ class HeldStore:
 
     def piece(self, changelog: Changelog, family: Family, blocks: Sequence[Block]) -> Indexed:
         """The records of neighbouring blocks."""
-        commit = changelog.header.commit_id
-        name = self._folder.location, commit, family.id, blocks[0].offset
+        name = self._folder.location, _commit(changelog), family.id, blocks[0].offset
 
         def make() -> Indexed:
             read = list(changelog.read(blocks))
@@ -260,6 +260,11 @@ class Held:
             store.close()
         self._stores.clear()
         self.rules.clear()
+
+
+def _commit(changelog: Changelog) -> _Commit:
+    """What no other changelog of the store has."""
+    return changelog.header.version, changelog.header.commit_id
 
 
 def pieces(blocks: Iterable[Block]) -> list[list[Block]]:

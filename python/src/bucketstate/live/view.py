@@ -64,23 +64,24 @@ class View:
         self.version = 0 if self.batch is None else self.batch + 1
         """The state that it made."""
         self._held = held
-        self._families: dict[Selection, FamilyView] = {}
+        self._families: dict[Hashable, FamilyView] = {}
         of = replace(selection, version=self.version)
         self.source = Source(catalog, of, memory, self)
         """What is asked for at the version."""
 
     def rows(self, source: Source) -> pa.Table:
-        """As `Finder` has it."""
+        """Rows of the key that the source's selection names, as `Finder` has them."""
         of = source.selection
         return self.family(source).find([(of.key, of.user_key)], of.partition).table
 
     def family(self, source: Source) -> FamilyView:
         """What the source's selection names, without its key."""
-        named = replace(source.selection, key=None, user_key=None, partition=None, filters=None)
-        named = replace(named, columns=None, batch=None, version=self.version)
-        if named not in self._families:
-            self._families[named] = FamilyView(replace(source, selection=named), self._held)
-        return self._families[named]
+        of = source.selection
+        names = of.operator, of.store, of.column_family, of.state_var
+        what = *names, bool(of.times), bool(of.flatten)
+        if what not in self._families:
+            self._families[what] = FamilyView(source.of(key=None, user_key=None), self._held)
+        return self._families[what]
 
     @cached_property
     def asked(self) -> FamilyView:
