@@ -67,7 +67,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
 
 ##@ Newcomers
 
@@ -285,6 +285,10 @@ BENCH_TWS_PYTHON := --keys 20000 --rows 2000 --batches 20 --providers rocksdb-de
 bench-move: $(VENV_STAMP) $(JAR) ## measure moves of 10 M keys between providers, on a heap of 700 MB, beside Spark's own repartition (BENCH_MOVE="--keys 1000000")
 	@mkdir -p artifacts/bench
 	$(PY) python/bench/moving.py $(BENCH_MOVE) --json artifacts/bench/moving.json
+
+bench-live: $(VENV_STAMP) $(JAR) ## measure look-ups from another process in the state of a running query of 1 M keys, and what they cost it (BENCH_LIVE="--pace 5000")
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/live.py --json artifacts/bench/live.json $(BENCH_LIVE)
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench

@@ -127,6 +127,11 @@ def test_the_comparisons_of_the_page_run(bucketstate_spark: SparkSession) -> Non
     page.test_the_new_function_goes_on_from_the_old_state(bucketstate_spark)
 
 
+def test_looking_keys_up_while_a_query_runs(bucketstate_spark: SparkSession) -> None:
+    assert bucketstate_spark is not None
+    run_blocks("live.md")
+
+
 CLICKS = pa.schema(
     [
         ("user", pa.string()),

@@ -52,7 +52,7 @@ class InvalidSettingError(BucketstateError, ValueError):
 class InvalidArgumentError(BucketstateError, ValueError):
     """An argument that can never work as given: of a wrong type, or at odds with another.
 
-    Raised by the checkpoint reader before it reads state, by `configure`, `enable`,
+    Raised by the checkpoint reader before it reads state, by `Live`, by `configure`, `enable`,
     `spark_settings` and `jar_path`, and on the command line (exit code 2).
 
     What to do: correct the argument that the message names.
@@ -116,7 +116,8 @@ class CheckpointError(BucketstateError):
 class NotACheckpointError(CheckpointError, ValueError):
     """The folder is not the checkpoint of a stateful streaming query.
 
-    Raised when a checkpoint is opened: it does not exist, has no offset log, or has no state.
+    Raised when a checkpoint is opened: it does not exist, has no offset log, or has no state. And by
+    `Live` when it was deleted or moved since.
 
     What to do: give the `checkpointLocation` of a stateful query that has finished a batch.
     """
@@ -172,8 +173,9 @@ class NoSuchStateError(CheckpointError, LookupError):
     """No such operator, store, partition, version, state variable or column family in a checkpoint.
 
     Raised where one is asked for by its name or number. The message lists those that there are.
+    And by `Live` when the version that it has read was taken back since.
 
-    What to do: ask for one of those; `bucketstate inspect` shows them.
+    What to do: ask for one of those; `bucketstate inspect` shows them. Of `Live` call `refresh`.
     """
 
 
