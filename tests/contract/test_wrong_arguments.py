@@ -71,7 +71,8 @@ def test_a_checkpoint_and_a_scan(checkpoint: Checkpoint) -> None:
 
 def test_a_live_checkpoint(checkpoint: Checkpoint) -> None:
     with Live(checkpoint) as live:
-        calls = [live.get, live.get_many, live.scan, live.refresh, *methods(live.get_many([]))]
+        calls: list[Callable[..., Any]] = [live.get, live.get_many, live.scan, live.refresh]
+        calls += methods(live.get_many([]))
         assert [line for call in calls for line in tried(call)] == []
     assert tried(Live) == []
     assert tried(partial(Live, checkpoint.location)) == []

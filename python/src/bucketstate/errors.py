@@ -116,8 +116,8 @@ class CheckpointError(BucketstateError):
 class NotACheckpointError(CheckpointError, ValueError):
     """The folder is not the checkpoint of a stateful streaming query.
 
-    Raised when a checkpoint is opened: it does not exist, has no offset log, or has no state. And by
-    `Live` when it was deleted or moved since.
+    Raised when a checkpoint is opened: it does not exist, has no offset log, or has no state. And
+    by `Live` when it was deleted or moved since.
 
     What to do: give the `checkpointLocation` of a stateful query that has finished a batch.
     """

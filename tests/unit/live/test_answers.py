@@ -23,17 +23,19 @@ from bucketstate.live import Live
 from bucketstate.live.held import Held
 from bucketstate.live.partition import Partition
 from tests.kit.aging import Aging
+from tests.kit.cases import ALL
 from tests.kit.checkpoints import Built, bucket_of, changelog, manifest, manifest_members, run_file
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_aging, test_golden_keys, test_lists, test_variables
 from tests.unit.checkpoint.test_state import grown
 from tests.unit.live.following import KEYS, Hashed, agrees, hashed, values_of
 
-EXAMPLES = {
-    "derandomize": True,
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
+EXAMPLES = settings(
+    max_examples=100 if ALL else 12,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 def as_in_scans(live: Live, checkpoint: Checkpoint, keys: list[Any], **how: Any) -> None:
@@ -140,7 +142,7 @@ def test_one_key_of_a_map(tmp_path: Path) -> None:
         live.get("a", 3)
 
 
-@settings(max_examples=25, **EXAMPLES)
+@EXAMPLES
 @given(test_aging.VERSIONS, st.data())
 @pytest.mark.usefixtures("each_reader")
 def test_keys_that_expire(tmp_path: Path, versions: list[Any], data: st.DataObject) -> None:
@@ -161,7 +163,7 @@ def test_keys_that_expire(tmp_path: Path, versions: list[Any], data: st.DataObje
     live.close()
 
 
-@settings(max_examples=60, **EXAMPLES)
+@EXAMPLES
 @given(test_lists.VERSIONS, st.integers(0, 6))
 @pytest.mark.usefixtures("each_reader")
 def test_values_that_were_appended_to(
@@ -173,12 +175,13 @@ def test_values_that_were_appended_to(
     for number, version in enumerate(versions, start=1):
         test_lists.write(model, version)
         records = [(op, key, value) for key, (op, value) in version.items()]
-        lists = {"value_encoding": "compact-rows/1", "commit": uuid.UUID(int=number)}
+        lists: dict[str, Any] = {"value_encoding": "compact-rows/1"}
+        lists["commit"] = uuid.UUID(int=number)
         data = changelog(number, records, len(model), buckets=3, **lists)
         (folder / f"{number}.changelog").write_bytes(data)
         if number == snapshot and model:
             entries = {(bucket_of(key, 3), key): value for key, value in model.items()}
-            run = {"firstVersion": 1, "lastVersion": number}
+            run: dict[str, Any] = {"firstVersion": 1, "lastVersion": number}
             run["files"] = [run_file(folder, number, 0, dict(entries))]
             members = manifest_members(number, len(model), [run], 3)
             members["families"][0]["valueEncoding"] = "compact-rows/1"

@@ -27,8 +27,11 @@ from bucketstate.errors import (
 )
 from bucketstate.live import Live
 from bucketstate.live.following import Follower
+from tests.kit.cases import ALL
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint import test_in_place
+from tests.unit.checkpoint.test_repartition import recorded
+from tests.unit.checkpoint.test_state import grown
 from tests.unit.live.following import KEYS, Clock, Hashed, agrees, changed, hashed, values_of
 
 
@@ -195,9 +198,9 @@ def test_a_commit_log_that_moved_on_far_is_followed(tmp_path: Path, ids: bool) -
 
 @pytest.mark.parametrize(("before", "after", "ids"), test_in_place.CASES)
 def test_a_rewrite_in_place_is_followed(tmp_path: Path, before: int, after: int, ids: bool) -> None:
-    built = test_in_place.grown(tmp_path, batches=4, partitions=before, ids=ids, commits=True)
+    built = grown(tmp_path, batches=4, partitions=before, ids=ids, commits=True)
     for batch in range(4):
-        test_in_place.recorded(built, batch, before, 1000 + batch)
+        recorded(built, batch, before, 1000 + batch)
     with Live(tmp_path, max_age=0) as live:
         agrees(live, built)
         test_in_place.rewritten(built, after)
@@ -279,7 +282,7 @@ def test_damage_is_an_error_that_names_the_file(tmp_path: Path) -> None:
 
 def test_a_key_is_looked_for_in_one_partition_once_the_rule_is_known(tmp_path: Path) -> None:
     built = hashed(tmp_path / "hashed", 6, partitions=5)
-    elsewhere = test_in_place.grown(tmp_path / "elsewhere", batches=6, partitions=5)
+    elsewhere = grown(tmp_path / "elsewhere", batches=6, partitions=5)
     few = Hashed(tmp_path / "few", partitions=5)
     few.batch({("a",): (1, 1)})
     for of, rule in ((built, True), (elsewhere, False), (few, None)):
@@ -362,7 +365,7 @@ STEPS = st.lists(
 
 @pytest.mark.slow
 @settings(
-    max_examples=40,
+    max_examples=100 if ALL else 8,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
