@@ -324,6 +324,28 @@ def test_copies_go_with_what_they_are_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(temporary.iterdir())
 
 
+def test_not_all_data_files_are_open_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may not have any number of files: those that were asked for last stay open."""
+    from bucketstate.checkpoint.format import runs
+    from bucketstate.live import held
+
+    monkeypatch.setattr(runs, "_SMALL", 0)
+    monkeypatch.setattr(held, "_most_databases", lambda: 2)
+    built = hashed(tmp_path, 4, partitions=3)
+    built.snapshot(2, 4)
+    with Live(tmp_path, max_age=0) as live:
+        for _ in range(2):
+            agrees(live, built, KEYS[::15])
+            stores = live._follower._held._stores.values()
+            opened = [one for store in stores if store._runs for one in store._runs._open]
+            assert len(opened) == 2
+        built.batch(changed(built, 50))
+        built.snapshot(3, 5)
+        agrees(live, built, KEYS[::15])
+
+
 def test_threads_are_answered_one_by_one(tmp_path: Path) -> None:
     built = hashed(tmp_path, 4)
     built.snapshot(2)

@@ -80,6 +80,7 @@ def test_parts_that_are_variables(tmp_path: Path) -> None:
         assert sorted(map(repr, own.to_pylist())) == sorted(map(repr, whole.to_pylist()))
 
 
+@pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 def test_what_is_no_state_is_said_at_once(tmp_path: Path) -> None:
     grown(tmp_path / "a")
     with pytest.raises(NoSuchStateError, match=r"has no documents of bucketstate\.stateful"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 
@@ -47,6 +48,11 @@ class Follower:
         self._view: View | None = None
         self._stamp: Stamp | None = None
         self._looked = 0.0
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Around whatever is asked of it, and of its views."""
+        return self._held.lock
 
     @property
     def known(self) -> View | None:

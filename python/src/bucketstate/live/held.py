@@ -6,8 +6,9 @@ files by their checksum. So a version that comes takes over what it shares with 
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from itertools import islice
 
@@ -16,96 +17,48 @@ from bucketstate.checkpoint.format.changelog_footer import Block
 from bucketstate.checkpoint.format.damage import decoding
 from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import RunFile
-from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Change, Records, parse
+from bucketstate.checkpoint.format.records import Change, Records, parse
 from bucketstate.checkpoint.format.runs import Runs, change_of, is_small, opened_run, run_key
 from bucketstate.checkpoint.format.sst import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
-from bucketstate.checkpoint.spark.keys import deciding
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.store import Store
+from bucketstate.live.indexed import Indexed, Indexes
 
-_PIECE = 256 * 1024
-"""About as many raw bytes of a changelog are read, and their keys indexed, at a time."""
-_OF_A_RECORD = 250
-"""Bytes that the index takes for a record, besides its key and its value."""
 _FAR_BLOCKS = 4 * 1024 * 1024
 """Bytes of blocks that are kept of each data file that is read where it lies."""
+
+_MOST_DATABASES = 512
+_FILES_OF_A_DATABASE = 7
+"""How many files a process has open for each data file that RocksDB looks into."""
 
 _Commit = tuple[int, str]
 _Name = tuple[str, _Commit | RunFile, int, int]
 """A store's folder, a commit or a data file, a family, and where in the file it begins."""
 
 
-class Indexed:
-    """Records that are found by the part of their keys that decides their bucket. Immutable."""
-
-    def __init__(self, records: Records, encoding: str) -> None:
-        decides = deciding(records.keys, encoding).to_list()
-        self._keys = records.keys.buffer.tobytes()
-        same = records.values.buffer is records.keys.buffer
-        self._values = self._keys if same else records.values.buffer.tobytes()
-        self._at = records.keys.starts, records.keys.lengths
-        self._value_at = records.values.starts, records.values.lengths
-        self._kinds = [
-            MERGE if merge else PUT if put else REMOVE
-            for put, merge in zip(records.puts.tolist(), records.merges.tolist(), strict=True)
-        ]
-        self._places: dict[bytes, int | list[int]] = {}
-        for place, group in enumerate(decides):
-            others = self._places.setdefault(group, place)
-            if isinstance(others, list):
-                others.append(place)
-            elif others != place:
-                self._places[group] = [others, place]
-        self.size = len(self._keys) + _OF_A_RECORD * len(decides)
-        """Bytes that it takes, about."""
-
-    def of(self, group: bytes, wanted: KeyBytes) -> Iterator[Change]:
-        """What there is of the keys that are wanted, all of which have this part that decides."""
-        places = self._places.get(group)
-        if places is None:
-            return
-        for place in [places] if isinstance(places, int) else places:
-            change = self._change(place)
-            if wanted.matches(change[1]):
-                yield change
-
-    def some_keys(self, count: int) -> list[bytes]:
-        """Keys of it, so many at most."""
-        return [self._change(place)[1] for place in range(min(count, len(self._kinds)))]
-
-    def _change(self, place: int) -> Change:
-        start, value = int(self._at[0][place]), int(self._value_at[0][place])
-        end, value_end = start + int(self._at[1][place]), value + int(self._value_at[1][place])
-        return self._kinds[place], self._keys[start:end], self._values[value:value_end]
-
-
-class Indexes:
-    """Indexed records by what names them, those that were asked for last. Not thread-safe.
+class Opened:
+    """Databases that are open, those that were asked for last. Not thread-safe.
 
     Args:
-        memory: bytes of them that are kept, about.
+        most: how many there may be.
     """
 
-    def __init__(self, memory: int) -> None:
-        self._left = memory
-        self._kept: OrderedDict[Hashable, Indexed] = OrderedDict()
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._shut: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
 
-    def get(self, name: Hashable, make: Callable[[], Indexed]) -> Indexed:
-        found = self._kept.get(name)
-        if found is not None:
-            self._kept.move_to_end(name)
-            return found
-        found = self._kept[name] = make()
-        self._left -= found.size
-        while self._left < 0 and len(self._kept) > 1:
-            self._left += self._kept.popitem(last=False)[1].size
-        return found
+    def ask(self, name: Hashable, shut: Callable[[], None]) -> None:
+        """Says that one is asked for, and how it is shut for a while."""
+        self._shut[name] = shut
+        self._shut.move_to_end(name)
+        while len(self._shut) > self._most:
+            self._shut.popitem(last=False)[1]()
 
     def drop(self, name: Hashable) -> None:
-        found = self._kept.pop(name, None)
-        self._left += found.size if found is not None else 0
+        """Says that one is not there any more."""
+        self._shut.pop(name, None)
 
 
 class HeldStore:
@@ -115,9 +68,10 @@ class HeldStore:
     are indexed in memory; those elsewhere stay where they are, and blocks of them are read.
     """
 
-    def __init__(self, folder: Folder, indexes: Indexes) -> None:
+    def __init__(self, folder: Folder, indexes: Indexes, opened: Opened) -> None:
         self._folder = folder
         self._indexes = indexes
+        self._opened = opened
         self._runs: Runs | None = None
         self._far: dict[RunFile, tuple[SstReader, ExitStack]] = {}
         self._files: set[RunFile] = set()
@@ -170,12 +124,12 @@ class HeldStore:
         changes: list[Change] = []
         if len(several) < len(wanted):
             whole = [run_key(family.id, key.bucket, key.start) for _, key in wanted if key.whole]
-            rows += self._local().entries_of(file, whole)
+            rows += self._database(file).entries_of(file, whole)
         for key in several:
             low = run_key(family.id, key.bucket, key.start)
             high = run_key(family.id, key.bucket, key.end)
             if self._folder.is_local:
-                for records in self._local().between(file, low, high):
+                for records in self._database(file).between(file, low, high):
                     changes += records.changes()
             else:
                 rows += self._reader(file).entries(low, high)
@@ -189,7 +143,7 @@ class HeldStore:
             return self._small(file, family).some_keys(count)
         low, high = run_key(family.id, 0), run_key(family.id + 1, 0)
         if self._folder.is_local:
-            for records in self._local().between(file, low, high):
+            for records in self._database(file).between(file, low, high):
                 return records.keys[:count].to_list()
             return []
         rows = list(islice(self._reader(file).entries(low, high), count))
@@ -215,6 +169,12 @@ class HeldStore:
         for name in names:
             self._indexes.drop(name)
 
+    def _database(self, file: RunFile) -> Runs:
+        """With which a file is looked into, of which a process has not any number open."""
+        runs = self._local()
+        self._opened.ask((self._folder.location, file), lambda: runs.shut(file))
+        return runs
+
     def _local(self) -> Runs:
         if self._runs is None:
             self._runs = Runs(self._folder)
@@ -231,6 +191,7 @@ class HeldStore:
     def _give_up(self, file: RunFile) -> None:
         if self._runs is not None:
             self._runs.forget(file)
+        self._opened.drop((self._folder.location, file))
         if file in self._far:
             self._far.pop(file)[1].close()
 
@@ -243,7 +204,10 @@ class Held:
     """
 
     def __init__(self, memory: int) -> None:
+        self.lock = threading.RLock()
+        """Around whatever is looked up."""
         self._indexes = Indexes(memory)
+        self._opened = Opened(_most_databases())
         self._stores: dict[str, HeldStore] = {}
         self.rules: dict[Hashable, bool] = {}
         """Whether Spark's hash says where keys lie, by what was asked and how it is divided."""
@@ -251,7 +215,7 @@ class Held:
     def of(self, folder: Folder) -> HeldStore:
         """What is held of the store in a folder."""
         if folder.location not in self._stores:
-            self._stores[folder.location] = HeldStore(folder, self._indexes)
+            self._stores[folder.location] = HeldStore(folder, self._indexes, self._opened)
         return self._stores[folder.location]
 
     def close(self) -> None:
@@ -267,16 +231,13 @@ def _commit(changelog: Changelog) -> _Commit:
     return changelog.header.version, changelog.header.commit_id
 
 
-def pieces(blocks: Iterable[Block]) -> list[list[Block]]:
-    """Blocks of a family as they are read: neighbours together, all of a bucket in one piece."""
-    found: list[list[Block]] = []
-    size = last = 0
-    for block in sorted(blocks, key=lambda b: (b.first_bucket, b.offset)):
-        apart = not found or block.first_bucket > last
-        if apart and (not found or size + block.raw_length > _PIECE):
-            found.append([])
-            size = 0
-        found[-1].append(block)
-        size += block.raw_length
-        last = max(last, block.last_bucket)
-    return found
+def _most_databases() -> int:
+    """So many that a third of the files that the process may have open is theirs."""
+    try:
+        import resource
+    except ImportError:
+        # Where there are no such limits, as on Windows.
+        return _MOST_DATABASES
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = soft if soft != resource.RLIM_INFINITY else 1 << 20
+    return max(1, min(_MOST_DATABASES, most // 3 // _FILES_OF_A_DATABASE))

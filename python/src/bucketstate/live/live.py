@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -94,9 +93,9 @@ class Live:
         else:
             folder = Folder.at(checkpoint, filesystem)
         self._location = folder.location
-        self._lock = threading.RLock()
         self._closed = False
         self._follower = Follower(folder, selection, memory, _seconds(max_age))
+        self._lock = self._follower.lock
         # What is asked for is there, or that is said now.
         self._asked(lambda view: view.columns)
 

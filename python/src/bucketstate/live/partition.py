@@ -14,7 +14,8 @@ from bucketstate.checkpoint.format.records import MERGE, PUT, Change, Records
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
 from bucketstate.checkpoint.store.merging import aged, merged
 from bucketstate.checkpoint.store.plan import Plan
-from bucketstate.live.held import HeldStore, pieces
+from bucketstate.live.held import HeldStore
+from bucketstate.live.indexed import pieces
 
 Wanted = tuple[bytes, KeyBytes]
 """A key behind its part that decides its bucket."""

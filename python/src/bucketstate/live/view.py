@@ -72,7 +72,8 @@ class View:
     def rows(self, source: Source) -> pa.Table:
         """Rows of the key that the source's selection names, as `Finder` has them."""
         of = source.selection
-        return self.family(source).find([(of.key, of.user_key)], of.partition).table
+        with self._held.lock:
+            return self.family(source).find([(of.key, of.user_key)], of.partition).table
 
     def family(self, source: Source) -> FamilyView:
         """What the source's selection names, without its key."""

@@ -110,7 +110,7 @@ class Runs:
 
     def between(self, file: RunFile, low: bytes, high: bytes) -> Iterator[Records]:
         """What the file has from one key of `run_key` on and below another, in their order."""
-        for records, _ in self._scan(file, low, high):
+        for records, _ in self._scan(file, low, high, ahead=0):
             yield records
 
     def entries_of(self, file: RunFile, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
@@ -138,11 +138,19 @@ class Runs:
             if not (sound and again and file.size > _SMALL):
                 self.forget(file)
 
+    def shut(self, file: RunFile) -> None:
+        """Closes its database, which is opened again when it is asked for."""
+        opened = self._open.get(file.name)
+        if isinstance(opened, Rdict):
+            del self._open[file.name]
+            self._fetched[file.name] = Path(opened.path())
+            opened.close()
+
     def forget(self, file: RunFile) -> None:
         """Gives up its copy, if there is one."""
         fetched = self._fetched.pop(file.name, None)
         if isinstance(fetched, Path):
-            fetched.unlink()
+            shutil.rmtree(fetched) if fetched.is_dir() else fetched.unlink()
         elif fetched is not None:
             self._room += file.size
         opened = self._open.pop(file.name, None)
@@ -184,7 +192,7 @@ class Runs:
             )
 
     def _scan(
-        self, file: RunFile, low: bytes, high: bytes | None
+        self, file: RunFile, low: bytes, high: bytes | None, *, ahead: int = _READ_AHEAD
     ) -> Iterator[tuple[Records, Positions]]:
         opened = self._opened(file)
         path = self.path_of(file)
@@ -194,7 +202,7 @@ class Runs:
         else:
             options = ReadOptions()
             options.set_verify_checksums(True)
-            options.set_readahead_size(_READ_AHEAD)
+            options.set_readahead_size(ahead)
             if high is not None:
                 options.set_iterate_upper_bound(high)
             rows = iter(opened.items(from_key=low, read_opt=options))
@@ -212,7 +220,8 @@ class Runs:
                 held = OpenFile(pa.BufferReader(fetched), path, nullcontext)
                 self._open[file.name] = SstReader(held, path)
             else:
-                self._open[file.name] = _ingested(fetched, path)
+                of = _database if fetched.is_dir() else _ingested
+                self._open[file.name] = of(fetched, path)
         return self._open[file.name]
 
     def _fetch(self, file: RunFile) -> Path | bytes:
@@ -269,6 +278,21 @@ def opened_run(folder: Folder, file: RunFile) -> Iterator[OpenFile]:
 
 def _ingested(file: Path, path: str) -> Rdict:
     """A database beside it, of it alone; the file goes."""
+    database = _database(file.with_suffix(""), path)
+    try:
+        ingest = IngestExternalFileOptions()
+        ingest.set_move_files(True)
+        database.ingest_external_file([str(file)], ingest)
+    except BaseException as error:
+        database.close()
+        if not isinstance(error, Exception):
+            raise
+        # rocksdict raises nothing more special
+        raise damaged(path, f"RocksDB cannot open it ({error})") from error
+    return database
+
+
+def _database(folder: Path, path: str) -> Rdict:
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     # A thread for the one file, where RocksDB would begin sixteen.
@@ -279,19 +303,9 @@ def _ingested(file: Path, path: str) -> Rdict:
     options.set_block_based_table_factory(table)
     options.set_write_buffer_size(_SMALL)
     try:
-        database = Rdict(
-            str(file.with_suffix("")), options=options, access_type=AccessType.read_write()
-        )
-        try:
-            ingest = IngestExternalFileOptions()
-            ingest.set_move_files(True)
-            database.ingest_external_file([str(file)], ingest)
-        except BaseException:
-            database.close()
-            raise
+        return Rdict(str(folder), options=options, access_type=AccessType.read_write())
     except Exception as error:  # rocksdict raises nothing more special
         raise damaged(path, f"RocksDB cannot open it ({error})") from error
-    return database
 
 
 def _rows_of(file: RunFile) -> int:
