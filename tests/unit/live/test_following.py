@@ -263,6 +263,11 @@ def test_a_file_that_stays_away_is_an_error(tmp_path: Path) -> None:
         with pytest.raises(MissingFileError):
             live.get_many(KEYS)
         assert max(gone.values()) == 3
+        # What was found out is not found out three times more by each call.
+        gone.clear()
+        with pytest.raises(MissingFileError):
+            live.get_many(KEYS)
+        assert max(gone.values()) == 1
 
 
 @pytest.mark.usefixtures("each_reader")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -23,7 +25,9 @@ from bucketstate.live.view import View
 T = TypeVar("T")
 
 _TRIES = 3
-"""How often a call looks anew for files that are not there, or not what they were."""
+"""How often a call asks, if files are not there, or are not what they were."""
+_SETTLED = 1.0
+"""Seconds after which a call that failed is followed by one that tries so often again."""
 
 
 class Live:
@@ -94,6 +98,7 @@ class Live:
             folder = Folder.at(checkpoint, filesystem)
         self._location = folder.location
         self._closed = False
+        self._failed = -math.inf
         self._follower = Follower(folder, selection, memory, _seconds(max_age))
         self._lock = self._follower.lock
         # What is asked for is there, or that is said now.
@@ -227,12 +232,17 @@ class Live:
         with self._lock:
             self._check_open()
             view = self._follower.view()
-            for _ in range(_TRIES - 1):
+            # What is damaged stays so: then others that ask have not to wait for more tries.
+            tries = 1 if time.monotonic() - self._failed < _SETTLED else _TRIES
+            while True:
+                tries -= 1
                 try:
                     return ask(view)
                 except (MissingFileError, DamagedFileError):
+                    if not tries:
+                        self._failed = time.monotonic()
+                        raise
                     view = self._follower.anew()
-            return ask(view)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -281,6 +281,8 @@ class _Rows:
             for batch, of in self._made(parts, rows, schema):
                 batches.append(batch)
                 asking += of
+        if not asking:
+            return Found(schema.empty_table(), [])
         table = pa.Table.from_batches(batches, schema)
         if len(asking) == 1 and len(asking[0]) == 1:
             return Found(table, asking[0])

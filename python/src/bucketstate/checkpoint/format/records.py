@@ -55,6 +55,8 @@ class Records:
 
     @classmethod
     def concat(cls, parts: Sequence[Records]) -> Records:
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             Slices.concat([p.keys for p in parts]),
             Slices.concat([p.values for p in parts]),
