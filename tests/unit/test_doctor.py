@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from bucketstate import sizing
 from bucketstate.checkpoint import Checkpoint, Overview
 from bucketstate.cli import main
 from bucketstate.doctor import ProgressFileError, of_checkpoint, of_progress, read_progress
-from bucketstate.doctor.progress_rules import RULES
+from bucketstate.doctor.evidence import gathered
+from bucketstate.doctor.rules import rules
+from bucketstate.doctor.terms import holds, value
 from bucketstate.progress import Recorder
 from bucketstate.registry import registry
 from tests.kit.checkpoints import Built
@@ -139,7 +143,51 @@ def test_state_that_only_grows() -> None:
 
 
 def test_every_rule_was_tried() -> None:
-    assert {rule.__name__ for rule in RULES} == {*ILL, "behind", "growing"}
+    assert {rule.name for rule in rules().operators} == {*ILL, "behind", "growing"}
+
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden/doctor/cases.json").read_text())
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
+def test_the_golden_cases_which_the_plugin_s_page_is_held_to(case: dict[str, Any]) -> None:
+    values = GOLDEN["values"] | case.get("values", {})
+
+    def at(batch: int) -> dict[str, Any]:
+        own = {n: v[0] + v[1] * batch if isinstance(v, list) else v for n, v in values.items()}
+        made = progress(batch, **own)
+        made["durationMs"] = GOLDEN["phases"] | case.get("phases", {})
+        if case.get("watermarked"):
+            made["eventTime"] = {"watermark": "2026-01-01T00:00:00Z"}
+        return made
+
+    said = of_progress(map(at, range(GOLDEN["batches"]))).advice
+    texts = {rule.what: rule.name for rule in rules().operators}
+    assert {texts[a.what]: dict(a.figures) for a in said} == case["says"]
+
+
+def test_every_word_of_a_rule_is_known() -> None:
+    evidence = gathered(constant())[0]
+    store = {"of": lambda _: 1.0, "median of others": lambda _: 1.0}
+    for rule in rules().operators:
+        holds(rule.when, evidence.figures)
+        assert all(value(term, evidence.figures) is not None for _, term in rule.figures)
+    for rule in rules().stores:
+        holds(rule.when, store)
+        assert all(
+            value(term, store) is not None for term in (rule.worst, *dict(rule.figures).values())
+        )
+    with pytest.raises(KeyError):
+        value(["no such word"], store)
+
+
+def test_a_restart_takes_what_bucketstate_size_reckons() -> None:
+    data = json.loads(files("bucketstate.doctor").joinpath("rules.json").read_text())
+    assert data["restart"] == {
+        "seconds": sizing.RESTART_SECONDS,
+        "secondsPerKey": sizing.RESTART_SECONDS_PER_KEY,
+        "secondsPerUpdate": sizing.RESTART_SECONDS_PER_UPDATE,
+    }
 
 
 def test_settings_that_help_are_real() -> None:

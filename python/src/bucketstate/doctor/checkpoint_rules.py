@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
 from bucketstate.checkpoint.overview import OperatorOverview, Overview, StoreOverview
 from bucketstate.doctor.advice import Advice
+from bucketstate.doctor.rules import rules
+from bucketstate.doctor.terms import Lookup, value
 
 Rule = Callable[[OperatorOverview], Iterator[Advice]]
 
-_OURS = "spark.sql.streaming.stateStore.bucketed."
-_MANY_CHANGELOGS = 100
-_LARGE_BUCKET = 100_000
-_SKEWED = 4
-_KEYS_WORTH_MOVING = 10_000
 _BYTES_WORTH_DROPPING = 100 << 20
 
 
@@ -29,46 +26,22 @@ def unreadable(operator: OperatorOverview) -> Iterator[Advice]:
             )
 
 
-def long_replay(operator: OperatorOverview) -> Iterator[Advice]:
-    worst = max(operator.stores, key=lambda s: s.changelogs, default=None)
-    if worst is not None and worst.changelogs >= _MANY_CHANGELOGS:
-        yield Advice(
-            _about(operator, worst),
-            "A restart replays many changelogs.",
-            (("changelogs", worst.changelogs), ("bytes read", worst.read_bytes)),
-            "Make snapshots more often; if they are due and do not come, the executors' logs say "
-            "why.",
-            (_OURS + "snapshot.maxVersions", _OURS + "snapshot.maxBytes"),
-        )
-
-
-def skewed(operator: OperatorOverview) -> Iterator[Advice]:
-    """Stores of a join are compared with those of their name, where keys were counted."""
-    for name in sorted({s.store for s in operator.stores}):
-        own = [s for s in operator.stores if s.store == name]
-        keys = {s.partition: s.keys for s in own if s.keys is not None}
-        most = max(keys, key=lambda p: keys[p], default=-1)
-        others = [number for partition, number in keys.items() if partition != most]
-        if others and keys[most] >= max(_KEYS_WORTH_MOVING, _SKEWED * median(others)):
-            yield Advice(
-                f"operator {operator.id} ({operator.name}), partition {most}, {name}",
-                "One partition holds much more than the others: each batch waits for it.",
-                (("keys", keys[most]), ("keys of others, median", median(others))),
-                "That is how Spark partitions the grouping key: choose a finer one, or add salt.",
-            )
-
-
-def large_buckets(operator: OperatorOverview) -> Iterator[Advice]:
-    worst = max(operator.stores, key=_keys_per_bucket, default=None)
-    if worst is not None and _keys_per_bucket(worst) >= _LARGE_BUCKET:
-        yield Advice(
-            _about(operator, worst),
-            "Its buckets are large: each is loaded and merged as one.",
-            (("keys", worst.keys or 0), ("numBuckets", worst.num_buckets)),
-            "Start with more buckets, with a new checkpoint: some thousand keys in each are a good "
-            "size.",
-            (_OURS + "numBuckets",),
-        )
+def reckoned(operator: OperatorOverview) -> Iterator[Advice]:
+    """What rules.json says of stores: of the worst of all, or of each name, as those of a join."""
+    for rule in rules().stores:
+        names: list[str | None] = [None]
+        if rule.by_name:
+            names = [*sorted({s.store for s in operator.stores})]
+        for name in names:
+            own = [s for s in operator.stores if name in (None, s.store)]
+            asked = [(s, _figures(s, own)) for s in own]
+            worth = [(value(rule.worst, figures), s, figures) for s, figures in asked]
+            counted = [(n, s, figures) for n, s, figures in worth if n is not None]
+            if counted:
+                _, worst, figures = max(counted, key=lambda one: one[0])
+                said = rule.advice(_about(operator, worst), figures)
+                if said is not None:
+                    yield said
 
 
 def savepoints(overview: Overview) -> Iterator[Advice]:
@@ -99,12 +72,28 @@ def savepoints(overview: Overview) -> Iterator[Advice]:
             )
 
 
-RULES: tuple[Rule, ...] = (unreadable, long_replay, skewed, large_buckets)
+RULES: tuple[Rule, ...] = (unreadable, reckoned)
 
 
 def _about(operator: OperatorOverview, store: StoreOverview) -> str:
     return f"operator {operator.id} ({operator.name}), partition {store.partition}, {store.store}"
 
 
-def _keys_per_bucket(store: StoreOverview) -> float:
-    return (store.keys or 0) / max(1, store.num_buckets)
+def _figures(store: StoreOverview, all_: list[StoreOverview]) -> Mapping[str, Lookup]:
+    """What rules may ask of a store, by their words."""
+
+    def of_others(name: str) -> float | None:
+        found = [_values(s)[name] for s in all_ if s.partition != store.partition]
+        counted = [n for n in found if n is not None]
+        return median(counted) if counted else None
+
+    return {"of": lambda name: _values(store)[name], "median of others": of_others}
+
+
+def _values(store: StoreOverview) -> dict[str, float | None]:
+    return {
+        "changelogs": store.changelogs,
+        "bytes read": store.read_bytes,
+        "keys": store.keys,
+        "numBuckets": store.num_buckets,
+    }

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bucketstate.checkpoint.overview import Overview
-from bucketstate.doctor import checkpoint_rules, progress_rules
+from bucketstate.doctor import checkpoint_rules
 from bucketstate.doctor.advice import Advice, Diagnosis
 from bucketstate.doctor.evidence import Progress, gathered
+from bucketstate.doctor.rules import rules
 from bucketstate.errors import InvalidArgumentError
-
-LEAST_BATCHES = 5
-"""Fewer, after the first of each run, say nothing."""
 
 
 def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
@@ -35,17 +33,18 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
             f"{progresses!r:.200} has something that is no progress of a query ({error}): give "
             "json.loads(p.json) for each p of query.recentProgress, or Recorder.progress."
         ) from error
+    least = rules().least_batches
     for evidence in found:
         batches = len(evidence.progresses)
-        if batches < LEAST_BATCHES:
+        if batches < least:
             notes.append(
                 f"{evidence.about}: {batches} batches after the first of each run say too little, "
-                f"{LEAST_BATCHES} are needed."
+                f"{least} are needed."
             )
         elif not evidence.on_bucketstate:
             notes.append(f"{evidence.about}: its state is not in bucketstate.")
         else:
-            said = (rule(evidence) for rule in progress_rules.RULES)
+            said = (r.advice(evidence.about, evidence.figures) for r in rules().operators)
             advice += [one for one in said if one is not None]
     if not found:
         notes.append("No batch of a stateful operator after the first of a run is among these.")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import mean
 from typing import Any
+
+from bucketstate.doctor.terms import Lookup
 
 Progress = Mapping[str, Any]
 """One progress as Spark's JSON has it."""
@@ -41,6 +44,30 @@ class Evidence:
     def phase(self, name: str) -> float:
         """Milliseconds over all batches."""
         return float(sum(p["durationMs"].get(name, 0) for p in self.progresses))
+
+    @property
+    def figures(self) -> Mapping[str, Lookup]:
+        """What rules may ask of it, by their words."""
+        return {
+            "total": self.total,
+            "last": self.last,
+            "first": lambda name: self.each(name)[0],
+            "highest": lambda name: max(self.each(name)),
+            "phase": self.phase,
+            "batches": lambda: float(len(self.progresses)),
+            "batches with": lambda name: float(sum(1 for n in self.each(name) if n)),
+            "rising": lambda name: float(rising(self.each(name))),
+            "first quarter": lambda name, of: mean(self._quarters(name, of)[0]),
+            "last quarter": lambda name, of: mean(self._quarters(name, of)[1]),
+            "watermarked": lambda: float(self.watermarked),
+            "operator": lambda: float(self.operator),
+        }
+
+    def _quarters(self, name: str, of: str) -> tuple[list[float], list[float]]:
+        """The first and the last quarter of the batches: one for each of another."""
+        each = [n / max(1.0, m) for n, m in zip(self.each(name), self.each(of), strict=True)]
+        quarter = max(1, len(each) // 4)
+        return each[:quarter], each[-quarter:]
 
     @property
     def on_bucketstate(self) -> bool:
