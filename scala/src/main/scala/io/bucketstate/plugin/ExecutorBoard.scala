@@ -60,15 +60,20 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
       store: WatchedStore,
       report: CommitReport,
       gauges: Map[MetricKey, Long]
-  ): StoreStatus = StoreStatus(
-    store.label,
-    report.version,
-    report.keys,
-    report.memoryBytes,
-    last.fold(0L)(_.commits) + 1,
-    last.fold(0L)(_.changed) + report.values.getOrElse(MetricKey.ChangedKeys, 0L),
-    gauges
-  )
+  ): StoreStatus = {
+    val changed = report.values.getOrElse(MetricKey.ChangedKeys, 0L)
+    StoreStatus(
+      store.label,
+      report.version,
+      report.keys,
+      report.memoryBytes,
+      last.fold(0L)(_.commits) + 1,
+      last.fold(0L)(_.changed) + changed,
+      last.fold(0L)(_.changelogBytes) + report.values.getOrElse(MetricKey.ChangelogBytes, 0L),
+      LastCommit(changed, report.commitNanos),
+      gauges
+    )
+  }
 
   /** Nothing is kept of stores outside of a query: nobody would ever say that it has ended. */
   private def change(store: WatchedStore)(next: OperatorStatus => OperatorStatus): Unit =

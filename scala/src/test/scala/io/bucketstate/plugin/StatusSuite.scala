@@ -34,6 +34,8 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         assert(status.failures.getOrElse("storage", 0L) == commits.count(_._3))
         assert(board.storeStatus.map(_.commits).sum == told.size)
         assert(board.storeStatus.map(_.changed).sum == told.map(_._2).sum)
+        val last = told.groupMapReduce(_._1)(_._2)((_, later) => later)
+        assert(board.storeStatus.map(s => s.label.partition -> s.last.changed).toMap == last)
         stores.foreach(board.closed)
         assert(board.storeStatus.isEmpty)
         assert(board.operatorStatus.size == (if (commits.isEmpty) 0 else 1))
@@ -180,6 +182,8 @@ private object StatusSuite {
     100,
     1,
     1,
+    10,
+    LastCommit(1, 2000000L),
     Map.empty
   )
 
@@ -211,7 +215,7 @@ private object StatusSuite {
     operator <- amounts
     partition <- Gen.choose(0, Int.MaxValue)
     name <- texts
-    numbers <- Gen.listOfN(5, amounts)
+    numbers <- Gen.listOfN(8, amounts)
     gauges <- values(MetricType.Gauge)
   } yield StoreStatus(
     StoreLabel(run, operator, partition, name),
@@ -220,6 +224,8 @@ private object StatusSuite {
     numbers(2),
     numbers(3),
     numbers(4),
+    numbers(5),
+    LastCommit(numbers(6), numbers(7)),
     gauges
   )
 

@@ -58,7 +58,7 @@ private[plugin] object StatusJson {
     )
   }
 
-  private def writeStore(node: ObjectNode, store: StoreStatus): Unit = {
+  def writeStore(node: ObjectNode, store: StoreStatus): Unit = {
     node
       .put("run", store.label.run)
       .put("operator", store.label.operator)
@@ -69,10 +69,13 @@ private[plugin] object StatusJson {
       .put("memoryBytes", store.memoryBytes)
       .put("commits", store.commits)
       .put("changed", store.changed)
+      .put("changelogBytes", store.changelogBytes)
+      .put("lastChanged", store.last.changed)
+      .put("lastNanos", store.last.nanos)
     writeValues(node.putObject("gauges"), store.gauges)
   }
 
-  private def readStore(node: JsonNode): StoreStatus = StoreStatus(
+  def readStore(node: JsonNode): StoreStatus = StoreStatus(
     StoreLabel(
       node.required("run").asText,
       node.required("operator").asLong,
@@ -84,6 +87,8 @@ private[plugin] object StatusJson {
     node.required("memoryBytes").asLong,
     node.required("commits").asLong,
     node.required("changed").asLong,
+    node.required("changelogBytes").asLong,
+    LastCommit(node.required("lastChanged").asLong, node.required("lastNanos").asLong),
     readValues(node.required("gauges"))
   )
 

@@ -8,6 +8,8 @@ import io.bucketstate.watch.{OperatorLabel, StoreLabel}
  *
  * @param commits of this process
  * @param changed keys that these commits changed, in all
+ * @param changelogBytes what these commits wrote, in all
+ * @param last    what the last of them changed and took
  * @param gauges  the project's own metrics of the last commit that tell how things stand; one that is not there is 0
  */
 final case class StoreStatus(
@@ -17,8 +19,20 @@ final case class StoreStatus(
     memoryBytes: Long,
     commits: Long,
     changed: Long,
+    changelogBytes: Long,
+    last: LastCommit,
     gauges: Map[MetricKey, Long]
-)
+) {
+
+  /** Versions that the newest snapshot is behind: what a restart replays. */
+  def lag: Long = gauges.getOrElse(MetricKey.SnapshotLag, 0L)
+
+  /** Bytes of the newest snapshot. */
+  def snapshotBytes: Long = gauges.getOrElse(MetricKey.ColdBytes, 0L)
+}
+
+/** One commit: how many keys it changed, and how long it took. */
+final case class LastCommit(changed: Long, nanos: Long)
 
 /**
  * What the stores of one operator have done in one process, whether or not they are still there. Immutable.
