@@ -36,8 +36,9 @@ EVERY_JAR := $(foreach spark,$(SPARKS),$(call jar_of,$(spark)))
 EVERY_VENV := $(SPARKS:%=.stamps/venv-%)
 LINT_SCALA := $(SPARKS:%=lint-scala-%)
 TYPED_ON := $(patsubst %,typed-on-%,$(filter-out $(NEWEST),$(SPARKS)))
+TABS_ON := $(SPARKS:%=tab-on-%)
 MOVES_ON := $(patsubst %,moves-on-%,$(filter-out $(NEWEST),$(SPARKS)))
-SCALA_SOURCES := $(shell find scala/src/main -type f) build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
+SCALA_SOURCES := $(shell find scala/src/main -type f) python/src/bucketstate/doctor/rules.json build.sbt $(wildcard project/*.sbt project/*.scala project/*.properties) VERSION
 PY_ROOMS := python/src python/bench python/hatch_build.py nexmark/src examples scripts tests
 # Spark 4.0's suite of providers leaves stores open when it closes them, and reads some after their commit.
 PROVIDER_SUITE := $(if $(filter 4.0,$(CONFORMANCE_SPARK)),,*BucketedStateStoreSuite)
@@ -67,7 +68,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
 
 ##@ Newcomers
 
@@ -194,6 +195,11 @@ moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in 
 $(MOVES_ON): moves-on-%: $(EVERY_VENV) $(EVERY_JAR)
 	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
 	  -k "in_and_out_again or goes_on_as_its_twin"
+
+tab: $(TABS_ON) ## look at the tab "State" in headless Chromium, of a live application and in the history server, on each minor version of Spark
+
+$(TABS_ON): tab-on-%: $(EVERY_VENV) $(EVERY_JAR)
+	@BUCKETSTATE_SWEEP=all $(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_state_tab.py
 
 queries: $(VENV_STAMP) $(JAR) ## run every case of the pytests with queries, but for those of moves: every damaged checkpoint, key, window, format (make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration $(addprefix --ignore=,$(MOVES_PYTESTS))

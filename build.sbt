@@ -56,6 +56,13 @@ lazy val core = (project in file("scala"))
       "org.scalatest" %% "scalatest" % "3.2.20" % Test,
       "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
     ),
+    // The rules of `bucketstate doctor` are one file, which the plugin's page in Spark's web UI reads, too.
+    Compile / resourceGenerators += Def.task {
+      val rules = (Compile / resourceManaged).value / "io/bucketstate/plugin/doctor/rules.json"
+      val source = (ThisBuild / baseDirectory).value / "python/src/bucketstate/doctor/rules.json"
+      IO.copyFile(source, rules)
+      Seq(rules)
+    }.taskValue,
     // GenerateSettings is for this checkout: the jar is nothing to be run by itself.
     Compile / packageBin / mainClass := None,
     // Functions as classes: at a restart each is read from the jar in less time than the JVM needs to make one.

@@ -24,6 +24,7 @@ STEPS: Mapping[str, Sequence[str]] = {
     "sweep": ["sweep"],
     "moves": ["moves"],
     "queries": ["queries"],
+    "tab": ["tab"],
     "hdfs": ["hdfs"],
     "chaos": ["chaos"],
     "soak": ["soak"],

@@ -37,22 +37,31 @@ def programs() -> dict[str, str]:
 
 
 @contextmanager
-def browser(*, width: int = 1280, dark: bool = False) -> Iterator[webdriver.Chrome]:
-    """Chromium, which is cut off from every network before the first page."""
+def browser(
+    *, width: int = 1280, dark: bool = False, online: bool = False
+) -> Iterator[webdriver.Chrome]:
+    """Chromium, which is cut off from every network before the first page.
+
+    Args:
+        online: whether it reaches servers of this machine by their numbers; names lead nowhere.
+    """
     found = programs()
     options = webdriver.ChromeOptions()
     options.binary_location = found["chromium"]
     # As root, and in containers with little shared memory.
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
         options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
+    # Rules are for numbers, too.
+    here = ", EXCLUDE 127.0.0.1" if online else ""
+    options.add_argument(f"--host-resolver-rules=MAP * ~NOTFOUND{here}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     # A driver that is named is not looked for, and nothing is downloaded.
     driver = webdriver.Chrome(options=options, service=Service(found["chromedriver"]))
     try:
         driver.execute_cdp_cmd("Network.enable", {})
         cut = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
-        driver.execute_cdp_cmd("Network.emulateNetworkConditions", cut)
+        if not online:
+            driver.execute_cdp_cmd("Network.emulateNetworkConditions", cut)
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         shade = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -64,7 +73,12 @@ def browser(*, width: int = 1280, dark: bool = False) -> Iterator[webdriver.Chro
 
 def opened(driver: webdriver.Chrome, page: Path) -> list[str]:
     """Opens a page; the addresses of all that it asked for."""
-    driver.get(page.absolute().as_uri())
+    return opened_online(driver, page.absolute().as_uri())
+
+
+def opened_online(driver: webdriver.Chrome, url: str) -> list[str]:
+    """Opens what is at an address; the addresses of all that it asked for."""
+    driver.get(url)
     events: list[dict[str, Any]] = [
         json.loads(entry["message"])["message"]
         for entry in driver.get_log("performance")  # type: ignore[no-untyped-call]

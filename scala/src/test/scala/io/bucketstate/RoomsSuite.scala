@@ -47,6 +47,9 @@ class RoomsSuite extends AnyFunSuite {
     val follower = history + "background" + "rocksdb.follower"
     val store = follower ++ siblings + "memory" + "store"
     val spark = store + "watch" + "spark.rows" + "spark"
+    val queries = Set("config", "watch", "plugin.status", "plugin.queries")
+    val doctor = queries + "plugin.doctor"
+    val tab = doctor + "plugin.pages" + "plugin.ui"
     val move = Set("move.log", "move.place", "move.read", "move.upsert", "move.write")
     Map(
       "error" -> Set.empty[String],
@@ -86,15 +89,11 @@ class RoomsSuite extends AnyFunSuite {
       "spark" -> (store + "watch" + "spark.rows"),
       "plugin.status" -> Set("config", "watch"),
       "plugin.warm" -> Set("config", SparksOwn),
-      "plugin" -> Set(
-        "error",
-        "config",
-        "background",
-        "store",
-        "watch",
-        "plugin.status",
-        "plugin.warm"
-      ),
+      "plugin.queries" -> queries,
+      "plugin.doctor" -> doctor,
+      "plugin.pages" -> (doctor + "plugin.pages"),
+      "plugin.ui" -> tab,
+      "plugin" -> (tab ++ Set("error", "background", "store", "plugin.warm")),
       "move.log" -> io,
       "move.place" -> Set("error"),
       "move.read" -> (spark + "move.log" + "move.place"),
@@ -123,6 +122,7 @@ class RoomsSuite extends AnyFunSuite {
     Set(
       "plugin",
       "plugin.warm",
+      "plugin.ui",
       "spark",
       "spark.many",
       "spark.rows",

@@ -30,8 +30,21 @@ object PluginKey {
     "How much processor time each process that runs tasks spends on a small store of its own while Spark starts, in " +
       "milliseconds, so that the first batch finds the classes of a store loaded and in part compiled. 0 turns it off."
   )
+  val Tab: ConfigKey = key(
+    "ui.enabled",
+    ConfigType.OneOf(Seq("true", "false")),
+    "true",
+    "Whether Spark's web UI has the tab State, where it has a web UI."
+  )
+  val LogInterval: ConfigKey = key(
+    "ui.logInterval",
+    ConfigType.Millis(0L, 86400000L),
+    "60000",
+    "How often what an executor tells of its stores goes into the application's event log, in milliseconds, so that the " +
+      "history server can show it; the last of a query goes there in any case. 0 for never."
+  )
 
-  val all: Seq[ConfigKey] = Seq(Series, Interval, JvmWarmUp)
+  val all: Seq[ConfigKey] = Seq(Series, Interval, JvmWarmUp, Tab, LogInterval)
 
   private def key(name: String, kind: ConfigType, default: String, doc: String): ConfigKey =
     ConfigKey(name, kind, default, doc, prefix = Prefix)

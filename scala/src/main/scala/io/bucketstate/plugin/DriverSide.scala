@@ -22,6 +22,7 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
   import DriverSide._
 
   private[this] val board = new DriverBoard
+  @volatile private[this] var tab = Option.empty[StateTab]
 
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Harmless("the part that turns the provider on") {
@@ -32,6 +33,9 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
     Harmless("the driver's part") {
       val settings = PluginSettings.read(plugin.conf)
       context.addSparkListener(new Listener(board))
+      if (settings.hasTab) {
+        Harmless("the tab State") { tab = Some(StateTab.begin(context, settings)) }
+      }
       def text = new PrometheusText(context.applicationId, settings.series)(
         board.executors,
         board.operators
@@ -55,8 +59,14 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
       ()
     }
 
-  override def receive(message: AnyRef): AnyRef =
-    StatusJson.write(board.update(StatusJson.readStatus(message.toString)))
+  override def receive(message: AnyRef): AnyRef = {
+    val status = StatusJson.readStatus(message.toString)
+    tab.foreach(_.told(status))
+    StatusJson.write(board.update(status))
+  }
+
+  override def shutdown(): Unit =
+    tab.foreach(shown => Harmless("the last report in the event log")(shown.end()))
 }
 
 private[plugin] object DriverSide {

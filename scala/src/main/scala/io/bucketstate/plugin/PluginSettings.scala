@@ -6,7 +6,13 @@ import io.bucketstate.config.{MetricKey, Nearest, PluginKey, StoreConfig}
 import io.bucketstate.error.InvalidException
 
 /** What the plugin itself is set to. */
-private[plugin] final case class PluginSettings(series: String, intervalMs: Long, warmUpMs: Long)
+private[plugin] final case class PluginSettings(
+    series: String,
+    intervalMs: Long,
+    warmUpMs: Long,
+    hasTab: Boolean,
+    logIntervalMs: Long
+)
 
 private[plugin] object PluginSettings {
 
@@ -28,7 +34,9 @@ private[plugin] object PluginSettings {
     PluginSettings(
       StoreConfig.word(settings, PluginKey.Series),
       StoreConfig.whole(settings, PluginKey.Interval),
-      StoreConfig.whole(settings, PluginKey.JvmWarmUp)
+      StoreConfig.whole(settings, PluginKey.JvmWarmUp),
+      StoreConfig.word(settings, PluginKey.Tab) == "true",
+      StoreConfig.whole(settings, PluginKey.LogInterval)
     )
   }
 }

@@ -2,18 +2,19 @@ package io.bucketstate.plugin
 
 import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
-import org.apache.spark.ui.bucketstate.MetricNamesOfSpark
+import org.apache.spark.ui.bucketstate.{HistoryOfSpark, MetricNamesOfSpark}
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
+import io.bucketstate.plugin.queries.BoardJson
 import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness}
 import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
 
@@ -77,6 +78,62 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
         assert(!scraped(spark).exists(_.contains("by_digit")))
         assert(!registered.exists(_.contains("by_digit")))
       }
+    }
+  }
+
+  test("the tab State shows a query as it runs, and from the event log when all has ended") {
+    ProviderHarness.withFolder { logs =>
+      var application = ""
+      withPlugin(
+        "spark.eventLog.enabled" -> "true",
+        "spark.eventLog.dir" -> logs.toUri.toString,
+        "spark.eventLog.rolling.enabled" -> "false",
+        "spark.eventLog.compress" -> "false",
+        // The last report alone.
+        "spark.bucketstate.ui.logInterval" -> "3600000"
+      ) { (spark, folder) =>
+        import spark.implicits._
+        application = spark.sparkContext.applicationId
+        assert(read(spark, "/State/").contains("No query with state has run a batch yet."))
+        val input = memoryStream[Int](spark)
+        val query = start(counts(input.toDS()), "shown", folder)
+        addAndWait(input, query, 0 until 20)
+        addAndWait(input, query, 20 until 30)
+        eventually {
+          val first = read(spark, "/State/")
+          assert(first.contains(">shown</a>") && first.contains(">running</td>"))
+          val page = read(spark, s"/State/query/?run=${query.runId}")
+          assert(page.contains("State of shown"))
+          assert(page.contains("Operator 0: stateStoreSave"))
+          assert(page.contains("Keys: It is even") && page.contains("All 2 stores"))
+          assert(page.contains("It replays 4 changelogs with about 10 updates"))
+          assert(page.contains("1 batches after the first say too little, 5 are needed."))
+        }
+        query.stop()
+        eventually(assert(read(spark, "/State/").contains(">ended</td>")))
+        assert(read(spark, "/State/query/?run=x").contains("There is no run x"))
+      }
+      val lines = Files.readAllLines(logs.resolve(application)).asScala.toSeq
+      val (before, after) = lines.splitAt(lines.indexWhere(_.contains("QueryTerminatedEvent")))
+      for (history <- Seq(HistoryOfSpark.of(lines), HistoryOfSpark.of(before, after))) {
+        assert(history.tabs.contains("State"))
+        val queries = BoardJson.read(history.kept.get).queries
+        val query = queries.head
+        assert(queries.size == 1)
+        assert(query.name == "shown" && query.end.nonEmpty && query.seen == 2)
+        assert(query.stores.map(_.status.version) == Seq(2, 2))
+        assert(query.stores.map(_.status.keys).sum == 5 && query.stores.map(_.status.lag).sum == 4)
+      }
+      // An application without state has no such tab.
+      val without = HistoryOfSpark.of(lines.filterNot(_.contains("sql.streaming")))
+      assert(!without.tabs.contains("State") && without.tabs.contains("Jobs"))
+    }
+  }
+
+  test("without the tab there is none") {
+    withPlugin("spark.bucketstate.ui.enabled" -> "false") { (spark, _) =>
+      assert(!read(spark, "/jobs/").contains("/State/"))
+      assert(scraped(spark).nonEmpty)
     }
   }
 

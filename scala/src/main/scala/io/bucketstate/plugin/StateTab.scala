@@ -1,0 +1,81 @@
+package io.bucketstate.plugin
+
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkContext
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.sql.streaming.StreamingQueryListener.QueryTerminatedEvent
+import org.apache.spark.ui.bucketstate.SparkTab
+import org.slf4j.LoggerFactory
+
+import io.bucketstate.background.Ticker
+import io.bucketstate.plugin.queries.{QueryBoard, QueryView}
+import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
+import io.bucketstate.plugin.ui.{LoggedReports, QueryEvents, StatePages, StateReport}
+
+/**
+ * The tab State of a live application, and what goes into its event log for the history server. Thread-safe.
+ *
+ * @param post gives an event to Spark
+ */
+private[plugin] final class StateTab(
+    board: QueryBoard,
+    logged: LoggedReports,
+    post: SparkListenerEvent => Unit
+) {
+  import StateTab._
+
+  private[this] val hasFailed = new AtomicBoolean
+
+  /** Takes what an executor tells. A failure is said once. */
+  def told(status: ExecutorStatus): Unit =
+    try {
+      board.told(status)
+      logged.due(status).foreach(log)
+    } catch {
+      case NonFatal(e) =>
+        if (!hasFailed.getAndSet(true)) logger.warn("The tab State lacks what executors told", e)
+    }
+
+  /** The application ends: what is known of its queries is logged. */
+  def end(): Unit = logLast(_.end.isEmpty)
+
+  /** A run has ended. Called after the board knows. */
+  def ended(run: String): Unit = logLast(_.run == run)
+
+  private def logLast(which: QueryView => Boolean): Unit =
+    logged.last(board.view, which).foreach(log)
+
+  private def log(status: ExecutorStatus): Unit = post(StateReport(StatusJson.write(status)))
+}
+
+private[plugin] object StateTab {
+  private val logger = LoggerFactory.getLogger(classOf[StateTab])
+
+  /** Puts the tab into the application's web UI, if it has one, and begins to listen. */
+  def begin(context: SparkContext, settings: PluginSettings): StateTab = {
+    val conf = context.getConf
+    val board = new QueryBoard(StatePages.kept(conf.getInt))
+    val every =
+      if (conf.getBoolean("spark.eventLog.enabled", defaultValue = false)) settings.logIntervalMs
+      else 0L
+    val tab = new StateTab(
+      board,
+      new LoggedReports(TimeUnit.MILLISECONDS.toNanos(every), () => Ticker.System.nanos),
+      SparkTab.post(context, _)
+    )
+    context.addSparkListener(new QueryEvents(board, isLog = false))
+    // Behind the one above, in the same queue.
+    context.addSparkListener(new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case end: QueryTerminatedEvent => tab.ended(end.runId.toString)
+        case _                         => ()
+      }
+    })
+    SparkTab.attach(context, StatePages.Name, StatePages.of(() => board.view))
+    tab
+  }
+}

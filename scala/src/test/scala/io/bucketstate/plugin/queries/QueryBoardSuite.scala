@@ -1,0 +1,92 @@
+package io.bucketstate.plugin.queries
+
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What the tab knows of queries, from what Spark and executors tell. */
+class QueryBoardSuite extends AnyFunSuite {
+
+  private def board(ended: Int = 3, batches: Int = 5): QueryBoard = {
+    val made = new QueryBoard(Kept(ended, batches))
+    made.began("run", "id", "counts", "now")
+    made
+  }
+
+  test("the newest batches are kept, and the first of the run is known as a start") {
+    val it = board()
+    (10L to 12L).foreach(n => it.had("run", Boards.batch(n)))
+    assert(
+      it.view.queries.head.batches
+        .map(b => b.id -> b.isFirst) == Seq(10L -> true, 11L -> false, 12L -> false)
+    )
+    // Told of twice.
+    it.had("run", Boards.batch(12L))
+    it.had("run", Boards.batch(10L))
+    assert(it.view.queries.head.seen == 3)
+    (13L to 20L).foreach(n => it.had("run", Boards.batch(n)))
+    assert(it.view.queries.head.batches.map(_.id) == (16L to 20L))
+    assert(it.view.queries.head.batches.forall(!_.isFirst))
+    assert(it.view.queries.head.seen == 11)
+  }
+
+  test("the newest of each store is kept, wherever it is") {
+    val it = board()
+    it.told(Boards.executor("1", Boards.status(0, version = 3), Boards.status(1, version = 3)))
+    it.told(Boards.executor("2", Boards.status(1, version = 5)))
+    // It has it loaded still.
+    it.told(Boards.executor("1", Boards.status(0, version = 4), Boards.status(1, version = 3)))
+    val seen =
+      it.view.queries.head.stores.map(s => (s.executor, s.status.label.partition, s.status.version))
+    assert(seen == Seq(("1", 0, 4L), ("2", 1, 5L)))
+    it.removed("1")
+    assert(it.view.executors.map(e => e.executor -> e.isLost) == Seq("1" -> true, "2" -> false))
+    assert(it.view.queries.head.stores.size == 2)
+  }
+
+  test("what ended is kept for a while, with the first line of why") {
+    val it = board(ended = 2)
+    it.ended("run", Some("it broke\n  at line 1"))
+    assert(it.view.queries.head.end.contains(QueryEnd(Some("it broke"))))
+    (1 to 4).foreach { n =>
+      it.began(s"run $n", "id", "counts", "now")
+      it.ended(s"run $n", None)
+    }
+    assert(it.view.queries.map(_.run) == Seq("run 3", "run 4"))
+  }
+
+  test("what is told of runs that nobody knows leaves nothing behind") {
+    val it = board()
+    it.told(Boards.executor("1", Boards.status(0, run = "another")))
+    it.had("another", Boards.batch(1))
+    it.ended("another", None)
+    it.removed("9")
+    assert(it.view.queries.map(_.run) == Seq("run"))
+    assert(it.view.queries.head.stores.isEmpty)
+    assert(!it.view.queries.head.hasState)
+  }
+
+  test("what the history server keeps is what was shown") {
+    val it = board()
+    (0L to 9L).foreach(n => it.had("run", Boards.batch(n)))
+    it.told(Boards.executor("1", Boards.status(0), Boards.status(1, name = "a <script> \" name")))
+    it.ended("run", Some("<b>"))
+    it.began("second", "id", "name", "later")
+    it.removed("1")
+    assert(BoardJson.read(BoardJson.write(it.view)) == it.view)
+    assert(BoardJson.read(BoardJson.write(BoardView.Empty)) == BoardView.Empty)
+    val next = new QueryBoard(Kept(3, 5))
+    next.restore(it.view)
+    assert(next.view == it.view)
+  }
+
+  test("a progress of Spark's is a batch, unless its trigger had none") {
+    val progress =
+      """{"id":"q","runId":"r","batchId":4,"timestamp":"t","durationMs":{"addBatch":7,"triggerExecution":9},
+        |"eventTime":{"watermark":"w"},"stateOperators":[{"operatorName":"dedupe","numRowsTotal":5,
+        |"customMetrics":{"bucketedChangelogBytes":0,"bucketedRuns":2}},{"operatorName":"other","customMetrics":{}}]}""".stripMargin
+    val found = Batch.of(progress).get
+    assert(found.id == 4 && found.isWatermarked && found.phases("addBatch") == 7)
+    assert(found.operators.map(o => (o.name, o.isOurs)) == Seq("dedupe" -> true, "other" -> false))
+    assert(found.operators.head("numRowsTotal") == 5 && found.operators.head("bucketedRuns") == 2)
+    assert(Batch.of("""{"batchId":4,"durationMs":{"triggerExecution":9}}""").isEmpty)
+  }
+}
