@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import socket
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "artifacts" / "tab"
 _HISTORY = "org.apache.spark.deploy.history.HistoryServer"
 _WIDE = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
+_OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true })"
 _RECTS = """
   return [...document.querySelectorAll('svg[aria-label] rect')]
     .filter(rect => rect.getBoundingClientRect().width > 0).length"""
@@ -120,7 +122,10 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicatio
 def picture(driver: Chrome, name: str) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     version = ".".join(pyspark.__version__.split(".")[:2])
-    driver.save_screenshot(str(PICTURES / f"{name}-{version}.png"))
+    # All of the page, also what is below the window.
+    options = {"captureBeyondViewport": True, "format": "png"}
+    taken = driver.execute_cdp_cmd("Page.captureScreenshot", options)
+    (PICTURES / f"{name}-{version}.png").write_bytes(base64.b64decode(taken["data"]))
 
 
 def look(driver: Chrome, base: str, application: Application, name: str) -> None:
@@ -137,16 +142,16 @@ def look(driver: Chrome, base: str, application: Application, name: str) -> None
     assert f"run={application.run}" in driver.current_url
     body = driver.find_element("tag name", "body").text
     assert "State of rides by <street>" in body
+    assert "One partition holds much more than the others" in body
     assert "A restart now" in body
     assert "Memory of each executor" in body
     assert "Partition" in body
     assert driver.execute_script(_RECTS) == 6 * 12
     assert driver.execute_script(_WIDE) is False
-    for summary in driver.find_elements("tag name", "summary"):
-        summary.click()
-    assert len(driver.find_elements("css selector", "details[open] tbody tr")) > 12
-    driver.execute_script("window.scrollTo(0, 0)")
     picture(driver, f"{name}-query")
+    driver.execute_script(_OPEN)
+    assert len(driver.find_elements("css selector", "details[open] tbody tr")) > 12
+    assert driver.execute_script(_WIDE) is False
     driver.get(f"{base}/State/query/?run={application.other}")
     body = driver.find_element("tag name", "body").text
     assert "its state is not in bucketstate" in body

@@ -17,6 +17,7 @@ from bucketstate import PLUGIN_CLASS, jar_path
 from tests.integration.apps.counting import builder_options
 
 BATCHES = 12
+PARTITIONS = 12
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -31,7 +32,9 @@ spark = (
     .config("spark.ui.enabled", "true")
     .config("spark.ui.port", "0")
     .config("spark.bucketstate.metrics.interval", "200")
-    .config("spark.sql.shuffle.partitions", "12")
+    # Logs are read while it runs.
+    .config("spark.bucketstate.ui.logInterval", "1000")
+    .config("spark.sql.shuffle.partitions", str(PARTITIONS))
     .config("spark.eventLog.enabled", "true")
     .config("spark.eventLog.dir", (folder / "logs").as_uri())
     .getOrCreate()
@@ -53,8 +56,11 @@ def source(rows: int) -> DataFrame:
     return spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows).load()
 
 
-rides = source(20_000).groupBy((F.col("value") % 30_000).alias("ride")).count()
-ours = started("rides by <street>", rides)
+ride = (F.col("value") % 150_000).alias("ride")
+# Of the keys of all partitions but one a fifth.
+in_one = F.pmod(F.hash("ride"), F.lit(PARTITIONS)) == PARTITIONS - 5
+rides = source(20_000).select(ride).where(in_one | (F.col("ride") % 5 == 0))
+ours = started("rides by <street>", rides.groupBy("ride").count())
 spark.conf.set(PROVIDER, ROCKSDB)
 theirs = started("elsewhere", source(100).dropDuplicates(["value"]))
 until = time.monotonic() + 120
