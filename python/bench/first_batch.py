@@ -36,8 +36,10 @@ CONTENDERS = {
 
 @dataclass(frozen=True)
 class First:
-    """Milliseconds: of the process until its session was there, and until its batch was done; and of the
-    batch as Spark has it."""
+    """Milliseconds of a process until its session was there, and until its batch was done.
+
+    Those of the batch are as Spark has them.
+    """
 
     session_ms: float
     done_ms: float
@@ -91,7 +93,7 @@ def in_process(contender: str, source: Path, checkpoint: Path) -> First:
 
 
 def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> dict[str, object]:
-    """Each contender's runs, in turns: `new` on an empty checkpoint, `again` on the one after it."""
+    """Each contender's runs, in turns: `new` on an empty checkpoint, `again` on what that left."""
     written = folder / "written"
     write_input(written, keys, rows=ROWS, preload=1, batches=1)
     files = dict(zip(("new", "again"), sorted(written.iterdir()), strict=True))
