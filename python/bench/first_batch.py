@@ -92,7 +92,11 @@ def in_process(contender: str, source: Path, checkpoint: Path) -> First:
     return First(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> dict[str, object]:
+Medians = dict[str, dict[str, dict[str, float]]]
+"""Milliseconds by contender, `new` or `again`, and the name of a field of `First`."""
+
+
+def measure(contenders: list[str], keys: int, rounds: int, folder: Path) -> Medians:
     """Each contender's runs, in turns: `new` on an empty checkpoint, `again` on what that left."""
     written = folder / "written"
     write_input(written, keys, rows=ROWS, preload=1, batches=1)
