@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def project(folder: str) -> dict[str, Any]:
     found: dict[str, Any] = tomllib.loads((ROOT / folder / "pyproject.toml").read_text("utf-8"))
-    return found["project"]
+    table: dict[str, Any] = found["project"]
+    return table
 
 
 def test_it_is_of_the_version_of_all() -> None:

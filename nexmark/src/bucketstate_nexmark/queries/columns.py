@@ -23,7 +23,8 @@ class LastBids:
         both = pl.concat([kept, new]).sort("key", *_LAST)
         last = both.group_by("key", maintain_order=True).last().select(_LAST)
         keys.update(last)
-        return pl.concat([keys.frame, last], how="horizontal")
+        named: pl.DataFrame = pl.concat([keys.frame, last], how="horizontal")
+        return named
 
 
 class TopBids:
@@ -40,7 +41,8 @@ class TopBids:
         keys.update(lists.select(prices="price", ats="at", bidders="bidder"))
         ranked = best.with_columns(rank=pl.int_range(1, pl.len() + 1).over("key"))
         auctions = keys.frame["auction"].gather(ranked["key"])
-        return ranked.select(auctions.alias("auction"), "rank", *_ORDER)
+        named: pl.DataFrame = ranked.select(auctions.alias("auction"), "rank", *_ORDER)
+        return named
 
 
 def last_bids(events: DataFrame, _: Model) -> DataFrame:

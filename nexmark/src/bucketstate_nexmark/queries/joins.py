@@ -53,11 +53,9 @@ def average_prices(events: DataFrame, of: Model) -> DataFrame:
 
 def new_sellers(events: DataFrame, _: Model) -> DataFrame:
     new = people(events).groupBy(in_windows(WINDOW), "id", "name").agg(F.count("*").alias("n"))
-    sellers = auctions(events).groupBy(in_windows(WINDOW), "seller")
-    sellers = sellers.agg(F.count("*").alias("auctions"))
-    both = new.join(
-        sellers.withColumnRenamed("span", "selling"), F.expr("id = seller AND span = selling")
-    )
+    grouped = auctions(events).groupBy(in_windows(WINDOW), "seller")
+    sellers = grouped.agg(F.count("*").alias("auctions")).withColumnRenamed("span", "selling")
+    both = new.join(sellers, F.expr("id = seller AND span = selling"))
     return both.select("id", "name", F.col("span.start").alias("started"))
 
 

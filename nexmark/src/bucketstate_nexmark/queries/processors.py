@@ -44,7 +44,7 @@ class WinningBids(_Processor):
         )
         self.best = handle.getValueState("best", "price long, at long, bidder long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         auction, best = self.auction.get(), self.best.get()
         known, kept = auction, best
         for row in sorted(rows, key=lambda row: row.at):
@@ -101,7 +101,7 @@ class LastBids(_Processor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.last = handle.getValueState("last", _LAST)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         before = self.last.get()
         kept = () if before is None else tuple(before)
         last = max((kept, *((r.at, r.price, r.channel, r.url, r.extra) for r in rows)))
@@ -125,7 +125,7 @@ class TopBids(_Processor):
             "best", "prices array<long>, ats array<long>, bidders array<long>"
         )
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002
         before = self.best.get()
         kept = [] if before is None else [*zip(*before, strict=True)]
         found = sorted([*kept, *((r.price, r.at, r.bidder) for r in rows)], key=order)[:TOP]

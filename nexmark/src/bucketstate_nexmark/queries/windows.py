@@ -18,8 +18,8 @@ SLIDE = "2 seconds"
 
 
 def hot_items(events: DataFrame, _: Model) -> DataFrame:
-    counts = bids(events).groupBy(in_windows(WINDOW, SLIDE), "auction")
-    counts = counts.agg(F.count("*").alias("bids"))
+    grouped = bids(events).groupBy(in_windows(WINDOW, SLIDE), "auction")
+    counts = grouped.agg(F.count("*").alias("bids"))
     most = counts.groupBy("span").agg(F.max(F.struct("bids", "auction")).alias("most"))
     return most.select(F.col("span.start").alias("started"), "most.auction", "most.bids")
 

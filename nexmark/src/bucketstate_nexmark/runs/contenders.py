@@ -33,6 +33,9 @@ class Contender:
     native_limits: tuple[str, ...] = field(default=())
     """Settings that hold it to what the heap leaves of the memory, in MiB or with `m`."""
     families: bool = True
+    """Whether it can keep a state in parts, as `transformWithState` asks."""
+    extended: bool = False
+    """Whether the session extension is a part of it, with any form."""
 
     def heap_mib(self, memory_mib: int) -> int:
         return round(memory_mib * HEAP_SHARE) if self.native else memory_mib
@@ -82,6 +85,7 @@ CONTENDERS: Mapping[str, Contender] = {
             "bucketed",
             "bucketstate as it comes: state on the heap",
             {"providerClass": _OURS},
+            extended=True,
         ),
         Contender(
             "bucketed-rocksdb",
@@ -89,6 +93,7 @@ CONTENDERS: Mapping[str, Contender] = {
             {"providerClass": _OURS, "bucketed.engine": "rocksdb"},
             native=True,
             native_limits=("bucketed.memory.maxBytes",),
+            extended=True,
         ),
     )
 }

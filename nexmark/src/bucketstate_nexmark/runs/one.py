@@ -76,8 +76,8 @@ def session(task: Task) -> SparkSession:
         **stream.SETTINGS,
         **contender.to_spark(task.memory_mib),
     }
-    if form.is_stateful:
-        # The operator for many keys, which works with every state store: only these differ then.
+    if form.is_stateful or contender.extended:
+        # The operator for many keys works with every state store: only these differ then.
         settings["spark.sql.extensions"] = "io.bucketstate.BucketstateExtensions"
     for key, value in {**settings, **task.conf}.items():
         builder = builder.config(key, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bucketstate_nexmark.runs.contenders import Contender
     from bucketstate_nexmark.runs.sink import SinkName
 
+_ERROR = re.compile(r"[\w.]+(?:Exception|Error)\b: ")
 _LAST_WORDS = 400
 """Characters of an error that go into a report."""
 
@@ -172,10 +174,11 @@ def _in_process(task: Task, patience_s: int, log: Path) -> tuple[Told | None, st
 
 
 def last_words(log: str) -> str:
-    """What of a log says why a process ended: running out of memory, or else its last line."""
+    """What of a log says why a process ended: no memory left, or its last error, or its last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     memory = [line for line in lines if "OutOfMemoryError" in line]
-    return (memory or lines or ["no words"])[-1][:_LAST_WORDS]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return (memory or errors or lines or ["no words"])[-1][:_LAST_WORDS]
 
 
 def _forget_cached(folder: Path) -> None:
