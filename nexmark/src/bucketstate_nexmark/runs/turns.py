@@ -174,7 +174,7 @@ def _in_process(task: Task, patience_s: int, log: Path) -> tuple[Told | None, st
 
 
 def last_words(log: str) -> str:
-    """What of a log says why a process ended: no memory left, or its last error, or its last line."""
+    """What of a log says why a process ended: no memory, or its last error, or its last line."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     memory = [line for line in lines if "OutOfMemoryError" in line]
     errors = [line for line in lines if _ERROR.match(line)]
