@@ -230,6 +230,7 @@ def alone(live: Live, keys: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, ask in ways.items():
         began, worked, count, slowest = time.perf_counter(), time.process_time(), 0, 0.0
+        first = live.version
         while (now := time.perf_counter()) - began < SECONDS:
             count += ask()
             slowest = max(slowest, time.perf_counter() - now)
@@ -237,6 +238,7 @@ def alone(live: Live, keys: int) -> dict[str, Any]:
             "keys_a_second": round(count / (time.perf_counter() - began)),
             "processor_us_a_key": round(1e6 * (time.process_time() - worked) / count, 1),
             "slowest_call_ms": round(1000 * slowest, 1),
+            "new_versions": live.version - first,
         }
     figures["memory_bytes"] = status(os.getpid(), "VmRSS")
     return figures
