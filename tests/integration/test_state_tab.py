@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,28 @@ class Application:
     ended: str
     run: str
     other: str
+    process: subprocess.Popen[str]
+
+    def end(self) -> None:
+        if self.process.poll() is None and self.process.stdin is not None:
+            self.process.stdin.write("\n")
+            self.process.stdin.close()
+            self.process.wait(60)
 
 
 def _read(url: str) -> str:
     with urllib.request.urlopen(url, timeout=30) as answer:
         return str(answer.read(), "utf-8")
+
+
+def _wait_for(url: str, text: str) -> None:
+    until = time.monotonic() + 60
+    page = "nothing"
+    while text not in page:
+        assert time.monotonic() < until, page
+        time.sleep(1)
+        with suppress(OSError):
+            page = _read(url)
 
 
 @contextmanager
@@ -59,8 +76,11 @@ def history_server(logs: Path, home: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     jars = str(Path(pyspark.__file__).parent / "jars" / "*")
+    (home / "store").mkdir()
     options = {
         "spark.history.fs.logDirectory": logs.as_uri(),
+        # What the tab is made of goes through files.
+        "spark.history.store.path": str(home / "store"),
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "1s",
     }
@@ -106,17 +126,17 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicatio
         assert line is not None, (folder / "stderr").read_text()
         answer: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
         with history_server(folder / "logs", folder) as history:
-            yield Application(
+            found = Application(
                 answer["web"],
                 f"{history}/history/{answer['application']}",
                 answer["run"],
                 answer["other"],
+                running,
             )
+            yield found
+            found.end()
     finally:
-        if running.poll() is None and running.stdin is not None:
-            running.stdin.write("\n")
-            running.stdin.close()
-            running.wait(60)
+        running.kill()
 
 
 def picture(driver: Chrome, name: str) -> None:
@@ -167,12 +187,13 @@ def test_the_tab_of_an_application_that_runs(application: Application, dark: boo
 
 def test_the_tab_in_the_history_server(application: Application) -> None:
     """The log is read while the application runs: what was logged last is there."""
-    until = time.monotonic() + 60
-    page = ""
-    while time.monotonic() < until and "rides by &lt;street&gt;" not in page:
-        try:
-            page = _read(f"{application.ended}/State/")
-        except OSError:
-            time.sleep(1)
+    _wait_for(f"{application.ended}/State/", "rides by &lt;street&gt;")
     with browser(online=True) as driver:
         look(driver, application.ended, application, "history")
+
+
+def test_the_tab_when_the_application_has_ended(application: Application) -> None:
+    application.end()
+    _wait_for(f"{application.ended}/State/", ">ended</td>")
+    with browser(online=True) as driver:
+        look(driver, application.ended, application, "ended")
