@@ -64,6 +64,7 @@ def test_the_answer_is_that_of_duckdb(
 
 
 @at_night
+@pytest.mark.timeout(900)
 def test_processes_in_turns_leave_a_report(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
