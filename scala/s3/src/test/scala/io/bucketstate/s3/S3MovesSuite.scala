@@ -28,21 +28,25 @@ class S3MovesSuite extends AnyFunSuite with Queries with BeforeAndAfterAll {
 
   for (partitions <- Seq(3).take(Seeds.of(few = 0, many = 1)))
     test(s"to S3, into $partitions partitions there, and back") {
-    withSession(bucket.sparkSettings: _*) { (spark, folder) =>
-      val (local, back) = (folder.resolve("local").toString, folder.resolve("back").toString)
-      val (one, two) = (bucket.newLocation(), bucket.newLocation())
-      assert(batches(spark, folder, local, Hdfs, 2) == expected(2))
-      assert(
-        move(spark, MoveRequest(MoveKind.Import, local, one, partitions = Some(partitions))) == Keys
-      )
-      assert(batches(spark, folder, one, ProviderHarness.ProviderClass, 2) == expected(4))
-      val rewrite = MoveRequest(MoveKind.Rewrite, one, two, partitions = Some(4), buckets = Some(8))
-      assert(move(spark, rewrite) == Keys)
-      assert(batches(spark, folder, two, ProviderHarness.ProviderClass, 2) == expected(6))
-      assert(move(spark, MoveRequest(MoveKind.Export, two, back, to = "hdfs")) == Keys)
-      assert(batches(spark, folder, back, Hdfs, 2) == expected(8))
+      withSession(bucket.sparkSettings: _*) { (spark, folder) =>
+        val (local, back) = (folder.resolve("local").toString, folder.resolve("back").toString)
+        val (one, two) = (bucket.newLocation(), bucket.newLocation())
+        assert(batches(spark, folder, local, Hdfs, 2) == expected(2))
+        assert(
+          move(
+            spark,
+            MoveRequest(MoveKind.Import, local, one, partitions = Some(partitions))
+          ) == Keys
+        )
+        assert(batches(spark, folder, one, ProviderHarness.ProviderClass, 2) == expected(4))
+        val rewrite =
+          MoveRequest(MoveKind.Rewrite, one, two, partitions = Some(4), buckets = Some(8))
+        assert(move(spark, rewrite) == Keys)
+        assert(batches(spark, folder, two, ProviderHarness.ProviderClass, 2) == expected(6))
+        assert(move(spark, MoveRequest(MoveKind.Export, two, back, to = "hdfs")) == Keys)
+        assert(batches(spark, folder, back, Hdfs, 2) == expected(8))
+      }
     }
-  }
 
   /** So many batches more, of a file each; the sums that the last one told. */
   private def batches(

@@ -125,15 +125,16 @@ class RunFileReaderSuite extends AnyFunSuite {
     blockBytes <- Seq(1, 300, 16 * 1024, 1000 * 1000)
   } yield (codec, blockBytes)
 
-  for ((codec, blockBytes) <- Seeds.oneOf(2, written.indices, 8).map(written)) test(s"every key is found with what RocksDB finds: $codec, blocks of $blockBytes") {
-    val random = new Random(blockBytes.toLong)
-    for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
-      val places = content.filter(_._2.nonEmpty).keysIterator.filter(_ => random.nextInt(5) == 0)
-      val run = new RunWriter(store, local, SstOptions(codec, blockBytes), Long.MaxValue)
-        .write(VersionSpan(1, 9), cursor(content, places.toSet), oldest = false)
-      saysTheSame(content, run.files.head, local, every = math.max(3, blockBytes / 20000))
+  for ((codec, blockBytes) <- Seeds.oneOf(2, written.indices, 8).map(written))
+    test(s"every key is found with what RocksDB finds: $codec, blocks of $blockBytes") {
+      val random = new Random(blockBytes.toLong)
+      for (content <- Seq(Runs.random(random, 3000, 20), large(random))) inStore { (store, local) =>
+        val places = content.filter(_._2.nonEmpty).keysIterator.filter(_ => random.nextInt(5) == 0)
+        val run = new RunWriter(store, local, SstOptions(codec, blockBytes), Long.MaxValue)
+          .write(VersionSpan(1, 9), cursor(content, places.toSet), oldest = false)
+        saysTheSame(content, run.files.head, local, every = math.max(3, blockBytes / 20000))
+      }
     }
-  }
 
   private def table: BlockBasedTableConfig =
     new BlockBasedTableConfig().setFormatVersion(6).setChecksumType(ChecksumType.kCRC32c)
