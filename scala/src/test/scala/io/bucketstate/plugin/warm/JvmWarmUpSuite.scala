@@ -86,8 +86,8 @@ object JvmWarmUpSuite {
 
   /** What stores tell of themselves. */
   private final class Told extends StoreWatch {
-    val commits = new ConcurrentLinkedQueue[CommitReport]
-    val failures = new ConcurrentLinkedQueue[Throwable]
+    val commits: ConcurrentLinkedQueue[CommitReport] = new ConcurrentLinkedQueue[CommitReport]
+    val failures: ConcurrentLinkedQueue[Throwable] = new ConcurrentLinkedQueue[Throwable]
 
     def during(body: => Unit): Unit = {
       StoreWatch.begin(this)
