@@ -52,11 +52,15 @@ private[pages] final case class HeatMap(
     }</title></rect>
 
   private def opacity(value: Double): String = {
-    val share = if (highest <= 0) 0.0 else value / highest
+    val share = if (darkest <= 0) 0.0 else value / darkest
     String.format(Locale.ROOT, "%.2f", Least + (1 - Least) * share)
   }
 
-  private lazy val highest: Double = values.map(_._2).max
+  /** What is even is drawn half dark: the darkest squares are for what stands out. */
+  private lazy val darkest: Double = {
+    val all = values.map(_._2)
+    math.max(all.max, Median.of(all).fold(0.0)(_ * 2))
+  }
 
   private lazy val drawn: Seq[(Int, Double)] =
     if (values.size <= Most) values.sortBy(_._1)

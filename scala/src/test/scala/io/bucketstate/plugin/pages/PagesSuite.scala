@@ -117,6 +117,15 @@ class PagesSuite extends AnyFunSuite {
     assert(said(0, 9, 0) == "Partition 1 has 9, most others have none.")
     assert(said(10, 11, 10) == "It is even: no partition has more than 11.")
   }
+
+  test("what is even is drawn half dark, and what stands out darkest") {
+    def drawn(values: Double*): Seq[String] =
+      (HeatMap("x", values.zipWithIndex.map(_.swap), _.toString).node \\ "rect").map(_ \@ "fill-opacity")
+    assert(drawn(7, 7, 7) == Seq("0.53", "0.53", "0.53"))
+    assert(drawn(7) == Seq("0.53"))
+    assert(drawn(0, 0) == Seq("0.06", "0.06"))
+    assert(drawn(10, 10, 40) == Seq("0.30", "0.30", "1.00"))
+  }
 }
 
 private object PagesSuite {
