@@ -83,7 +83,8 @@ private[bucketstate] final class WarmUp(
   private def bucketsOf(table: StateTable): Int =
     table.families.iterator.map(_.numBuckets).maxOption.getOrElse(0)
 
-  private def failed(table: StateTable, failure: Throwable): Unit = {
+  /** Nothing of a store that closes: its files are taken away under what still loads. */
+  private def failed(table: StateTable, failure: Throwable): Unit = if (!stopped) {
     failures.incrementAndGet()
     val next =
       if (table.isSound) "It is tried again with the next batch"
