@@ -81,6 +81,29 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
     }
   }
 
+  test("queries that fail again and again are counted, and leave nothing behind") {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val before = registered.toSet
+      for (round <- 0 until 5) {
+        val input = memoryStream[Int](spark)
+        val failing = input.toDS().map(n => if (n == Bad) sys.error("this is a test") else n)
+        val query = start(counts(failing), s"failing_$round", folder)
+        addAndWait(input, query, 0 until 20)
+        eventually(assert(scraped(spark).exists(_.contains(s"failing_$round"))))
+        input.addData(Bad)
+        eventually(assert(query.exception.nonEmpty))
+      }
+      eventually {
+        assert(!scraped(spark).exists(_.contains("failing_")))
+        assert(registered.toSet == before)
+      }
+      // The tab still has them, as what has ended.
+      val page = read(spark, "/State/")
+      assert((0 until 5).forall(round => page.contains(s">failing_$round</a>")))
+    }
+  }
+
   test("the tab State shows a query as it runs, and from the event log when all has ended") {
     ProviderHarness.withFolder { logs =>
       var application = ""
@@ -242,6 +265,10 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
 }
 
 object PluginSuite {
+
+  /** A row that a query fails with. */
+  private val Bad = -1
+
   private val Rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
   final class NoExtension extends (org.apache.spark.sql.SparkSessionExtensions => Unit) {
