@@ -57,6 +57,15 @@ def counts(live: Live) -> tuple[int, list[int | None]]:
     return answers.version, [value and value["count"] for value in answers.values]
 
 
+def test_a_query_of_this_process_is_asked_by_itself(session: SparkSession, tmp_path: Path) -> None:
+    batches = events(batches=2, rows=20)
+    write_batches(tmp_path / "input", EVENTS, batches)
+    query = begun(session, tmp_path, Streamed())
+    assert query.awaitTermination(150)
+    with Live(query) as live:
+        assert counts(live) == (2, counted(batches))
+
+
 @pytest.mark.parametrize("checkpoint_format", cases([1], [2]))
 @pytest.mark.usefixtures("snapshots")
 def test_a_query_is_followed(session: SparkSession, tmp_path: Path, checkpoint_format: int) -> None:

@@ -314,3 +314,10 @@ def test_what_is_not_there_is_said_at_once(tmp_path: Path) -> None:
         for wrong in ("abc", b"abc", {"a": 1}, 5, None):
             with pytest.raises(InvalidArgumentError, match=r"^keys="):
                 live.get_many(wrong)  # type: ignore[arg-type]
+
+
+def test_a_query_of_spark_connect_does_not_know_its_checkpoint() -> None:
+    query_of_connect = pytest.importorskip("pyspark.sql.connect.streaming.query").StreamingQuery
+    query = query_of_connect.__new__(query_of_connect)
+    with pytest.raises(InvalidArgumentError, match=r"Spark Connect .* as checkpointLocation"):
+        Live(query)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bucketstate.checkpoint import Checkpoint, Scan
 from bucketstate.checkpoint.filtering import Filter
@@ -20,7 +20,11 @@ from bucketstate.checkpoint.store.state import MEMORY
 from bucketstate.errors import DamagedFileError, InvalidArgumentError, MissingFileError
 from bucketstate.live.answers import Answer, Answers, Looked, Values, as_rows
 from bucketstate.live.following import Follower
+from bucketstate.live.running import checkpoint_of
 from bucketstate.live.view import View
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 T = TypeVar("T")
 
@@ -40,7 +44,8 @@ class Live:
     it.
 
     Args:
-        checkpoint: a path or a URI as `Checkpoint` takes it, or a `Checkpoint`.
+        checkpoint: a path or a URI as `Checkpoint` takes it, a `Checkpoint`, or a query that was
+            started in this process and is not one of Spark Connect.
         filesystem: a file system of pyarrow or of fsspec, on which `checkpoint` is a path of its
             own.
         operator: the id of the stateful operator.
@@ -67,7 +72,7 @@ class Live:
 
     def __init__(
         self,
-        checkpoint: str | os.PathLike[str] | Checkpoint,
+        checkpoint: str | os.PathLike[str] | Checkpoint | StreamingQuery,
         filesystem: Any | None = None,
         *,
         operator: int = 0,
@@ -95,7 +100,7 @@ class Live:
         if isinstance(checkpoint, Checkpoint):
             folder = checkpoint.query.folder
         else:
-            folder = Folder.at(checkpoint, filesystem)
+            folder = Folder.at(checkpoint_of(checkpoint), filesystem)
         self._location = folder.location
         self._closed = False
         self._failed = -math.inf
