@@ -80,11 +80,22 @@ def read(spark: SparkSession, folder: Path) -> DataFrame:
 
 
 class Run:
-    """One history of a query: its checkpoint and the rows of its batches."""
+    """One history of a query: its checkpoint and the rows of its batches.
 
-    def __init__(self, spark: SparkSession, query: Moved, place: Path, source: Path) -> None:
+    `read` makes the stream of a folder's files; each batch is one of them.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        query: Moved,
+        place: Path,
+        source: Path,
+        read: Callable[[SparkSession, Path], DataFrame] = read,
+    ) -> None:
         self.spark = spark
         self.query = query
+        self.read = read
         self.checkpoint = place / "checkpoint"
         self.source = source
         self.rows: dict[int, Rows] = {}
@@ -96,7 +107,7 @@ class Run:
     def run(self, settings: Mapping[str, str]) -> None:
         """Takes what input there is, and stops."""
         with session_settings(self.spark, {**self.query.settings, **settings}):
-            frame = self.query.build(read(self.spark, self.source))
+            frame = self.query.build(self.read(self.spark, self.source))
             writer = (
                 frame.writeStream.outputMode(self.query.mode)
                 .option("checkpointLocation", str(self.checkpoint))
@@ -109,7 +120,7 @@ class Run:
             writer.start().awaitTermination()
 
     def _take(self, frame: DataFrame, batch: int) -> None:
-        rows = sorted(json.dumps(r.asDict(True), default=str) for r in frame.collect())
+        rows = sorted(json.dumps(r.asDict(True), default=repr) for r in frame.collect())
         self.rows[batch] = rows
 
 
