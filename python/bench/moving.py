@@ -177,6 +177,7 @@ def make_small(spark: SparkSession, folder: Path, provider: str) -> None:
 
 def measure_small(folder: Path) -> list[dict[str, Any]]:
     found = []
+    # A process has one JVM: its heap is that of the first session, which is no matter here.
     for spark in local_session(settings("1g", touched=False)):
         for provider in PROVIDERS:
             print(f"making small stores with {provider}", file=sys.stderr, flush=True)
@@ -209,11 +210,11 @@ def main() -> None:
         run_case(options.case, options.folder, options.heap)
         return
     found = []
-    with tempfile.TemporaryDirectory(prefix="bucketstate-bench-") as place:
-        found += measure_small(Path(place))
     for keys in () if options.small_only else (options.keys // 10, options.keys):
         with tempfile.TemporaryDirectory(prefix="bucketstate-bench-") as place:
             found += measure(Path(place), keys, options.heap)
+    with tempfile.TemporaryDirectory(prefix="bucketstate-bench-") as place:
+        found += measure_small(Path(place))
     if options.json:
         options.json.write_text(json.dumps(found, indent=2))
 

@@ -45,11 +45,19 @@ object LongRunBenchmark {
       val checkpoint = folder.checkpoint(s"$keys-${contender.name}-")
       try Right(new LongRun(contender, workload, expectedSum, options, checkpoint).run())
       catch {
-        case e: OutOfMemoryError =>
+        case OutOfMemory(e) =>
           val died = s"${contender.name} with ${Keys.show(keys)} keys died: $e"
           Host.progress(died)
           Left(died)
       } finally folder.delete(checkpoint)
     }
+  }
+
+  /** Spark's providers may tell of it as of a store that cannot be loaded. */
+  private object OutOfMemory {
+    def unapply(failure: Throwable): Option[OutOfMemoryError] =
+      Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).collectFirst {
+        case e: OutOfMemoryError => e
+      }
   }
 }
