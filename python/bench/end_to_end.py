@@ -224,11 +224,18 @@ def run(case: Case, provider: str, source: Path, checkpoint: Path, batches: int)
     return Run([found[batch] for batch in sorted(found)], resident)
 
 
-def in_process(case: Case, provider: str, source: Path, checkpoint: Path, batches: int) -> Run:
-    """The same in a process of its own, as after a restart."""
+def in_process(
+    case: Case,
+    provider: str,
+    source: Path,
+    checkpoint: Path,
+    batches: int,
+    timeout: float | None = 3600,
+) -> Run:
+    """The same in a process of its own, as after a restart, for so many seconds at most."""
     command = [sys.executable, __file__, *case.arguments()]
     command += ["--run", provider, str(source), str(checkpoint), str(batches)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=3600)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=timeout)
     told = json.loads(done.stdout.splitlines()[-1])
     found = [
         Batch(**{**b, "answers": Answers(**b["answers"]) if b["answers"] else None})

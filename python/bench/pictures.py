@@ -118,6 +118,17 @@ def soak(results: list[dict[str, Any]], axes: Axes) -> None:
     axes.set_ylabel("share of the median")
 
 
+def large_state(results: list[dict[str, Any]], axes: Axes) -> None:
+    """Each batch of a state larger than memory, those that bring its keys first."""
+    for loads, label in ((True, "bring the keys"), (False, "change some")):
+        points = [(n, r["ms"]) for n, r in enumerate(results) if r["loads"] == loads]
+        axes.plot(*zip(*points, strict=True), label=label, linewidth=0.6)
+    axes.set_ylim(bottom=0)
+    axes.set_title("Batches of a state larger than memory")
+    axes.set_xlabel("batch")
+    axes.set_ylabel("milliseconds")
+
+
 def _in_units(field: str, value: float) -> str:
     return f"{value / 2**20:.0f} MiB" if field in ("heap", "resident") else f"{value:.0f}"
 
@@ -131,6 +142,7 @@ PICTURES = {
     "engines": memory,
     "native-restart": restart,
     "tws": transform_with_state,
+    "large-state": large_state,
     "soak": soak,
     "soak-rocksdb": soak,
 }
