@@ -65,10 +65,10 @@ ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScan
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *GroupStateSuite *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test_going_back.py test_savepoints.py test_upsert.py \
-  test_moved_on.py test_repartitioned.py)
+  test_moved_on.py test_moves_by_chance.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench bench-memory bench-native bench-small-process bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
+.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
 
 ##@ Newcomers
 
@@ -243,6 +243,9 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(MAKE) nexmark
 	@$(PY) python/bench/pictures.py artifacts/bench
 
+figures: $(VENV_STAMP) ## keep the figures of artifacts/bench in docs/measured.json, and write them into README and docs/measurements.md
+	$(PY) python/bench/figures.py --reports artifacts/bench
+
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
 STATE_STORE := spark.sql.streaming.stateStore
 BENCH_MEMORY := --keys 5m --batches 60 \
@@ -274,6 +277,11 @@ bench-small-process: $(VENV_STAMP) $(JAR) ## stream 20 M keys from PySpark throu
 	$(PY) python/bench/end_to_end.py --keys 20000000 --rows 50000 --batches 10 --restarts 1 --preload-files 40 \
 	  --providers bucketed-rocksdb --heap 1g --conf $(STATE_STORE).bucketed.memory.maxBytes=1g \
 	  --check --limit 3072 --json artifacts/bench/small-process.json
+
+bench-large: $(VENV_STAMP) $(JAR) ## load 100 M keys on this machine alone, go on for an hour, restart, verify, report (BENCH_LARGE="--keys 1000000 --batches 50"; two hours, 40 GB of disk)
+	@mkdir -p artifacts/bench
+	$(PY) python/bench/large_state.py $(BENCH_LARGE) --json artifacts/bench/large-state.json
+	$(PY) python/bench/pictures.py artifacts/bench
 
 bench-expiry: $(JAR) ## measure batches of a state of which a twelfth expires with each, beside one that stays and one that is removed by scans
 	@mkdir -p artifacts/bench

@@ -1,0 +1,48 @@
+"""Keeps what the benchmarks found, and writes it into the pages: no figure there is typed by hand.
+
+python python/bench/figures.py --reports artifacts/bench
+python python/bench/figures.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import sys
+from pathlib import Path
+
+from measured import kept, pages
+
+_ROOT = Path(__file__).resolve().parents[2]
+FIGURES = _ROOT / "docs/measured.json"
+PAGES = (_ROOT / "README.md", _ROOT / "docs/measurements.md")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    asked.add_argument(
+        "--reports", type=Path, help="a folder of reports whose figures replace those of before"
+    )
+    asked.add_argument("--version", help="what was measured, if it is not this checkout's commit")
+    options = asked.parse_args()
+    figures = kept.read(FIGURES)
+    if options.reports is not None:
+        version = options.version or _git("describe", "--always", "--dirty", "--abbrev=8")
+        found = kept.taken(options.reports, version, datetime.date.today().isoformat())
+        if not found:
+            sys.exit(f"{options.reports} has no report that a table is made of: make bench")
+        figures |= found
+        kept.write(FIGURES, figures)
+        print(f"{', '.join(found)}: kept in {FIGURES.relative_to(_ROOT)}, as of {version}")
+    for page in PAGES:
+        page.write_text(pages.filled(page.read_text(), figures))
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=_ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,378 @@
+"""The tables of README and docs/measurements.md, by the names of their places there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from measured.kept import Measured
+    from measured.reports import Row
+
+    Figures = Mapping[str, Measured]
+
+PEOPLE = {
+    "hdfs": "HDFSBacked",
+    "rocksdb": "RocksDB, changelog on",
+    "rocksdb-default": "RocksDB as it comes",
+    "hashmap": "`HashMap` of rows, nothing durable",
+    "no-snapshots": "bucketstate, snapshots turned off",
+    "eager": "bucketstate, `restore.mode=eager`",
+    "bucketed": "**bucketstate**",
+    "bucketed-rocksdb": "bucketstate, `engine=rocksdb`",
+    "bucketed-rocksdb-local": "the same, on the same machine",
+}
+"""What a contender is called in a page."""
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a row: its title, where it is in what was kept, and how it is written."""
+
+    title: str
+    field: str
+    written: Callable[[float], str] = lambda value: f"{value:,.1f}"
+
+    def cell(self, row: Row | None) -> str:
+        value = None if row is None else row.get(self.field)
+        return "-" if value is None else self.written(float(value))
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _two(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def _mib(value: float) -> str:
+    return f"{value / _MIB:,.0f}"
+
+
+def _millions(keys: float) -> str:
+    return f"{keys / 1_000_000:g} M" if keys >= 1_000_000 else f"{keys / 1000:g} k"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("|  |", "| |")
+
+
+def _said(measured: Measured) -> str:
+    """The version of a table, and how busy others kept the machine."""
+    beside = (
+        "" if measured.others is None else f", others' CPU at most {measured.others * 100:.0f} %"
+    )
+    return f"Version {measured.version}, {measured.date}{beside}."
+
+
+def _by_provider(
+    figures: Figures, name: str, columns: Sequence[Column], *, by_keys: bool = False
+) -> str:
+    """A row for each contender, in bold where it is this provider as it comes."""
+    measured = figures[name]
+    rows = []
+    for row in measured.rows:
+        provider = str(row["provider"])
+        cells = [column.cell(row) for column in columns]
+        if provider == "bucketed":
+            cells = [cell if cell == "-" else f"**{cell}**" for cell in cells]
+        keys = [_millions(float(row["keys"]))] if by_keys else []
+        rows.append([*keys, PEOPLE[provider], *cells])
+    head = [*(["keys"] if by_keys else []), "", *(column.title for column in columns)]
+    return f"{_table(head, rows)}\n\n{_said(measured)}"
+
+
+def _turned(figures: Figures, name: str, columns: Sequence[Column]) -> str:
+    """A column for each contender and a row for each figure."""
+    measured = figures[name]
+    providers = [str(row["provider"]) for row in measured.rows]
+    rows = [
+        [
+            column.title,
+            *(
+                f"**{column.cell(row)}**" if row["provider"] == "bucketed" else column.cell(row)
+                for row in measured.rows
+            ),
+        ]
+        for column in columns
+    ]
+    return f"{_table(['', *(PEOPLE[p] for p in providers)], rows)}\n\n{_said(measured)}"
+
+
+def batches(figures: Figures) -> str:
+    columns = [
+        Column("open", "open"),
+        Column("get+put", "get+put"),
+        Column("commit", "commit"),
+        Column("whole batch", "p50"),
+        Column("heap, bytes per key", "heap per key", _whole),
+    ]
+    return _by_provider(figures, "providers", columns, by_keys=True)
+
+
+def long_run(figures: Figures) -> str:
+    columns = [
+        Column("batch p50 ms", "p50"),
+        Column("p99 ms", "p99"),
+        Column("bytes written per update", "written", _whole),
+        Column("processor time per update, us", "processor", _two),
+        Column("of it beside the batches", "background", _two),
+        Column("lag of the newest snapshot, versions: mean", "lag"),
+        Column("most", "most lag", _whole),
+    ]
+    return _by_provider(figures, "long-run", columns)
+
+
+def more_than_memory(figures: Figures) -> str:
+    """Both ways of drawing keys beside each other, for whom both were measured."""
+    draws = [("memory-uniform", "even"), ("memory-zipf", "Zipf")]
+    providers = ["rocksdb", "bucketed"]
+    columns = [
+        Column("batch p50, ms", "p50", _whole),
+        Column("batch p99, ms", "p99", _whole),
+        Column("bytes written per update", "written", _whole),
+        Column("first get after a restart, ms", "first get", _whole),
+        Column("first batch after a restart, ms", "first batch", _whole),
+    ]
+    head = ["", *(f"{PEOPLE[p].strip('*')}, {how}" for _, how in draws for p in providers)]
+    rows = []
+    for column in columns:
+        cells = []
+        for name, _ in draws:
+            for provider in providers:
+                cell = column.cell(figures[name].one(provider=provider))
+                cells.append(f"**{cell}**" if provider == "bucketed" else cell)
+        rows.append([column.title, *cells])
+    said = " ".join(f"{how.capitalize()}: {_said(figures[name])}" for name, how in draws)
+    return f"{_table(head, rows)}\n\n{said}"
+
+
+def second_engine(figures: Figures) -> str:
+    cases = [("native", "512 MB"), ("native-large", "2 GB"), ("native-short", "1 GB")]
+    providers = {"rocksdb": "RocksDB", "bucketed-rocksdb": "engine=rocksdb"}
+    columns = [
+        Column("batch p50, ms", "p50", _whole),
+        Column("batch p99, ms", "p99", _whole),
+        Column("commit p50, ms", "commit"),
+        Column("checkpoint bytes written per update", "written", _whole),
+        Column("heap after the run, MiB", "heap", _mib),
+        Column("memory of the process at most, MiB", "resident", _mib),
+    ]
+    head = [
+        "",
+        *(
+            f"{_millions(float(figures[name].rows[0]['keys']))}, {memory}, {called}"
+            for name, memory in cases
+            for called in providers.values()
+        ),
+    ]
+    rows = [
+        [
+            column.title,
+            *(column.cell(figures[name].one(provider=p)) for name, _ in cases for p in providers),
+        ]
+        for column in columns
+    ]
+    return f"{_table(head, rows)}\n\n{_said(figures['native'])}"
+
+
+def both_engines(figures: Figures) -> str:
+    return _by_provider(
+        figures, "engines", [Column("bytes written per update", "written", _whole)], by_keys=True
+    )
+
+
+def restarts(figures: Figures, name: str = "restart") -> str:
+    measured = figures[name]
+    columns = [
+        Column("initialisation", "initialisation", _whole),
+        Column("first get", "first get", _whole),
+        Column("its processor time", "processor", _whole),
+        Column("first batch", "first batch", _whole),
+    ]
+    rows = [
+        [
+            _millions(float(row["keys"])),
+            str(row["tail"]),
+            f"{PEOPLE[str(row['provider'])]}, {row['jvm']}",
+            *(column.cell(row) for column in columns),
+        ]
+        for row in measured.rows
+    ]
+    head = ["keys", "changelogs after the snapshot", "", *(column.title for column in columns)]
+    return f"{_table(head, rows)}\n\n{_said(measured)}"
+
+
+def native_restarts(figures: Figures) -> str:
+    return restarts(figures, "native-restart")
+
+
+_IN_PYSPARK = (
+    Column("batch, ms", "batch", _whole),
+    Column("all commits added up, ms", "commits", _whole),
+    Column("first batch after a cold restart, ms", "restart", _whole),
+    Column("memory of the process at most, MiB", "resident", _mib),
+)
+
+
+def partitions(figures: Figures) -> str:
+    return _turned(figures, "partitions", _IN_PYSPARK)
+
+
+def end_to_end(figures: Figures) -> str:
+    return _turned(figures, "end-to-end", _IN_PYSPARK)
+
+
+def join(figures: Figures) -> str:
+    return _turned(figures, "join", _IN_PYSPARK)
+
+
+def small_process(figures: Figures) -> str:
+    return _turned(figures, "small-process", _IN_PYSPARK)
+
+
+def operations(figures: Figures) -> str:
+    """Single operations each second, of the small rows first."""
+    providers = ["hdfs", "rocksdb", "bucketed"]
+    rows = []
+    for name in ("small-rows", "operations"):
+        for operation in dict.fromkeys(str(row["operation"]) for row in figures[name].rows):
+            column = Column(operation, "rate", _whole)
+            cells = [
+                column.cell(figures[name].one(provider=p, operation=operation)) for p in providers
+            ]
+            keys = _millions(float(figures[name].rows[0]["keys"]))
+            rows.append([f"{keys} keys: {operation}", *cells])
+    said = _said(figures["operations"])
+    return f"{_table(['', *(PEOPLE[p] for p in providers)], rows)}\n\n{said}"
+
+
+def moving(figures: Figures) -> str:
+    measured = figures["moving"]
+    rows = [row for row in measured.rows if "peak" in row]
+    sizes = sorted({int(row["keys"]) for row in rows})
+    cells = []
+    for case in dict.fromkeys(str(row["case"]) for row in rows):
+        line = [case]
+        for keys in sizes:
+            row = measured.one(case=case, keys=keys)
+            line.append(Column("", "seconds").cell(row))
+            line.append("-" if row is None else _whole(keys / float(row["seconds"])))
+            line.append(Column("", "peak", _whole).cell(row))
+        cells.append(line)
+    head = [""]
+    for keys in sizes:
+        head += [f"{_millions(keys)} keys: s", "keys/s", "peak MiB"]
+    return f"{_table(head, cells)}\n\n{_said(measured)}"
+
+
+def moving_small(figures: Figures) -> str:
+    measured = figures["moving"]
+    rows = [
+        [str(row["case"]), _whole(float(row["keys"])), Column("", "seconds").cell(row)]
+        for row in measured.rows
+        if "peak" not in row
+    ]
+    return f"{_table(['', 'keys', 's'], rows)}\n\n{_said(measured)}"
+
+
+def versions(figures: Figures) -> str:
+    """What each table is of; all are of one version after one run of `make bench`."""
+    rows = [
+        [
+            f"`{name}`",
+            measured.version,
+            measured.date,
+            "-" if measured.others is None else f"{measured.others * 100:.0f} %",
+        ]
+        for name, measured in sorted(figures.items())
+    ]
+    return _table(["report", "version", "day", "others' CPU at most"], rows)
+
+
+def readme(figures: Figures) -> str:
+    """What a reader of the README is told, of the benchmarks that say it."""
+    providers = ["hdfs", "rocksdb", "bucketed"]
+    whole, tenths = _whole, Column("", "").written
+
+    def line(what: str, figure: Callable[[str], str]) -> list[str]:
+        cells = [figure(provider) for provider in providers]
+        return [what, *cells[:-1], f"**{cells[-1]}**"]
+
+    def both(cells: Iterable[str]) -> str:
+        found = list(dict.fromkeys(cells))
+        return " and ".join(found)
+
+    def of(
+        name: str, field: str, written: Callable[[float], str], **where: str | int
+    ) -> Callable[[str], str]:
+        return lambda p: Column("", field, written).cell(figures[name].one(provider=p, **where))
+
+    def cold(field: str) -> Callable[[str], str]:
+        jvm = str(figures["restart"].rows[-1]["jvm"])  # the last is what users meet
+        tails = [
+            of("restart", field, whole, keys=1_000_000, tail=tail, jvm=jvm) for tail in (10, 100)
+        ]
+        return lambda p: both(tail(p) for tail in tails)
+
+    draws = [of(name, "p50", whole) for name in ("memory-uniform", "memory-zipf")]
+    spread = [of("long-run", field, tenths) for field in ("p50", "p99")]
+    rows = [
+        line(
+            f"a batch of 20,000 get+put on {_millions(keys)} keys, ms",
+            of("providers", "p50", tenths, keys=keys),
+        )
+        for keys in (1_000_000, 4_000_000)
+    ]
+    rows += [
+        line(
+            "heap per key at 4 M keys, bytes",
+            of("providers", "heap per key", whole, keys=4_000_000),
+        ),
+        line(
+            "a batch on 5 M keys with memory for a quarter, evenly drawn and by Zipf's law, ms",
+            lambda p: both(draw(p) for draw in draws),
+        ),
+        line(
+            "p50 and p99 of batches back to back with snapshots beside them, ms",
+            lambda p: both(part(p) for part in spread),
+        ),
+        line("bytes written per update, snapshots included", of("long-run", "written", whole)),
+        line(
+            "first get after a cold restart, 1 M keys, 10 and 100 changelogs to replay, ms",
+            cold("first get"),
+        ),
+        line("first batch after the same restart, ms", cold("first batch")),
+        line(
+            "PySpark with Spark's default of 200 partitions, 20,000 rows on 200 k keys, ms",
+            of("partitions", "batch", whole),
+        ),
+        line("PySpark: a stream joined with itself, 20,000 rows, ms", of("join", "batch", whole)),
+    ]
+    return _table(["", "HDFSBacked (Spark's default)", *(PEOPLE[p] for p in providers[1:])], rows)
+
+
+TABLES: dict[str, Callable[[Figures], str]] = {
+    "batches": batches,
+    "long-run": long_run,
+    "more-than-memory": more_than_memory,
+    "second-engine": second_engine,
+    "both-engines": both_engines,
+    "restarts": restarts,
+    "native-restarts": native_restarts,
+    "partitions": partitions,
+    "end-to-end": end_to_end,
+    "join": join,
+    "small-process": small_process,
+    "operations": operations,
+    "moving": moving,
+    "moving-small": moving_small,
+    "versions": versions,
+    "readme": readme,
+}

@@ -1,0 +1,157 @@
+"""The figures of the pages: made of what `make bench` found, and of nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import figures
+import pytest
+from measured import kept, pages
+from measured.kept import Measured
+from measured.reports import READERS
+from measured.tables import TABLES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPREAD = {"p50": 1.5, "p99": 3.25, "max": 4.0}
+IN_A_JVM = {
+    "provider": "bucketed",
+    "keys": 1_000_000,
+    "open": SPREAD,
+    "getPut": SPREAD,
+    "commit": SPREAD,
+    "batch": SPREAD,
+    "heapBytes": 180e6,
+    "batchBytesPerUpdate": 100.0,
+    "maintenanceBytesPerUpdate": 200.0,
+    "resident": {"bytes": 1 << 30, "most": 2 << 30, "heap": 3},
+    "loadOfOthers": 0.034,
+}
+LONG = {
+    "provider": "bucketed",
+    "keys": 1_000_000,
+    "times": {"batch": SPREAD, "lag": {"mean": 11.0, "largest": 16}},
+    "bytesPerUpdate": 303.2,
+    "processorMicros": {"process": 2.0, "background": 0.74},
+    "restart": {"firstGetMs": 4.6, "firstBatchMs": 44.4},
+    "loadOfOthers": 0.01,
+}
+COLD = {
+    "provider": "bucketed",
+    "keys": 1_000_000,
+    "tail": 10,
+    "jvm": "in a Spark application",
+    **{
+        name: {"median": 23.4, "max": 30.0}
+        for name in ("initMs", "firstGetMs", "firstGetCpuMs", "firstBatchMs")
+    },
+    "loadOfOthers": 0.0,
+}
+IN_PYSPARK = {
+    "provider": "bucketed",
+    "batch_ms": 1319.5,
+    "commits_ms": 199.0,
+    "waited_ms": 0.0,
+    "restart_ms": 9199,
+    "resident": 1 << 31,
+}
+MOVED = [
+    {"case": "rocksdb to bucketstate", "keys_of_state": 1000, "seconds": 2.0, "peak_mb": 700},
+    {"case": "200 small stores of hdfs: counts", "keys_of_state": 20, "seconds": 9.4},
+]
+
+
+def _by_all(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of every contender that a table may ask for, at both sizes, after both tails."""
+    sizes = [{"keys": keys} for keys in (1_000_000, 4_000_000)] if "keys" in result else [{}]
+    tails = [{"tail": tail} for tail in (10, 100)] if "tail" in result else [{}]
+    return [
+        {**result, "provider": provider, **size, **tail}
+        for provider in ("hdfs", "rocksdb", "bucketed", "bucketed-rocksdb")
+        for size in sizes
+        for tail in tails
+    ]
+
+
+def _operations() -> list[dict[str, Any]]:
+    one = {"keys": 10_000, "operation": "put", "perSecond": 1234567.8, "loadOfOthers": 0.0}
+    return [{**one, "provider": provider} for provider in ("hdfs", "bucketed")]
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    """One of each, as benchmarks write them."""
+    shapes = {
+        "_batches": {"results": _by_all(IN_A_JVM)},
+        "_long_run": {"results": _by_all(LONG)},
+        "_restart": {"results": _by_all(COLD)},
+        "_operations": {"results": _operations()},
+        "_end_to_end": _by_all(IN_PYSPARK),
+        "_moving": MOVED,
+    }
+    for name, reader in READERS.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(shapes[reader.__name__]))
+    (tmp_path / "live.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.fixture
+def found(reports: Path) -> dict[str, Measured]:
+    return kept.taken(reports, "1a2b3c4d", "2026-01-02")
+
+
+def test_every_report_is_kept_with_its_version(found: dict[str, Measured], tmp_path: Path) -> None:
+    assert set(found) == set(READERS)
+    assert found["providers"].others == 0.034
+    assert found["join"].others is None
+    assert found["moving"].one(case="rocksdb to bucketstate", keys=1000) == {
+        "case": "rocksdb to bucketstate",
+        "keys": 1000,
+        "seconds": 2.0,
+        "peak": 700,
+    }
+    file = tmp_path / "kept.json"
+    kept.write(file, found)
+    assert kept.read(file) == found
+    assert kept.read(tmp_path / "none.json") == {}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_a_table(name: str, found: dict[str, Measured]) -> None:
+    head, rule, *rows = TABLES[name](found).split("\n\n")[0].splitlines()
+    assert set(rule) <= set("|- ")
+    assert rows
+    assert {row.count("|") for row in [head, rule, *rows]} == {head.count("|")}
+
+
+def test_figures_are_written_for_people(found: dict[str, Measured]) -> None:
+    made = TABLES["batches"](found)
+    assert "| 1 M | **bucketstate** | **1.5** | **1.5** | **1.5** | **1.5** | **180** |" in made
+    assert "| 1 M | RocksDB, changelog on | 1.5 | 1.5 | 1.5 | 1.5 | - |" in made
+    assert made.endswith("Version 1a2b3c4d, 2026-01-02, others' CPU at most 3 %.")
+    assert "| batch, ms | 1,320 | 1,320 | **1,320** | 1,320 |" in TABLES["join"](found)
+    assert "| 10 k keys: put | 1,235,000 | - | 1,235,000 |" in TABLES["operations"](found)
+    assert "| 200 small stores of hdfs: counts | 20 | 9.4 |" in TABLES["moving-small"](found)
+    assert "| rocksdb to bucketstate | 2.0 | 500 | 700 |" in TABLES["moving"](found)
+    assert "100 changelogs to replay, ms | 23 | 23 | **23** |" in TABLES["readme"](found)
+    assert "snapshots beside them, ms | 1.5 and 3.2 |" in TABLES["readme"](found)
+
+
+def test_a_page_keeps_all_but_its_tables(found: dict[str, Measured]) -> None:
+    page = "# A\n\n<!-- figures: join -->\nwhat was before\n<!-- end of figures -->\n\nB\n"
+    made = pages.filled(page, found)
+    assert made.startswith("# A\n\n<!-- figures: join -->\n\n| | ")
+    assert made.endswith("<!-- end of figures -->\n\nB\n")
+    assert "what was before" not in made
+    assert pages.filled(made, found) == made
+    assert pages.names_in(made) == ["join"]
+
+
+def test_no_figure_of_the_pages_is_typed_by_hand() -> None:
+    measured = kept.read(figures.FIGURES)
+    for page in figures.PAGES:
+        text = page.read_text()
+        assert pages.names_in(text), page
+        assert pages.filled(text, measured) == text, f"{page.name}: run python/bench/figures.py"
