@@ -1,4 +1,4 @@
-"""Runs the Python blocks of a page of the documentation."""
+"""Pages of the documentation: their headings, their commands, and their Python, which is run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def without_code(text: str) -> str:
+    """The page without its blocks of code, in which `#` begins no heading."""
+    return _CODE.sub("", text)
+
+
+def anchor(heading: str) -> str:
+    """The anchor of a heading, as mkdocs and GitHub both make it."""
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
 
 
 def blocks(text: str) -> list[tuple[int, str]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import anchor, without_code
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -18,7 +20,6 @@ INSIDE = ROOT / "docs" / "internals" / "index.md"
 _FILE = re.compile(r"`([a-z/]+/[A-Z]\w+)`")
 _SUITE = re.compile(r"`(\w+Suite)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -28,25 +29,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 
 def broken(page: Path) -> list[str]:
-    text = _CODE.sub("", page.read_text(encoding="utf-8"))
+    text = without_code(page.read_text(encoding="utf-8"))
     links = [link for link in _LINK.findall(text) if "://" not in link]
     return [link for link in links if not _leads(page, link)]
 
 
 def _leads(page: Path, link: str) -> bool:
-    name, _, anchor = link.partition("#")
+    name, _, place = link.partition("#")
     target = (page.parent / name) if name else page
-    return target.exists() and (not anchor or anchor in anchors(target))
+    return target.exists() and (not place or place in anchors(target))
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as mkdocs and GitHub both make them."""
-    text = _CODE.sub("", page.read_text(encoding="utf-8"))
-    return {_anchor(heading) for heading in _HEADING.findall(text)}
-
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
+    """The anchors of a page's headings."""
+    text = without_code(page.read_text(encoding="utf-8"))
+    return {anchor(heading) for heading in _HEADING.findall(text)}
 
 
 def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
