@@ -13,7 +13,14 @@ from tests.docs import DOCS, blocks, commands, run_blocks
 
 pytestmark = pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")
 
-PAGES = ["cookbook.md", "from-spark.md", "stateful.md", "testing.md"]
+PAGES = [
+    "cookbook.md",
+    "from-spark.md",
+    "stateful.md",
+    "testing.md",
+    "what-it-costs.md",
+    "which-setting.md",
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

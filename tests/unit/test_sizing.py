@@ -98,15 +98,25 @@ def test_the_largest_numbers_of_all() -> None:
         assert reckon(work).num_buckets == 64
 
 
-def test_the_command_of_the_page_prints_what_the_page_has(
-    capsys: pytest.CaptureFixture[str],
+def examples(page: str) -> list[tuple[list[str], str]]:
+    """The commands of a page, each with what the page says that it prints."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.findall(r"```sh\n(bucketstate size .*)\n```\n\n```text\n(.*?)```", text, re.DOTALL)
+    return [(shlex.split(command)[1:], printed) for command, printed in found]
+
+
+@pytest.mark.parametrize(("page", "number"), [("tuning.md", 1), ("what-it-costs.md", 3)])
+def test_the_commands_of_a_page_print_what_the_page_has(
+    capsys: pytest.CaptureFixture[str], page: str, number: int
 ) -> None:
-    page = (DOCS / "tuning.md").read_text(encoding="utf-8")
-    found = re.search(r"```sh\n(bucketstate size .*)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    words = shlex.split(found[1])[1:]
-    assert main(words) == 0
-    assert capsys.readouterr().out == found[2]
+    assert len(examples(page)) == number
+    for words, printed in examples(page):
+        assert main(words) == 0
+        assert capsys.readouterr().out == printed
+
+
+def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    ((words, _),) = examples("tuning.md")
     assert main([*words, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["workload"]["keys"] == 20_000_000
