@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = ["getting-started.md", "checkpoint.md", "moving-in.md"]
-AT_NIGHT = ["moving.md", "expiry.md", "tuning.md"]
+AT_NIGHT = ["moving.md", "expiry.md", "tuning.md", "index.md"]
 
 
 @pytest.mark.parametrize("page", cases(PAGES, AT_NIGHT))

@@ -1,0 +1,63 @@
+"""The picture of the site's first page: what a batch takes, as docs/measurements.md has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+SECTION = "\n## Batches by size of the state\n"
+
+_WIDTH, _LEFT, _MOST = 600, 150, 360
+_BAR, _STEP, _GAP = 24, 32, 34
+_OURS, _OTHERS = "#3f51b5", "#a9a9b2"
+
+
+def batches(measurements: str) -> str:
+    """The table's whole batches as an SVG. ValueError if the page has no such table."""
+    groups = dict[str, list[tuple[str, float]]]()
+    for keys, name, milliseconds in _rows(measurements):
+        groups.setdefault(keys, []).append((name, milliseconds))
+    if not groups:
+        raise ValueError(f"docs/measurements.md needs a table below{SECTION}")
+    longest = max(value for group in groups.values() for _, value in group)
+    at, drawn = 0, list[str]()
+    for keys, group in groups.items():
+        at += _GAP
+        heading = f"{escape(keys)} keys in the state"
+        drawn.append(f'<text class="group" x="0" y="{at - 10}">{heading}</text>')
+        for name, value in group:
+            drawn.append(_bar(name, value, at, _MOST * value / longest))
+            at += _STEP
+    title = "Milliseconds of a batch of 20,000 get and put, by state store and keys"
+    style = "text{font:15px sans-serif;fill:#333}.group{font-weight:bold}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {at}" role="img">',
+        f"<title>{title}</title>",
+        f"<style>{style}</style>",
+        *drawn,
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(page: str) -> Iterator[tuple[str, str, float]]:
+    """Keys, store and milliseconds of each state store; the bare hash map is none."""
+    _, _, rest = page.partition(SECTION)
+    keys = ""
+    for line in rest.partition("\n## ")[0].splitlines():
+        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+        if len(cells) == 7 and line.startswith("|") and not line.startswith(("|---", "| keys")):
+            keys = cells[0] or keys
+            if "HashMap" not in cells[1]:
+                name = cells[1].partition(" (")[0].partition(",")[0]
+                yield keys, name, float(cells[5].replace(",", ""))
+
+
+def _bar(name: str, value: float, at: int, width: float) -> str:
+    color = _OURS if name == "bucketstate" else _OTHERS
+    middle = at + _BAR // 2 + 5
+    return (
+        f'<text x="{_LEFT - 12}" y="{middle}" text-anchor="end">{escape(name)}</text>'
+        f'<rect x="{_LEFT}" y="{at}" width="{width:.1f}" height="{_BAR}" fill="{color}"/>'
+        f'<text x="{_LEFT + width + 8:.1f}" y="{middle}">{value:,.1f} ms</text>'
+    )
