@@ -20,6 +20,9 @@ INSIDE = ROOT / "docs" / "internals" / "index.md"
 _FILE = re.compile(r"`([a-z/]+/[A-Z]\w+)`")
 _SUITE = re.compile(r"`(\w+Suite)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_INLINE = re.compile(r"`[^`]*`")
+_NAMED = re.compile(r"\]\[([^\]\s]+)\]")
+_NAME = re.compile(r"^\[([^\]\s]+)\]: \S+$", re.MULTILINE)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -31,7 +34,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 def broken(page: Path) -> list[str]:
     text = without_code(page.read_text(encoding="utf-8"))
     links = [link for link in _LINK.findall(text) if "://" not in link]
-    return [link for link in links if not _leads(page, link)]
+    unnamed = set(_NAMED.findall(_INLINE.sub("", text))) - set(_NAME.findall(text))
+    return [*(link for link in links if not _leads(page, link)), *sorted(unnamed)]
 
 
 def _leads(page: Path, link: str) -> bool:
@@ -48,8 +52,11 @@ def anchors(page: Path) -> set[str]:
 
 def test_a_link_to_nothing_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# On: `one`\n\n[a](#on-one) [b](#two) [c](page.md#on-one) [d](none.md)\n")
-    assert broken(page) == ["#two", "none.md"]
+    page.write_text(
+        "# On: `one`\n\n[a](#on-one) [b](#two) [c](page.md#on-one) [d](none.md)\n"
+        "[e][f] [g][h]\n\n[f]: https://example.org\n"
+    )
+    assert broken(page) == ["#two", "none.md", "h"]
 
 
 def test_every_file_that_is_named_as_a_place_to_look_is_there() -> None:
