@@ -152,6 +152,11 @@ CASES = [
     Case("no sources", without("sources"), starts=False),
     Case("no last entry of a source", without("sources/0/4"), starts=False),
     Case("no entry of a source before", without("sources/0/1"), starts=False),
+    Case("empty last entry of a source", changed("sources/0/4", nothing), starts=False),
+    Case("a file of a source that is cut", changed("sources/0/4", lambda b: b[:-9]), starts=False),
+    # Which reads the files of that batch once more.
+    Case("last entry of a source of one line", changed("sources/0/4", lines(1)), starts=True),
+    Case("old entry of a source of one line", changed("sources/0/1", lines(1)), starts=True),
 ]
 
 

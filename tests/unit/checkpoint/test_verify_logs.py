@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.checkpoint.spark.query import Query
 from bucketstate.cli import main
 from bucketstate.errors import NoSuchStateError, StorageError
-from tests.kit.checkpoints import Built
+from tests.kit.checkpoints import Built, log
 from tests.kit.storage.far_files import FarFiles
+
+ENTRY = 'v1\n{"path":"file:///a.json","timestamp":1,"batchId":0}'
+"""What a source of files keeps of a batch."""
 
 
 @pytest.mark.parametrize("log", ["commits", "offsets"])
@@ -81,6 +86,44 @@ def test_an_offset_log_that_was_cut_off(built: Built) -> None:
     assert "a restart fails" in last.what
 
 
+def test_a_commit_that_was_cut_off_takes_the_watermark_along(built: Built) -> None:
+    log(built.root / "offsets/5", 1, {"batchWatermarkMs": 40_000}, "0")
+    commit = built.root / "commits/5"
+    log(commit, 1, {"nextBatchWatermarkMs": 60_000})
+    assert Query(Folder.at(built.root)).watermark_of(6) == 60_000
+    assert Checkpoint(built.root).verify().findings == ()
+    commit.write_text("v1\n")
+    report = Checkpoint(built.root).verify()
+    (finding,) = report.findings
+    assert report.ok
+    assert (finding.severity, finding.path) == ("warning", str(commit))
+    assert "with the watermark that batch 5 itself had (40000 ms since 1970)" in finding.what
+    assert Query(Folder.at(built.root)).watermark_of(6) == 40_000
+
+
+def test_an_older_commit_that_was_cut_off_is_of_no_harm(built: Built) -> None:
+    (built.root / "commits/4").write_text("v1")
+    assert Checkpoint(built.root).verify().findings == ()
+
+
+def test_a_commit_that_was_cut_off_and_named_a_sink(built: Built) -> None:
+    (built.root / "commits/5").write_text("v3")
+    (finding,) = Checkpoint(built.root).verify().findings
+    assert "it does not name the sink, as where it was cut off" in finding.what
+    assert "a restart fails" in finding.what
+
+
+def test_a_commit_that_was_cut_off_and_had_checkpoint_ids(tmp_path: Path) -> None:
+    built = Built(tmp_path, ids=True)
+    for n in range(3):
+        built.batch({(f"k{n}",): (n, n)})
+    assert Checkpoint(built.root).verify().ok
+    (built.root / "commits/2").write_text("v2")
+    report = Checkpoint(built.root).verify()
+    assert not report.ok
+    assert all("3.changelog" in str(restart.failure) for restart in report.restarts)
+
+
 @pytest.mark.parametrize(
     ("entries", "missing"),
     [
@@ -99,7 +142,7 @@ def test_the_entries_of_a_source_of_files(built: Built, entries: str, missing: i
     folder = built.root / "sources/1"
     folder.mkdir(parents=True)
     for name in entries.split():
-        (folder / name).write_text("v1")
+        (folder / name).write_text(ENTRY)
         (folder / f".{name}.crc").write_text("")
     findings = Checkpoint(built.root).verify().findings
     assert [f.path for f in findings] == ([] if missing is None else [str(folder / str(missing))])
@@ -115,10 +158,42 @@ def test_a_source_that_a_query_has_twice(built: Built, entries: str, missing: in
     folder = built.root / "sources/0"
     folder.mkdir(parents=True)
     for name in entries.split():
-        (folder / name).write_text("v1")
+        (folder / name).write_text(ENTRY)
         (folder / f".{name}.crc").write_text("")
     findings = Checkpoint(built.root).verify().findings
     assert [f.path for f in findings] == ([] if missing is None else [str(folder / str(missing))])
+
+
+@pytest.mark.parametrize(
+    ("content", "told", "fails"),
+    [
+        ("", "is empty", True),
+        ("v1", "names no file, as where it was cut off", False),
+        ("v9\n{}", "written by a newer Spark", True),
+        ('v1\n{"path":"file:///a.js', "cannot be decoded", True),
+        ('v1\n{"path":"file:///a.json"}', "a file without batchId, timestamp", True),
+        ("v1\n", "names no file", False),
+        (f"{ENTRY}\n\n", "cannot be decoded", True),
+    ],
+)
+@pytest.mark.parametrize("name", ["1.compact", "2", "3"])
+def test_an_entry_of_a_source_that_was_cut_off(
+    built: Built, name: str, content: str, told: str, fails: bool
+) -> None:
+    path = built.root / "offsets/5"
+    path.write_text(f'{path.read_text().rpartition(chr(10))[0]}\n{{"logOffset":2}}')
+    folder = built.root / "sources/0"
+    folder.mkdir(parents=True)
+    # What a compaction has made up for is not read, and 3 is of a batch that was not planned.
+    (folder / "0").write_text("")
+    for entry in ("1.compact", "2", "3"):
+        (folder / entry).write_text(content if entry == name else ENTRY)
+    report = Checkpoint(built.root).verify()
+    (finding,) = report.findings
+    assert not report.ok
+    assert finding.path == str(folder / name)
+    assert told in finding.what
+    assert ("a restart fails" in finding.what) == fails
 
 
 def test_an_entry_of_a_source_far_beyond_all_others(built: Built) -> None:

@@ -42,6 +42,8 @@ def partitions_of(settings: dict[str, str]) -> int | None:
 
 DEFAULT_STORE = "default"
 _OFFSETS_FORMAT, _COMMITS_FORMAT, _METADATA_FORMAT = 2, 3, 2
+_WITH_SINKS = 3
+"""The first format of commits in which Spark needs the sink's name."""
 _JOIN_STORES = (
     "left-keyToNumValues",
     "left-keyWithIndexToValue",
@@ -58,6 +60,8 @@ class Commit:
     batch: int
     ids: Mapping[int, list[list[str]]] | None
     path: str
+    cut: bool = False
+    """Whether it ends behind its first line, which Spark reads as a commit without a watermark."""
 
     def id_of(self, operator: int, partition: int, store: str) -> str | None:
         """DamagedFileError if there are ids, but none of that store."""
@@ -287,6 +291,9 @@ class Query:
             _, lines = _versioned(folder, str(batch - 1), "a commit log", _COMMITS_FORMAT)
             with decoding(folder.path_of(str(batch - 1)), "commit log"):
                 at = (json_object(lines[0]) if lines else {}).get("nextBatchWatermarkMs")
+            if not lines and batch - 1 in self.planned:
+                # Spark goes on with the one that the batch itself had.
+                return self.watermark_of(batch - 1)
         else:
             return None
         return at if isinstance(at, int) else None
@@ -324,14 +331,17 @@ class Query:
 
     def _commit(self, batch: int) -> Commit:
         folder = self.folder / "commits"
-        _, lines = _versioned(folder, str(batch), "a commit log", _COMMITS_FORMAT)
+        version, lines = _versioned(folder, str(batch), "a commit log", _COMMITS_FORMAT)
+        if not lines and version >= _WITH_SINKS:
+            path = folder.path_of(str(batch))
+            raise damaged(path, "it does not name the sink, as where it was cut off")
         with decoding(folder.path_of(str(batch)), "commit log"):
             raw = (json_object(lines[0]) if lines else {}).get("stateUniqueIds") or {}
             if not isinstance(raw, dict):
                 raise ValueError(f"expected the checkpoint ids by operator, found {raw}")
             ids = {int(op): of for op, of in raw.items()}
             # An operator may stand there without ids.
-            return Commit(batch, ids or None, folder.path_of(str(batch)))
+            return Commit(batch, ids or None, folder.path_of(str(batch)), cut=not lines)
 
     def operator(self, number: int, batch: int | None = None) -> OperatorInfo:
         """What Spark recorded of an operator; what its folders say, if it recorded nothing.

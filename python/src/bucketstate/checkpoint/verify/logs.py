@@ -7,11 +7,9 @@ from itertools import pairwise
 
 from bucketstate.checkpoint.spark.query import Query
 from bucketstate.checkpoint.store.catalog import Catalog
-from bucketstate.checkpoint.verify.report import Findings
+from bucketstate.checkpoint.verify.report import FAILS, Findings
 from bucketstate.checkpoint.verify.sources import check_sources
 from bucketstate.errors import CheckpointError, StorageError
-
-_FAILS = "Because of this a restart fails."
 
 
 def check_logs(catalog: Catalog, found: Findings) -> None:
@@ -33,8 +31,9 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
                 raise
             except CheckpointError as error:
                 needed = batch in (query.planned[-2:] if name == "offsets" else batches[-1:])
-                what = f"{error} {_FAILS}" if needed else str(error)
+                what = f"{error} {FAILS}" if needed else str(error)
                 found.add("error", (query.folder / name).path_of(str(batch)), what)
+    _cut_commit(query, found)
     if query.planned:
         _missing_offsets(catalog, found)
         _missing_commits(catalog, found)
@@ -51,6 +50,30 @@ def _read_offsets(query: Query) -> Callable[[int], object]:
     return read
 
 
+def _cut_commit(query: Query, found: Findings) -> None:
+    """Spark takes a last commit of one line for one that says nothing."""
+    if not query.committed:
+        return
+    batch = query.committed[-1]
+    try:
+        commit = query.commit(batch)
+        before = query.watermark_of(batch)
+    except StorageError:
+        raise
+    except CheckpointError:
+        # It was told with its log.
+        return
+    if commit.cut:
+        which = "none" if not before else f"{before} ms since 1970"
+        found.add(
+            "warning",
+            commit.path,
+            f"{commit.path} has its first line alone, as where it was cut off. A restart goes on "
+            f"with the watermark that batch {batch} itself had ({which}), not with the one that it "
+            "made. Restore the file from a backup of the checkpoint.",
+        )
+
+
 def _metadata(catalog: Catalog, found: Findings) -> None:
     """Whether the query's id can be read, without which Spark starts no query that has a log."""
     query = catalog.query
@@ -61,13 +84,13 @@ def _metadata(catalog: Catalog, found: Findings) -> None:
     except StorageError:
         raise
     except CheckpointError as error:
-        found.add("error", path, f"{error} {_FAILS}")
+        found.add("error", path, f"{error} {FAILS}")
         return
     if not there:
         found.add(
             "error",
             path,
-            f"{path} is not there, by which Spark knows the query. {_FAILS} Restore the file from "
+            f"{path} is not there, by which Spark knows the query. {FAILS} Restore the file from "
             "a backup of the checkpoint.",
         )
 
@@ -84,7 +107,7 @@ def _no_offsets(catalog: Catalog, found: Findings) -> None:
     found.add(
         "error",
         path,
-        f"{path} is empty, {though} {_FAILS} Restore {which} from a backup of the checkpoint.",
+        f"{path} is empty, {though} {FAILS} Restore {which} from a backup of the checkpoint.",
     )
 
 
@@ -103,7 +126,7 @@ def _missing_offsets(catalog: Catalog, found: Findings) -> None:
         found.add(
             "error",
             path,
-            f"{path} is not there, {though}. {_FAILS} Restore the offset log from a backup of the "
+            f"{path} is not there, {though}. {FAILS} Restore the offset log from a backup of the "
             "checkpoint.",
         )
 

@@ -10,6 +10,8 @@ from bucketstate.units import size
 
 Severity = Literal["error", "warning", "note"]
 
+FAILS = "Because of this a restart fails."
+
 
 @dataclass(frozen=True)
 class Finding:
