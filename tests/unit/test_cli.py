@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -245,6 +246,60 @@ def test_zsh_has_a_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert script.startswith("#compdef bucketstate\n")
     assert "--num-buckets" in script
     assert "large-state" in script
+
+
+def test_fish_has_a_script_for_each_command_and_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["completion", "fish"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for line in (
+        "complete -c bucketstate -f",
+        "complete -c bucketstate -n '__bucketstate_at' -a verify "
+        "-d 'checkpoint: read every file, say what is damaged'",
+        "complete -c bucketstate -n '__bucketstate_at completion' -a 'bash zsh fish' -d 'shell'",
+        "complete -c bucketstate -n '__bucketstate_at move' -a import "
+        "-d 'a checkpoint of Spark\\'s own providers into this one'",
+        "complete -c bucketstate -n '__bucketstate_at move export' -l to -x -a 'rocksdb hdfs' "
+        "-d 'whose files DST gets'",
+        "complete -c bucketstate -n '__bucketstate_at inspect' "
+        "-a '(__fish_complete_directories)' -d 'the query\\'s checkpointLocation'",
+        "complete -c bucketstate -n '__bucketstate_at report' -s o -l output -r -F "
+        "-d 'default: report.html; - for standard output'",
+    ):
+        assert line in lines
+    begins = "complete -c bucketstate -n '__bucketstate_at conf' -l memory-max-bytes -x -d '"
+    assert any(line.startswith(begins) for line in lines)
+
+
+# As fish asks for what may stand behind these words.
+ASK_FISH = 'source $argv[1]; complete -C "$argv[2]"'
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_completes_commands_options_values_and_folders(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["completion", "fish"]) == 0
+    script = tmp_path / "bucketstate.fish"
+    script.write_text(capsys.readouterr().out)
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checklist").touch()
+    offered = {
+        "ver": {"verify"},
+        "conf --num-b": {"--num-buckets"},
+        "conf --preset la": {"large-state"},
+        "conf --format ": {"flags", "json", "properties"},
+        "move e": {"export"},
+        "move export --to ": {"rocksdb", "hdfs"},
+        "export checkpoints check": {"checkpoints/", "checklist"},
+        "inspect check": {"checkpoints/"},
+    }
+    for words, expected in offered.items():
+        command = ["fish", "-c", ASK_FISH, str(script), f"bucketstate {words}"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        found = {line.partition("\t")[0] for line in run.stdout.splitlines()}
+        assert found == expected, words
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from bucketstate.cli.fish import fish
 from bucketstate.optional import needed
 
-SHELLS = ("bash", "zsh")
+SHELLS = ("bash", "zsh", "fish")
 _FOLDERS = ("checkpoint", "source", "target")
 _FILES = ("output", "places")
 
@@ -16,8 +17,10 @@ _FILES = ("output", "places")
 def completion(top: argparse.ArgumentParser, shell: str) -> str:
     """The script for one of SHELLS.
 
-    Raises MissingLibraryError without shtab, which makes it.
+    Raises MissingLibraryError without shtab, which makes it; not for fish.
     """
+    if shell == "fish":
+        return fish(top, _FOLDERS, _FILES)
     shtab = needed("shtab", extra="cli", what="Completing a shell's command line")
     for action in _actions(top):
         if action.dest in _FOLDERS:
