@@ -9,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -54,8 +55,29 @@ _ROWS = 8192
 _TAKEN = 1024 * 1024
 """About as many bytes of a file are taken at a time."""
 _READ_AHEAD = 2 * 1024 * 1024
+_COUNT = "rocksdb.estimate-num-keys"
+"""Of a database of one file without deletions that is how many entries the file says it has."""
 
 _copying = threading.BoundedSemaphore(_COPIES)
+
+
+@dataclass
+class _Tally:
+    """What was read of a file, in parts."""
+
+    entries: int = 0
+    tombstones: int = 0
+    sound: bool = True
+    """Whether no part was read twice, and all was as the manifest says."""
+    parts: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    def begin(self, low: bytes, high: bytes) -> None:
+        self.sound &= all(high <= first or end <= low for first, end in self.parts)
+        self.parts.append((low, high))
+
+    def add(self, records: Records) -> None:
+        self.entries += len(records)
+        self.tombstones += int((~records.puts).sum())
 
 
 class Runs:
@@ -73,6 +95,7 @@ class Runs:
         self._fetched: dict[str, Path | bytes] = {}
         self._room = _HELD
         self._lock = threading.Lock()
+        self._tallies: dict[str, _Tally] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -105,7 +128,18 @@ class Runs:
     def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
         """What the file has of these buckets of a family, in the order of their keys."""
         low, high = run_key(family, first), run_key(family, last + 1)
-        for records, _ in self._scan(file, low, high):
+        tally = None
+        if self._tallies is not None:
+            tally = self._tallies.setdefault(file.name, _Tally())
+            tally.begin(low, high)
+        for records, prefixes in self._scan(file, low, high):
+            if tally is not None:
+                tally.add(records)
+                try:
+                    self._check(file, records, prefixes)
+                except CheckpointError:
+                    # It is told by whoever verifies the file.
+                    tally.sound = False
             yield records
 
     def between(self, file: RunFile, low: bytes, high: bytes) -> Iterator[Records]:
@@ -124,19 +158,32 @@ class Runs:
             raise damaged(path, f"RocksDB cannot read it ({error})") from error
         return [(k, v) for k, v in zip(keys, found, strict=True) if v is not None]
 
-    def verify(self, file: RunFile, *, again: bool = False) -> None:
-        """Reads all of it; raises for whatever is not as the manifest says.
+    def tally(self) -> None:
+        """From here on what `read` has read of a file need not be read once more to verify it."""
+        self._tallies = {}
 
-        It is forgotten then, unless it will be read `again` and would have to be copied for that.
+    def verify(self, file: RunFile) -> None:
+        """Reads all of it that was not read; raises for whatever is not as the manifest says.
+
+        It is forgotten then.
         """
-        sound = False
         try:
-            for _ in self.entries(file):
-                pass
-            sound = True
+            if not self._was_read(file):
+                for _ in self.entries(file):
+                    pass
         finally:
-            if not (sound and again and file.size > _SMALL):
-                self.forget(file)
+            self.forget(file)
+
+    def _was_read(self, file: RunFile) -> bool:
+        """Whether each of its entries was, and all was as the manifest says."""
+        tally = (self._tallies or {}).get(file.name)
+        if tally is None or not tally.sound:
+            return False
+        if (tally.entries, tally.tombstones) != (file.entries, file.tombstones):
+            return False
+        # What lies outside of all that was read is among those that the file itself counts.
+        opened = self._open.get(file.name)
+        return isinstance(opened, Rdict) and opened.property_int_value(_COUNT) == file.entries
 
     def shut(self, file: RunFile) -> None:
         """Closes its database, which is opened again when it is asked for."""
@@ -167,29 +214,31 @@ class Runs:
         Raises, at the end at the latest, for whatever is not as the manifest says.
         """
         path = self.path_of(file)
-        entries = tombstones = 0
-        spans = {b.family: (b.first, b.last) for b in file.buckets}
+        found = _Tally()
         for records, prefixes in self._scan(file, b"", None):
-            if file.times is not None:
-                _check_times(records, file.times, path)
-            entries += len(records)
-            tombstones += int((~records.puts).sum())
-            for prefix in np.unique(prefixes).tolist():
-                family, bucket = prefix >> 16, prefix & 0xFFFF
-                low, high = spans.get(family, (1, 0))
-                if not low <= bucket <= high:
-                    raise damaged(
-                        path,
-                        f"it has keys of column family {family}, bucket {bucket}, which its "
-                        "manifest does not say",
-                    )
+            self._check(file, records, prefixes)
+            found.add(records)
             yield records, prefixes
-        if (entries, tombstones) != (file.entries, file.tombstones):
+        if (found.entries, found.tombstones) != (file.entries, file.tombstones):
             raise damaged(
                 path,
                 f"expected {file.entries} entries, {file.tombstones} of them tombstones, found "
-                f"{entries} and {tombstones}",
+                f"{found.entries} and {found.tombstones}",
             )
+
+    def _check(self, file: RunFile, records: Records, prefixes: Positions) -> None:
+        """Raises for entries of times or buckets that the manifest does not say."""
+        path = self.path_of(file)
+        if file.times is not None:
+            _check_times(records, file.times, path)
+        for prefix in np.unique(prefixes).tolist():
+            family, bucket = prefix >> 16, prefix & 0xFFFF
+            if not any(b.family == family and b.first <= bucket <= b.last for b in file.buckets):
+                raise damaged(
+                    path,
+                    f"it has keys of column family {family}, bucket {bucket}, which its manifest "
+                    "does not say",
+                )
 
     def _scan(
         self, file: RunFile, low: bytes, high: bytes | None, *, ahead: int = _READ_AHEAD

@@ -182,11 +182,17 @@ class _Verifier:
         self._lost: dict[str, _Lost] = {}
 
     def run(self) -> Findings:
+        of_restart = Findings()
         with Runs(self._store.folder) as runs:
+            # First, so that files of which it reads all need not be read once more.
+            runs.tally()
+            failure = self._restart(runs, of_restart)
             self._files(runs)
-            self._held_versions()
-            self._versions()
-            self._restart(runs)
+        self._held_versions()
+        self._versions()
+        if failure is not None:
+            self._lost_by(failure).restart = True
+        self._found.include(of_restart)
         self._losses()
         self._spare()
         self._leftovers()
@@ -194,31 +200,19 @@ class _Verifier:
 
     def _files(self, runs: Runs) -> None:
         """Each file by itself: what is wrong with it is judged when it is known who needs it."""
-        named, again = self._run_files(), self._read_again()
+        named = self._run_files()
         for name, size in sorted(self._store.files.items(), key=lambda f: str(f[0])):
             self._found.files += 1
             self._found.bytes += size
             try:
-                self._file(name, named, again, runs)
+                self._file(name, named, runs)
             except StorageError:
                 raise
             except CheckpointError as error:
                 self._bad[name] = error
             self._count.next()
 
-    def _read_again(self) -> set[str]:
-        """Data files that a restart reads."""
-        try:
-            plan = self._plan(self._catalog.restart_version)
-        except StorageError:
-            raise
-        except CheckpointError:
-            return set()
-        return {file.name for file in plan.base.files} if plan.base else set()
-
-    def _file(
-        self, name: StoreFile, named: dict[str, RunFile], again: set[str], runs: Runs
-    ) -> None:
+    def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
         match name:
             case ChangelogName():
                 changelog = self._store.changelog(name)
@@ -232,7 +226,7 @@ class _Verifier:
             case ManifestName():
                 self._store.manifest(name)
             case RunName() if str(name) in named:
-                runs.verify(named[str(name)], again=str(name) in again)
+                runs.verify(named[str(name)])
 
     def _run_files(self) -> dict[str, RunFile]:
         """What manifests say of data files; those of one name say the same in all of them."""
@@ -326,24 +320,23 @@ class _Verifier:
     def _plan(self, version: int) -> Plan:
         return self._store.plan(self._catalog.attempt(self._store, version))
 
-    def _restart(self, runs: Runs) -> None:
-        """Reads the whole state that a restart would open."""
+    def _restart(self, runs: Runs, found: Findings) -> CheckpointError | None:
+        """Reads the whole state that a restart would open; what it fails by."""
         store, version = self._store, self._catalog.restart_version
         if not is_there(self._catalog, store, version):
-            return
-        failure: str | None = None
+            return None
+        failure: CheckpointError | None = None
         base, changelogs, size, keys = None, 0, 0, 0
         try:
             plan = self._plan(version)
             base = plan.base.version if plan.base else None
             changelogs, size = len(plan.changelogs), plan.size
-            keys = sum(self._keys(plan, runs))
+            keys = sum(self._keys(plan, runs, found))
         except StorageError:
             raise
         except CheckpointError as error:
-            failure = str(error)
-            self._lost_by(error).restart = True
-        self._found.restarts.append(
+            failure = error
+        found.restarts.append(
             Restart(
                 store.operator,
                 store.partition,
@@ -353,11 +346,12 @@ class _Verifier:
                 changelogs,
                 size,
                 keys,
-                failure,
+                None if failure is None else str(failure),
             )
         )
+        return failure
 
-    def _keys(self, plan: Plan, runs: Runs) -> Iterator[int]:
+    def _keys(self, plan: Plan, runs: Runs, found: Findings) -> Iterator[int]:
         indexes = Indexes(self._catalog.operator_at(self._store.operator).transform)
         for family in plan.families:
             schema = self._schema(family)
@@ -365,7 +359,7 @@ class _Verifier:
                 # Its bytes have no columns, but they can be counted.
                 keys = sum(len(part) for part in self._records(plan, family, runs))
                 if keys and not self._schema_is_gone:
-                    self._found.add(
+                    found.add(
                         "error",
                         plan.described_by,
                         f"{plan.described_by} has {keys} keys in the column family "
@@ -378,14 +372,14 @@ class _Verifier:
             for part in chunked(self._records(plan, family, runs)):
                 indexes.add(family.name, decoder.keys(part.keys), decoder.values(part.values))
                 if family.times is not None:
-                    found = np.unique(family.times.starts(part.values), return_counts=True)
-                    by_start.update(dict(np.column_stack(found).tolist()))
+                    starts = np.unique(family.times.starts(part.values), return_counts=True)
+                    by_start.update(dict(np.column_stack(starts).tolist()))
                 yield len(part)
-            self._time_buckets(plan, family, by_start)
+            _time_buckets(plan, family, by_start, found)
         # What was read may be of two attempts at a batch, each sound by itself.
         if not plan.replaced:
             for what in indexes.contradictions():
-                self._found.add("error", plan.described_by, f"{plan.described_by}: {what}")
+                found.add("error", plan.described_by, f"{plan.described_by}: {what}")
 
     def _records(self, plan: Plan, family: Family, runs: Runs) -> Iterator[Records]:
         return read_family(plan, family, runs, _MEMORY // _STORES)
@@ -406,22 +400,6 @@ class _Verifier:
                 raise
             self._schema_is_gone = True
             return None
-
-    def _time_buckets(self, plan: Plan, family: Family, by_start: Counter[int]) -> None:
-        """Whether keys expire when the newest file says: it counts them without reading them."""
-        # What was counted may be the times of the attempt that was replaced.
-        if family.times is None or plan.replaced:
-            return
-        expected = family.times.by_start()
-        for start in sorted(expected.keys() | by_start.keys()):
-            if expected.get(start, 0) != by_start[start]:
-                self._found.add(
-                    "error",
-                    plan.described_by,
-                    f"{plan.described_by} says that {expected.get(start, 0)} keys of the column "
-                    f"family '{family.name}' are in the time bucket {start}, but its files give "
-                    f"{by_start[start]}: one of them is of another history",
-                )
 
     def _lost_by(self, error: CheckpointError) -> _Lost:
         """What is lost by the same as this; told once, however many versions it is."""
@@ -490,3 +468,22 @@ class _Verifier:
             except CheckpointError:
                 continue
         return winners
+
+
+def _time_buckets(
+    plan: Plan, family: Family, by_start: Counter[int], found: Findings
+) -> None:
+    """Whether keys expire when the newest file says: it counts them without reading them."""
+    # What was counted may be the times of the attempt that was replaced.
+    if family.times is None or plan.replaced:
+        return
+    expected = family.times.by_start()
+    for start in sorted(expected.keys() | by_start.keys()):
+        if expected.get(start, 0) != by_start[start]:
+            found.add(
+                "error",
+                plan.described_by,
+                f"{plan.described_by} says that {expected.get(start, 0)} keys of the column "
+                f"family '{family.name}' are in the time bucket {start}, but its files give "
+                f"{by_start[start]}: one of them is of another history",
+            )
