@@ -13,6 +13,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.move import plan
 from tests.integration.moved_queries import FORMAT, OURS, PARTITIONS, PROVIDER, Moved, Run, tree
 from tests.kit.cases import cases
+from tests.kit.session_settings import settings as session_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,10 +184,14 @@ def test_there_and_back(spark: SparkSession, tmp_path: Path, seed: int) -> None:
         report = Checkpoint(target).verify()
         assert report.ok, report
 
+    def state() -> list[list[str]]:
+        with session_settings(spark, settings):
+            return _state(spark, moved.checkpoint, drawn.operator.stores)
+
     go()
-    began = _state(spark, moved.checkpoint, drawn.operator.stores)
+    began = state()
     move("there", there, others, other)
     move("back", here, buckets, version)
-    assert _state(spark, moved.checkpoint, drawn.operator.stores) == began, drawn
+    assert state() == began, drawn
     go()
     assert moved.rows == twin.rows, drawn
