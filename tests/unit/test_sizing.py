@@ -101,7 +101,9 @@ def test_the_largest_numbers_of_all() -> None:
 def examples(page: str) -> list[tuple[list[str], str]]:
     """The commands of a page, each with what the page says that it prints."""
     text = (DOCS / page).read_text(encoding="utf-8")
-    found = re.findall(r"```sh\n(bucketstate size .*)\n```\n\n```text\n(.*?)```", text, re.DOTALL)
+    found = re.findall(
+        r"```sh\n(bucketstate size [^\n]*)\n```\n\n```text\n(.*?)```", text, re.DOTALL
+    )
     return [(shlex.split(command)[1:], printed) for command, printed in found]
 
 
