@@ -7,8 +7,8 @@ from html import escape
 
 SECTION = "\n## Batches by size of the state\n"
 
-_WIDTH, _LEFT, _MOST = 600, 150, 360
-_BAR, _STEP, _GAP = 24, 32, 34
+_WIDTH, _LEFT, _MOST = 600, 120, 360
+_BAR, _STEP, _GAP = 18, 25, 30
 _OURS, _OTHERS = "#3f51b5", "#a9a9b2"
 
 
