@@ -352,7 +352,7 @@ generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings 
 	$(PY) -m scripts.generate
 
 docs: $(VENV_STAMP) ## build the documentation into artifacts/site
-	$(PY) -m mkdocs build --quiet
+	$(PY) -m zensical build --strict --clean
 	@echo "artifacts/site/index.html"
 
 ##@ This folder
@@ -360,7 +360,7 @@ docs: $(VENV_STAMP) ## build the documentation into artifacts/site
 environments: $(EVERY_VENV) ## set up the virtual environments of all minor versions of Spark
 
 clean: ## remove everything that was built; the next run sets up again
-	rm -rf artifacts dist .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
+	rm -rf artifacts dist .cache .stamps .venv .venvs target scala/target scala/bench/target scala/conformance/target scala/hdfs/target scala/s3/target project/target project/project
 	rm -f $(JARS)/*.jar
 
 # One check of the machine, with a sentence for whatever is missing.
