@@ -59,8 +59,8 @@ def _millions(keys: float) -> str:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("|  |", "| |")
+    first, *others = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
+    return "\n".join([first, "|" + "---|" * len(header), *others]).replace("|  |", "| |")
 
 
 def _said(measured: Measured) -> str:
