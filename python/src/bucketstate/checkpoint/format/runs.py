@@ -56,7 +56,7 @@ _TAKEN = 1024 * 1024
 """About as many bytes of a file are taken at a time."""
 _READ_AHEAD = 2 * 1024 * 1024
 _COUNT = "rocksdb.estimate-num-keys"
-"""Of a database of one file without deletions that is how many entries the file says it has."""
+"""How many entries a file says it has, of a database of it alone, without deletions."""
 
 _copying = threading.BoundedSemaphore(_COPIES)
 
