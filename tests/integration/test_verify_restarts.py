@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import CheckpointError
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
+from tests.kit.session_settings import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -219,6 +220,34 @@ def test_verify_says_what_spark_does(query: Query, tmp_path: Path, case: Case) -
         assert told["versions"] == {case.version}
         # What is missing stays so, and what Spark writes anew is there.
         assert Checkpoint(checkpoint).verify().ok == case.sound
+
+
+@at_night
+@pytest.mark.parametrize(("cut", "counted"), [(None, 60), ("sources/0/4", 70)])
+def test_files_of_an_entry_that_was_cut_off_are_read_once_more(
+    query: Query, tmp_path: Path, cut: str | None, counted: int
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(query.checkpoint, checkpoint)
+    if cut is not None:
+        changed(cut, lines(1))(checkpoint)
+    assert query.runs(checkpoint)
+    values = Checkpoint(checkpoint).scan().to_arrow().column("value").to_pylist()
+    assert sum(value["n"] for value in values) == counted
+
+
+@at_night
+def test_a_last_commit_that_lost_its_checkpoint_ids(spark: SparkSession, tmp_path: Path) -> None:
+    with settings(spark, {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}):
+        made = Query(spark, tmp_path)
+        for _ in range(2):
+            made.feed()
+        assert made.runs(made.checkpoint)
+        made.feed()
+        assert verified(made.checkpoint)["starts"]
+        changed("commits/1", lines(1))(made.checkpoint)
+        assert verified(made.checkpoint) == {"starts": False, "sound": False, "versions": {2}}
+        assert not made.runs(made.checkpoint)
 
 
 def verified(checkpoint: Path) -> dict[str, Any]:

@@ -470,9 +470,7 @@ class _Verifier:
         return winners
 
 
-def _time_buckets(
-    plan: Plan, family: Family, by_start: Counter[int], found: Findings
-) -> None:
+def _time_buckets(plan: Plan, family: Family, by_start: Counter[int], found: Findings) -> None:
     """Whether keys expire when the newest file says: it counts them without reading them."""
     # What was counted may be the times of the attempt that was replaced.
     if family.times is None or plan.replaced:
