@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -52,6 +53,17 @@ def test_nothing_is_built_without_every_jar(project: Path, target: str) -> None:
     with_jars(project, SPARKS[:-1])
     assert f"No jar for Spark {SPARKS[-1]}: " in build(project, target, fails=True)
     assert not list(project.glob("built/*"))
+
+
+def test_metadata_are_read_before_there_are_jars(project: Path, tmp_path: Path) -> None:
+    """As by uv and build. To pip hatchling does not offer it: pip builds the wheel for them."""
+    call = "build.prepare_metadata_for_build_wheel(sys.argv[1])"
+    code = f"import sys; from hatchling import build; {call}"
+    environment = {name: text for name, text in os.environ.items() if name != "PIP_BUILD_TRACKER"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    subprocess.run(command, cwd=project, env=environment, check=True)
+    text = (tmp_path / f"bucketstate-{VERSION}.dist-info/METADATA").read_bytes()
+    assert required(message_from_bytes(text)) == {"numpy", "pandas", "pyarrow"}
 
 
 def test_an_editable_install_comes_before_its_jars(project: Path) -> None:
