@@ -348,7 +348,8 @@ try-release: ## install the wheel of dist/ beside each Spark in an empty virtual
 	@scripts/try-page "$(PYTHON)"
 
 generate: $(VENV_STAMP) ## make all that repeats the Scala registry of settings and metrics: Conf, conf/, docs
-	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json"
+	scripts/sbt "bench/runMain io.bucketstate.config.GenerateSettings python/src/bucketstate/settings.json" \
+	  "bench/runMain io.bucketstate.rocksdb.GenerateNativeOptions python/src/bucketstate/rocksdb_options.json"
 	$(PY) -m scripts.generate
 
 docs: $(VENV_STAMP) ## build the documentation into artifacts/site

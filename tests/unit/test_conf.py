@@ -5,6 +5,7 @@
 
 import copy
 import pickle
+import re
 from dataclasses import FrozenInstanceError, replace
 from datetime import timedelta
 from functools import partial
@@ -400,6 +401,28 @@ def test_a_native_option_in_no_group_is_refused_with_the_two() -> None:
         Conf.from_spark({PREFIX + "rocksdb.options.foo": "1"})
     with pytest.raises(InvalidSettingError, match=r"rocksdb\.options\.db\.<name> or "):
         Conf.from_spark({PREFIX + "rocksdb.options": "1"})
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("cf.write_bufer_size", r"Did you mean .*rocksdb\.options\.cf\.write_buffer_size\?"),
+        ("db.max_backgroundjobs", r"Did you mean .*rocksdb\.options\.db\.max_background_jobs\?"),
+        ("db.write_buffer_size", r"Did you mean .*rocksdb\.options\.cf\.write_buffer_size\?"),
+        ("cf.max_open_files", r"Did you mean .*rocksdb\.options\.db\.max_open_files\?"),
+        ("db.atomic_flush", r"the engine relies on writes .* Remove it\."),
+        ("cf.comparator", r"keys in the order of their bytes\. Remove it\."),
+        ("cf.metadata_cache_options", r"RocksDB has no way to set it from Java\. Remove it\."),
+    ],
+)
+def test_a_native_option_that_rocksdb_has_not_or_the_engine_sets_is_refused(
+    name: str, told: str
+) -> None:
+    expected = rf"rocksdb\.options\.{re.escape(name)} is '1': .*{told}"
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf(rocksdb_options={name: 1})
+    with pytest.raises(InvalidSettingError, match=expected):
+        Conf.from_spark({f"{PREFIX}rocksdb.options.{name}": "1"})
 
 
 def test_it_shows_what_is_given() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -17,6 +18,9 @@ from typing import Any, Literal, cast, get_args
 from bucketstate.errors import InvalidSettingError
 from bucketstate.kinds import Kind, Named, Value, kind_of, plain
 from bucketstate.scopes import Scope
+
+_NATIVE = "rocksdb.options"
+"""The setting whose names are those of RocksDB's own options."""
 
 
 def _words(name: str) -> str:
@@ -80,10 +84,39 @@ class Setting:
         kept = plain(value, self.kind)
         if not self.kind.allows(kept):
             raise self._refusal(value)
+        if self.name == _NATIVE and isinstance(kept, tuple):
+            for name, text in kept:
+                if (wrong := native_options().problem(f"{self.key}.", name)) is not None:
+                    raise InvalidSettingError(f"{self.key}.{name} is {text!r}: {wrong}")
         return cast(Value, kept)
 
     def _refusal(self, value: object) -> InvalidSettingError:
         return InvalidSettingError(f"{self.key} is {value!r}: it must be {self.kind.allowed}.")
+
+
+@dataclass(frozen=True)
+class NativeOptions:
+    """The options of RocksDB that can be given, as `rocksdb_options.json` has them."""
+
+    known: tuple[str, ...]
+    """Those of each group, with its name in front: `cf.block_size`."""
+    refused: Mapping[str, str]
+    """Why others cannot be given."""
+
+    def problem(self, prefix: str, name: str) -> str | None:
+        """Why an option of that name cannot be given, and what to do; None if it can.
+
+        `prefix` stands before it in the key.
+        """
+        if name in self.known:
+            return None
+        if name in self.refused:
+            return f"{self.refused[name]}. Remove it."
+        # A right name in the other group is nearer than any other name.
+        option = name.partition(".")[2]
+        near = [known for known in self.known if known.partition(".")[2] == option]
+        near = near or get_close_matches(name, self.known, n=1, cutoff=0.0)
+        return f"RocksDB has no such option. Did you mean {prefix}{near[0]}?"
 
 
 MetricType = Literal["counter", "gauge"]
@@ -167,6 +200,16 @@ def parse_registry(text: str) -> Registry:
         plugin=tuple(_setting(s) for s in raw["plugin"]),
         metrics=tuple(map(_metric, raw["metrics"])),
     )
+
+
+@cache
+def native_options() -> NativeOptions:
+    """The options of the RocksDB that comes with Spark."""
+    text = files("bucketstate").joinpath("rocksdb_options.json").read_text(encoding="utf-8")
+    raw: dict[str, Any] = json.loads(text)
+    refused = raw.pop("refused")
+    known = (f"{group}.{name}" for group, names in raw.items() for name in names)
+    return NativeOptions(tuple(known), refused)
 
 
 @cache

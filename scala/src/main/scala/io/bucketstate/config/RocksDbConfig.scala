@@ -26,8 +26,8 @@ object RocksDbConfig {
     Seq("default", "spinning-disk", "spinning-disk-high-memory", "flash-ssd", "small-memory")
 
   /** The two groups of [[ConfigKey.RocksDbOptions]]. */
-  private[config] val Db = "db"
-  private[config] val Cf = "cf"
+  private[bucketstate] val Db = "db"
+  private[bucketstate] val Cf = "cf"
 }
 
 /**

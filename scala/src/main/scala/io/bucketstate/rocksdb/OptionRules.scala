@@ -1,6 +1,6 @@
 package io.bucketstate.rocksdb
 
-import io.bucketstate.config.NativeKey
+import io.bucketstate.config.{NativeKey, RocksDbConfig}
 import io.bucketstate.error.InvalidException
 
 /** Which native options users cannot give, and why. What is left RocksDB parses itself. Pure. */
@@ -21,6 +21,13 @@ object OptionRules {
 
   /** Whether users can give an option of a column family, or of its tables, of that name, if RocksDB knows it. */
   def allowsFamily(name: String): Boolean = reasonOfFamily(name, "").isEmpty
+
+  /** Why which names cannot be given, whatever their value: by group and name, in their order. */
+  def reasons: Seq[(String, String)] =
+    (of(RocksDbConfig.Db, DbReasons) ++ of(RocksDbConfig.Cf, FamilyReasons)).sorted
+
+  private def of(group: String, reasons: Seq[(Set[String], String)]): Seq[(String, String)] =
+    reasons.flatMap { case (names, why) => names.toSeq.map(name => s"$group.$name" -> why) }
 
   private def check(
       key: String,
