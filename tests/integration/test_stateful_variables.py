@@ -249,9 +249,8 @@ def test_a_state_class_changes_under_a_checkpoint(
             )
         ]
         running = Harness(fns.evolve_1, by="key", operator="transformWithState", schema=SCHEMA)
-        for fn, batch, answer in zip(
-            (fns.evolve_1, fns.evolve_2, fns.evolve_3, fns.evolve_3), batches, answers, strict=True
-        ):
+        functions: list[Any] = [fns.evolve_1, fns.evolve_2, fns.evolve_3, fns.evolve_3]
+        for fn, batch, answer in zip(functions, batches, answers, strict=True):
             running = running.restarted(fn)
             told = {key: tuple(rest) for key, *rest in (r.values() for r in running.run(batch))}
             assert told == answer

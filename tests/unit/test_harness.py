@@ -218,7 +218,7 @@ def test_null_and_nan_keys_are_groups_of_their_own() -> None:
             "it must be a timestamp",
         ),
         (
-            lambda: Harness(count, by="key", timeout="never").run(),  # type: ignore[arg-type]
+            lambda: Harness(count, by="key", timeout="never").run(),  # type: ignore[call-overload]
             DefinitionError,
             "timeout='never': it must be None, 'processing' or 'event'",
         ),
@@ -327,7 +327,7 @@ def test_a_state_that_cannot_be_set(operator: Operator) -> None:
     with pytest.raises(WrongTypeError, match=r"The state of Key\(key='a'\): field n of Total is s"):
         running.set_state({"n": "x"}, "a")
     with pytest.raises(WrongTypeError, match="expected a Total or a dict of its fields"):
-        running.set_state(7, "a")
+        running.set_state(7, "a")  # type: ignore[arg-type]
     assert running.states() == {}
     running.set_state(Total(1), 3)
     with pytest.raises(

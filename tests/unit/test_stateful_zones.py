@@ -61,7 +61,9 @@ def test_a_query_in_an_offset_answers_as_one_in_a_region(name: str, operator: Op
         [{"at": AT, "key": "k", "seq": n, "op": op, "value": 20 + n} for n, op in enumerate(steps)]
     )
     held = running.state("k", AT)
-    assert held.last.get().at == AT
+    last = held.last.get()
+    assert last is not None
+    assert last.at == AT
     assert [*held.dated.keys()] == [AT]
     assert running.watermark == AT
     assert running.restarted().watermark == AT

@@ -109,7 +109,7 @@ def test_options(options: dict[str, Any], told: str) -> None:
 
 def test_it_is_no_function() -> None:
     with pytest.raises(DefinitionError, match=r"stateful.reduce\(...\) is no stateful function"):
-        stateful.define(stateful.reduce(n=count()))
+        stateful.define(stateful.reduce(n=count()))  # type: ignore[call-overload]
 
 
 def test_a_sum_that_does_not_fit() -> None:

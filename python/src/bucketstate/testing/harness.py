@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from bucketstate.stateful.errors import (
 from bucketstate.stateful.ready.recipe import Recipe, bound, clock_of
 from bucketstate.stateful.run import operators
 from bucketstate.stateful.run.handle import State, Timeout
+from bucketstate.stateful.run.signatures import S
 from bucketstate.stateful.run.zones import zone_of
 from bucketstate.testing.answer import Answer
 from bucketstate.testing.batches import Batches
@@ -32,19 +33,44 @@ from bucketstate.testing.runs import Clocks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from bucketstate.stateful.codec.kept import Kept
+    from bucketstate.stateful.run.definition import Definition
     from bucketstate.stateful.run.operators import Operator
+    from bucketstate.stateful.run.signatures import Typed
     from bucketstate.stateful.run.slots import Slot
     from bucketstate.testing.restored import StoredKeys
     from bucketstate.testing.runs import Group, Run
 
 _START = datetime(2024, 1, 1)
 
+R = TypeVar("R")
+"""The state class of another function."""
 
-class Harness:
+
+class _Options(TypedDict, total=False):
+    """What a harness can be given beside the function and the grouping columns."""
+
+    operator: Operator
+    schema: Any
+    timeout: Timeout | None
+    event_time: str | None
+    delay: timedelta
+    clock: datetime
+    time_zone: str
+    initial_state: Any
+    rows_per_chunk: int | None
+    seed: int
+    output: Any
+    chunked: bool | None
+    many_keys: bool
+
+
+class Harness(Generic[S]):
     """A query with one stateful function, without a JVM. Not thread-safe.
+
+    To type checkers it is a `Harness[Totals]`, with the state class that the function's hints say.
 
     The function runs through the same code as in a query, on Spark's own `GroupState` or as a
     `StatefulProcessor`. As in Spark, the timed-out keys follow the data of a batch, the watermark
@@ -79,6 +105,45 @@ class Harness:
         WrongTypeError: the rows of the initial state do not fit their columns.
         InvalidSettingError: an unknown time zone.
     """
+
+    @overload
+    def __init__(
+        self, fn: Definition[S], *, by: str | Sequence[str], **options: Unpack[_Options]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, fn: Typed[S], *, by: str | Sequence[str], **options: Unpack[_Options]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        fn: Any,
+        *,
+        by: str | Sequence[str],
+        state: type[S],
+        **options: Unpack[_Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Harness[Any],
+        fn: Any,
+        *,
+        by: str | Sequence[str],
+        state: Any,
+        **options: Unpack[_Options],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Harness[Any],
+        fn: Recipe,
+        *,
+        by: str | Sequence[str],
+        **options: Unpack[_Options],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -149,6 +214,55 @@ class Harness:
         keys = sum(not kept.empty for kept in self._stored.kept().values())
         return f"<Harness of {name} by {', '.join(self._by)}: {keys} keys at {self.clock}>"
 
+    @overload
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        fn: Definition[R] | Typed[R],
+        *,
+        by: str | Sequence[str],
+        keys: Sequence[Any],
+        version: int | None = ...,
+        batch: int | None = ...,
+        operator_id: int = ...,
+        filesystem: Any = ...,
+        **query: Any,
+    ) -> Harness[R]: ...
+
+    @overload
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        fn: Any,
+        *,
+        by: str | Sequence[str],
+        keys: Sequence[Any],
+        state: Any,
+        version: int | None = ...,
+        batch: int | None = ...,
+        operator_id: int = ...,
+        filesystem: Any = ...,
+        **query: Any,
+    ) -> Harness[Any]: ...
+
+    @overload
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | os.PathLike[str],
+        fn: Recipe,
+        *,
+        by: str | Sequence[str],
+        keys: Sequence[Any],
+        version: int | None = ...,
+        batch: int | None = ...,
+        operator_id: int = ...,
+        filesystem: Any = ...,
+        **query: Any,
+    ) -> Harness[Any]: ...
+
     @classmethod
     def from_checkpoint(
         cls,
@@ -162,7 +276,7 @@ class Harness:
         operator_id: int = 0,
         filesystem: Any = None,
         **query: Any,
-    ) -> Harness:
+    ) -> Harness[Any]:
         """A harness that begins with the state of some keys of a query's checkpoint.
 
         The checkpoint is only read, without a JVM, and may be that of a query that runs. It has the
@@ -200,7 +314,7 @@ class Harness:
         for name in sorted({"operator", "initial_state"} & query.keys()):
             raise DefinitionError(f"{name} is given, which the checkpoint says: leave it out.")
         source = StoredKeys(path, filesystem, operator_id, version, batch)
-        made = cls(fn, by=by, operator=source.operator, **query)
+        made: Harness[Any] = cls(fn, by=by, operator=source.operator, **query)
         made._restore(source, keys, clocked="clock" in query)
         return made
 
@@ -309,7 +423,8 @@ class Harness:
             self._watermark = max(self._watermark or 0, reached)
         return Answer(output)
 
-    def state(self, *key: Any) -> Any:
+    # To type checkers a state is there: most tests ask for one that is.
+    def state(self, *key: Any) -> S | Any:
         """The value of a key's state, a copy; None where there is none.
 
         Args:
@@ -323,7 +438,7 @@ class Harness:
         kept = self._stored.kept().get(of)
         return None if kept is None or kept.text is None else self._value(of, kept)
 
-    def set_state(self, value: Any, *key: Any) -> None:
+    def set_state(self, value: S | Mapping[str, Any], *key: Any) -> None:
         """Gives a key a state, before the first batch or between two.
 
         It is as if the function had been called and had done `state.update(value)` alone: a timeout
@@ -359,7 +474,7 @@ class Harness:
         if cells is None:
             self._given_keys[of] = None
 
-    def states(self) -> dict[Any, Any]:
+    def states(self) -> dict[Any, S]:
         """All states by key, copies; without values of parts that the next batch finds expired.
 
         Raises:
@@ -397,6 +512,24 @@ class Harness:
         found = self._stored.kept().get(self._key(key))
         return [] if found is None else [Timer.of(t, self._zone) for t in found.timers]
 
+    @overload
+    def restarted(
+        self, fn: None = ..., *, output: Any = ..., chunked: bool | None = ...
+    ) -> Harness[S]: ...
+
+    @overload
+    def restarted(
+        self, fn: Definition[R] | Typed[R], *, output: Any = ..., chunked: bool | None = ...
+    ) -> Harness[R]: ...
+
+    @overload
+    def restarted(
+        self, fn: Any = ..., *, state: Any, output: Any = ..., chunked: bool | None = ...
+    ) -> Harness[Any]: ...
+
+    @overload
+    def restarted(self, fn: Recipe) -> Harness[Any]: ...
+
     def restarted(
         self,
         fn: Any = None,
@@ -404,7 +537,7 @@ class Harness:
         state: Any = None,
         output: Any = None,
         chunked: bool | None = None,
-    ) -> Harness:
+    ) -> Harness[Any]:
         """A harness that goes on from here, as a query restarted with `fn` would.
 
         A new state class reads what the old one left. This harness stays as it is. Errors are as
@@ -417,7 +550,7 @@ class Harness:
             output: the same.
             chunked: the same.
         """
-        made = Harness(
+        made: Harness[Any] = Harness(
             (self._recipe or self._definition) if fn is None else fn,
             state=state,
             output=output,
@@ -443,12 +576,13 @@ class Harness:
         made._query.extension = self._query.extension
         return made
 
-    def _value(self, key: Any, kept: Kept) -> Any:
+    def _value(self, key: Any, kept: Kept) -> S:
         codec = self._definition.state_codec(self._zone)
         try:
-            return self._stored.value(key, codec, Clock(self._clock, self._watermark))
+            value: S = self._stored.value(key, codec, Clock(self._clock, self._watermark))
         except (MismatchError, UnreadableError) as e:
             raise codec.unreadable(key, kept.version, e) from e
+        return value
 
     def _restore(self, source: StoredKeys, keys: Sequence[Any], *, clocked: bool) -> None:
         from bucketstate.testing.restored import travelling, values_of

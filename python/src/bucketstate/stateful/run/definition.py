@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any, overload
+from typing import Any, Generic, Protocol, overload
 
 from pyspark.sql.types import StructType
 
@@ -20,7 +20,9 @@ from bucketstate.stateful.run.handlers import Handlers, handlers_of, name_of
 from bucketstate.stateful.run.signatures import (
     Hints,
     Library,
+    S,
     Shape,
+    Typed,
     check_columns_output,
     check_keys,
     check_no_output,
@@ -38,8 +40,10 @@ from bucketstate.stateful.run.signatures import (
 
 
 @dataclass(frozen=True)
-class Definition:
+class Definition(Generic[S]):
     """A stateful function with its types. Immutable; callable as the function itself.
+
+    To type checkers it is a `Definition[Totals]`, with the state class that the hints say.
 
     Made by `define`. `stateful.apply` and `Harness` take it in the place of the function.
     """
@@ -136,21 +140,43 @@ class Definition:
         return None if record is None else struct_of_record(record, zone)
 
 
-@overload
-def define(
-    fn: Any, *, state: Any = ..., output: Any = ..., chunked: bool | None = ...
-) -> Definition: ...
+class Decorator(Protocol):
+    """What `define` returns where it is called without a function."""
+
+    def __call__(self, fn: Typed[S], /) -> Definition[S]: ...
 
 
 @overload
 def define(
-    *, state: Any = ..., output: Any = ..., chunked: bool | None = ...
-) -> Callable[[Any], Definition]: ...
+    fn: Definition[S], *, state: None = ..., output: Any = ..., chunked: bool | None = ...
+) -> Definition[S]: ...
+
+
+@overload
+def define(
+    fn: Typed[S], *, state: None = ..., output: Any = ..., chunked: bool | None = ...
+) -> Definition[S]: ...
+
+
+@overload
+def define(
+    fn: Any, *, state: type[S], output: Any = ..., chunked: bool | None = ...
+) -> Definition[S]: ...
+
+
+@overload
+def define(
+    fn: Any, *, state: Any, output: Any = ..., chunked: bool | None = ...
+) -> Definition[Any]: ...
+
+
+@overload
+def define(*, state: Any = ..., output: Any = ..., chunked: bool | None = ...) -> Decorator: ...
 
 
 def define(
     fn: Any = ..., *, state: Any = None, output: Any = None, chunked: bool | None = None
-) -> Definition | Callable[[Any], Definition]:
+) -> Definition[Any] | Decorator:
     """Checks a stateful function and keeps its types; also a decorator, with or without arguments.
 
     Safe from any thread. The hint of `rows` chooses what it is: `pd.DataFrame` (the default),

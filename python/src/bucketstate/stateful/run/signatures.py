@@ -8,7 +8,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin
 
 import pyarrow as pa
 
@@ -19,8 +19,39 @@ from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.run.handle import State
 from bucketstate.stateful.run.many_keys import Keys
 
+if TYPE_CHECKING:
+    import typing_extensions
+
+    # Without brackets a definition or a harness is one of Any, to type checkers alone.
+    S = typing_extensions.TypeVar("S", default=Any)
+else:
+    S = TypeVar("S")
+
 Shape = Literal["frame", "records", "dicts", "columns"]
 Library = Literal["RecordBatch", "Table", "pandas", "polars"]
+
+
+class HandlesRows(Protocol[S]):
+    """An object that gets one key in a call."""
+
+    def handleInputRows(self, key: Any, rows: Any, state: State[S], /) -> Any: ...
+
+
+class HandlesColumns(Protocol[S]):
+    """An object that gets many keys in a call."""
+
+    def handleInputRows(self, keys: Keys[S], rows: Any, /) -> Any: ...
+
+
+Typed = Union[  # noqa: UP007
+    Callable[[Any, Any, State[S]], Any],
+    Callable[[Keys[S], Any], Any],
+    HandlesRows[S],
+    HandlesColumns[S],
+    type[HandlesRows[S]],
+    type[HandlesColumns[S]],
+]
+"""A stateful function whose hints say what its state is."""
 
 _MANY: tuple[Any, ...] = (
     list,
