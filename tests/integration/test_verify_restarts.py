@@ -233,7 +233,7 @@ def test_files_of_an_entry_that_was_cut_off_are_read_once_more(
         changed(cut, lines(1))(checkpoint)
     assert query.runs(checkpoint)
     values = Checkpoint(checkpoint).scan().to_arrow().column("value").to_pylist()
-    assert sum(value["n"] for value in values) == counted
+    assert sum(value["count"] for value in values) == counted
 
 
 @at_night

@@ -86,10 +86,15 @@ class Runs:
     Each file is copied whole, to memory if it is small or else to a local folder, and held against
     the length and checksum that its manifest gives, before anything of it is read. The folder is
     removed at the end.
+
+    Args:
+        folder: the store's.
+        copies: how many files are copied at a time.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, copies: int = _COPIES) -> None:
         self._folder = folder
+        self._copies = copies
         self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
         self._open: dict[str, Rdict | SstReader] = {}
         self._fetched: dict[str, Path | bytes] = {}
@@ -121,7 +126,7 @@ class Runs:
         """Copies what will be read, many files at a time; raises as reading them does."""
         missing = {f.name: f for f in files if f.name not in self._open | self._fetched}
         for name, copy in zip(
-            missing, in_order(self._fetch, missing.values(), _COPIES), strict=True
+            missing, in_order(self._fetch, missing.values(), self._copies), strict=True
         ):
             self._fetched[name] = copy
 

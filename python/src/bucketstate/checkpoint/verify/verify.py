@@ -51,7 +51,7 @@ Progress = Callable[[int, int], None]
 
 _STORES = 4
 """How many stores are read at a time: they share the memory."""
-_MEMORY = 16 * 1024 * 1024
+_MEMORY = 12 * 1024 * 1024
 """Bytes of keys and values held at a time, by all of them."""
 
 
@@ -183,7 +183,8 @@ class _Verifier:
 
     def run(self) -> Findings:
         of_restart = Findings()
-        with Runs(self._store.folder) as runs:
+        # Several stores are read at a time already, and each copy holds memory.
+        with Runs(self._store.folder, copies=1) as runs:
             # First, so that files of which it reads all need not be read once more.
             runs.tally()
             failure = self._restart(runs, of_restart)
