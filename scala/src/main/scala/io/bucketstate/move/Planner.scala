@@ -87,7 +87,8 @@ private[move] final class Planner(
         s"Those that are there are ${commits.headOption.mkString} to ${commits.lastOption.mkString}."
       )
     }
-    new SourceQuery(spark, folder, batch, request.sourceProvider.map(Provider.named))
+    val files = folder.lengths("")
+    new SourceQuery(spark, folder, batch, request.sourceProvider.map(Provider.named), files)
   }
 
   private def isOwn(provider: Provider): Boolean = provider == Provider.Ours

@@ -9,11 +9,18 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.bucketstate.config.ConfigKey
 import io.bucketstate.move.place.Deciding
-import io.bucketstate.move.read.{OwnRecords, OwnRows, SourceFamily, SourceStore}
+import io.bucketstate.move.read.{
+  OwnFamily,
+  OwnRecords,
+  OwnRows,
+  SourceFamily,
+  SourceStore,
+  StateRow
+}
 import io.bucketstate.testkit.ProviderHarness
 import io.bucketstate.testkit.ProviderHarness._
 
-/** What files say at a version, bucket by bucket, is what a store says that was opened at it. */
+/** What files say at a version, bucket by bucket and key by key, is what a store says that was opened at it. */
 class OwnRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val config = OwnRecords.configOf(StateStoreConf.empty)
 
@@ -23,16 +30,41 @@ class OwnRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     SourceStore(0, "stateStoreSave", "default", Seq(family), family, Nil, ids)
   }
 
-  private def rows(harness: ProviderHarness, version: Long, id: Option[String]) = {
-    // The harness's folder is what Spark calls the root of the states.
-    val root = new Path(s"file:${harness.folder}")
+  /** The harness's folder, which is what Spark calls the root of the states. */
+  private def root(harness: ProviderHarness): Path = {
     val link = harness.folder.resolve("state")
     if (!java.nio.file.Files.exists(link))
       java.nio.file.Files.createSymbolicLink(link, harness.folder)
-    val all =
-      new OwnRows(source(id.map(Seq(_))), root, 0, version, config, new Configuration(false))
-    try all.map(row => keyOf(row.key) -> valueOf(row.values.next())).toSeq
+    new Path(s"file:${harness.folder}")
+  }
+
+  private def pair(row: StateRow) = keyOf(row.key) -> valueOf(row.values.next())
+
+  private def rows(harness: ProviderHarness, version: Long, id: Option[String]) = {
+    val store = source(id.map(Seq(_)))
+    val all = new OwnRows(store, root(harness), 0, version, config, new Configuration(false))
+    try all.map(pair).toSeq
     finally all.close()
+  }
+
+  /** What is found of keys that are looked up one by one, and then in each bucket. */
+  private def lookedUp(harness: ProviderHarness, version: Long, id: Option[String]) = {
+    val store = source(id.map(Seq(_)))
+    val records =
+      new OwnRecords(store, root(harness), 0, version, config, new Configuration(false))
+    try {
+      val families = records.state.families
+        .map(new OwnFamily(store, store.families.head, _, records.state, evolving = None))
+      val found = for {
+        family <- families
+        k <- 0L to 41L
+        row <- family.of(key(k, "k"))
+      } yield pair(row)
+      val buckets = families.flatMap { family =>
+        family.inBuckets(Iterator.range(0, records.numBuckets)).map(pair)
+      }
+      (found, buckets)
+    } finally records.close()
   }
 
   private val batches = Gen.listOfN(
@@ -64,6 +96,9 @@ class OwnRecordsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           for (((state, id), version) <- expected.zipWithIndex.drop(1)) {
             val found = rows(harness, version.toLong, id)
             assert(found.size == state.size && found.toMap == state, s"version $version")
+            val (keys, buckets) = lookedUp(harness, version.toLong, id)
+            assert(keys.size == state.size && keys.toMap == state, s"version $version")
+            assert(buckets.size == state.size && buckets.toMap == state, s"version $version")
           }
         }
       }

@@ -46,18 +46,36 @@ final class VersionRecords(recovered: Recovered, assigner: BucketAssigner) {
     // Of a state without keys nothing is kept to be read.
     if (keyCount(family).contains(0L)) Iterator.empty
     else {
-      val times = loader.times(family.id)
       var count = 0L
-      val records = Iterator.range(0, assigner.numBuckets).flatMap { bucket =>
-        val all = bucketOf(family, bucket)
-        times.fold(all)(t => all.filter(t.shows))
-      }
+      val shown = isShown(family)
+      val records =
+        Iterator.range(0, assigner.numBuckets).flatMap(bucketOf(family, _).filter(shown))
       val counted = records.map { record =>
         count += 1
         record
       }
       counted ++ atTheEnd(loader.verify(family.id, count))
     }
+
+  /** All records of a family that lie in one bucket. A bucket may be asked for once. */
+  def of(family: FamilySpec, bucket: Int): Iterator[Array[Byte]] =
+    if (keyCount(family).contains(0L)) Iterator.empty
+    else bucketOf(family, bucket).filter(isShown(family))
+
+  /** The record of a key in [[newBuffer]], if it is there. Not for a key of a bucket that was asked for. */
+  def find(family: FamilySpec, key: RecordBuffer): Option[Array[Byte]] =
+    if (keyCount(family).contains(0L)) None
+    else Option(loader.find(family.id, key)).filter(isShown(family))
+
+  /** The bucket of all keys that start so, or -1 if they lie in several. */
+  def bucketOfPrefix(family: FamilySpec, prefix: Array[Byte]): Int =
+    family.bucketKey.ofPrefix(prefix, assigner)
+
+  /** Scratch space for keys that are to be found. */
+  def newBuffer: RecordBuffer = new RecordBuffer(assigner)
+
+  private def isShown(family: FamilySpec): Array[Byte] => Boolean =
+    loader.times(family.id).fold[Array[Byte] => Boolean](_ => true)(times => times.shows(_))
 
   private def atTheEnd(body: => Unit): Iterator[Array[Byte]] = {
     lazy val done: Iterator[Array[Byte]] = {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.error.InvalidException
 import io.bucketstate.move.place.Placer
-import io.bucketstate.move.read.{OwnKeys, OwnRows, SourceFamily}
+import io.bucketstate.move.read.{OwnFamily, OwnKeys, SourceFamily}
 import io.bucketstate.move.upsert.{Nulls, Replacing, RowShape}
 import io.bucketstate.move.write.Place.Moved
 import io.bucketstate.move.write.RecordMaker
@@ -72,7 +72,7 @@ private[move] final class UpsertTarget(work: StoreWork, shape: RowShape) {
 
   def maker(hadoop: Configuration): RecordMaker = {
     val evolving =
-      if (OwnRows.evolves(spec)) work.store.schemas(new Path(work.from), hadoop) else None
+      if (OwnFamily.evolves(spec)) work.store.schemas(new Path(work.from), hadoop) else None
     new RecordMaker(work.store, family, spec, evolving, RecordMaker.buffer(work.numBuckets))
   }
 

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 /** An entry of a query's commit log: that a batch has ended, and which attempts at its stores count. Immutable. */
-private[move] final case class CommitEntry(batch: Long, text: LogText) {
+private[bucketstate] final case class CommitEntry(batch: Long, text: LogText) {
 
   /** Checkpoint ids by operator, partition and store; None where the query has none. */
   def ids: Option[Map[Long, Seq[Seq[String]]]] = text.document.path("stateUniqueIds") match {

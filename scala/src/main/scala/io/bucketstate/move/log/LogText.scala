@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.io.Damage
  *
  * @param version as the first line has it, `v1` and its like
  */
-private[move] final case class LogText(
+private[bucketstate] final case class LogText(
     version: String,
     document: ObjectNode,
     behind: Seq[String]
@@ -33,7 +33,7 @@ private[move] final case class LogText(
     (version +: Json.writeValueAsString(document) +: behind).mkString("\n").getBytes(UTF_8)
 }
 
-private[move] object LogText {
+private[bucketstate] object LogText {
   val Json: ObjectMapper = new ObjectMapper
 
   def parse(bytes: Array[Byte], damage: Damage): LogText = {

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 /** An entry of a query's offset log: where its sources were, and with which settings the batch was planned. Immutable. */
-private[move] final case class OffsetEntry(batch: Long, text: LogText) {
+private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
 
   /** The settings that Spark recorded; they overrule those of the session at a restart. */
   def settings: Map[String, String] = text.document.path("conf") match {
@@ -40,6 +40,6 @@ private[move] final case class OffsetEntry(batch: Long, text: LogText) {
   def withOffsets(lines: Seq[String]): OffsetEntry = copy(text = text.copy(behind = lines))
 }
 
-private[move] object OffsetEntry {
+private[bucketstate] object OffsetEntry {
   val Partitions = "spark.sql.shuffle.partitions"
 }

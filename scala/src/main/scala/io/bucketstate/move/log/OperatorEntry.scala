@@ -11,7 +11,7 @@ import io.bucketstate.checkpoint.io.Damage
  *
  * @param schemaFiles whole paths as they were recorded, oldest first; none where each partition's folder has its own
  */
-private[move] final case class StoreEntry(
+private[bucketstate] final case class StoreEntry(
     name: String,
     partitions: Int,
     prefixColumns: Int,
@@ -19,14 +19,14 @@ private[move] final case class StoreEntry(
 )
 
 /** A state variable of transformWithState; `kind` is `ValueState` and its like. */
-private[move] final case class VariableEntry(name: String, kind: String)
+private[bucketstate] final case class VariableEntry(name: String, kind: String)
 
 /**
  * What Spark recorded of a stateful operator. Immutable.
  *
  * @param file relative to the operator's folder
  */
-private[move] final case class OperatorEntry(
+private[bucketstate] final case class OperatorEntry(
     id: Long,
     name: String,
     stores: Seq[StoreEntry],
@@ -54,7 +54,7 @@ private[move] final case class OperatorEntry(
   }
 }
 
-private[move] object OperatorEntry {
+private[bucketstate] object OperatorEntry {
 
   def of(file: String, text: LogText, damage: Damage): OperatorEntry = {
     val info = text.document.path("operatorInfo")

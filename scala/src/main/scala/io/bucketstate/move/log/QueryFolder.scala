@@ -17,7 +17,7 @@ import io.bucketstate.error.ConflictException
  *
  * @param objectStores schemes of stores where a file appears whole when it is closed
  */
-private[move] final class QueryFolder(
+private[bucketstate] final class QueryFolder(
     val root: Path,
     hadoop: Configuration,
     objectStores: Set[String]
@@ -130,7 +130,7 @@ private[move] final class QueryFolder(
   }
 }
 
-private[move] object QueryFolder {
+private[bucketstate] object QueryFolder {
 
   def number(name: String): Option[Long] =
     Option.when(name.nonEmpty && name.length < 19 && name.forall(c => c >= '0' && c <= '9'))(

@@ -4,7 +4,7 @@ import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.error.InvalidException
 
 /** Reads what Spark itself keeps in a query's checkpoint. Nothing is kept: what is asked for twice is read twice. */
-private[move] final class QueryLogs(val folder: QueryFolder) {
+private[bucketstate] final class QueryLogs(val folder: QueryFolder) {
 
   def offsets: Seq[Long] = folder.numbers("offsets")
 

@@ -4,13 +4,13 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Ge
 import org.apache.spark.sql.types.{StructField, StructType}
 
 /** Which part of a stored key decides its partition: the fields by which Spark has hashed the rows that led to it. */
-private[move] sealed trait Deciding {
+private[bucketstate] sealed trait Deciding {
 
   /** These fields, with their names. */
   def fields(key: StructType): Seq[(StructField, Expression)]
 }
 
-private[move] object Deciding {
+private[bucketstate] object Deciding {
 
   /** All keys lie in partition 0. */
   case object Nothing extends Deciding {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StructType
  * reading Spark's planner and state managers, and not by its own extractors for offline work, which are wrong for
  * aggregations without keys, for limits and for joins of state format 4.
  */
-private[move] object PlaceRules {
+private[bucketstate] object PlaceRules {
   val TransformWithState: Set[String] =
     Set(
       "transformWithStateExec",

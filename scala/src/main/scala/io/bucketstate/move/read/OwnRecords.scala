@@ -18,7 +18,7 @@ import io.bucketstate.spark.SparkSettings
  * A partition of a store of this project as its files have it: records, whose bytes need not be understood. A bucket is in
  * memory at a time. To be closed. For one thread.
  */
-private[move] final class OwnRecords(
+private[bucketstate] final class OwnRecords(
     store: SourceStore,
     root: Path,
     partition: Int,
@@ -52,7 +52,7 @@ private[move] final class OwnRecords(
   override def close(): Unit = opened.close(runs.close())
 }
 
-private[move] object OwnRecords {
+private[bucketstate] object OwnRecords {
 
   def configOf(conf: StateStoreConf): StoreConfig = SparkSettings.read(conf)
 

@@ -3,9 +3,9 @@ package io.bucketstate.move.read
 import io.bucketstate.error.InvalidException
 
 /** Whose files a state is in. */
-private[move] sealed abstract class Provider(val name: String, val className: String)
+private[bucketstate] sealed abstract class Provider(val name: String, val className: String)
 
-private[move] object Provider {
+private[bucketstate] object Provider {
   val Setting = "spark.sql.streaming.stateStore.providerClass"
 
   private val Sparks = "org.apache.spark.sql.execution.streaming.state."

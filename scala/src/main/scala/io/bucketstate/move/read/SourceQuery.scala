@@ -27,22 +27,22 @@ import io.bucketstate.move.log.{
 import io.bucketstate.move.place.PlaceRules
 
 /**
- * A query that has stopped, at a batch that it has committed: what its checkpoint says of its state. Everything is read when
- * it is made, but for the state itself.
+ * A query at a batch that it has committed: what its checkpoint says of its state. Everything is read when it is made, but
+ * for the state itself.
  *
  * @param batch the batch
+ * @param files all files with their lengths, as they were before anything was read; for whoever holds them against
+ *              those that are there later
  */
-private[move] final class SourceQuery(
+private[bucketstate] final class SourceQuery(
     session: SparkSession,
     val folder: QueryFolder,
     val batch: Long,
-    insisted: Option[Provider]
+    insisted: Option[Provider],
+    val files: Map[String, Long] = Map.empty
 ) {
   private[this] val hadoop = SparkSessions.hadoopConf(session)
   private[this] val logs = new QueryLogs(folder)
-
-  /** All files with their lengths, as they were before anything was read. */
-  val files: Map[String, Long] = folder.lengths("")
 
   val offset: OffsetEntry = logs.offset(batch)
 
@@ -174,12 +174,15 @@ private[move] final class SourceQuery(
   }
 }
 
-private[move] object SourceQuery {
+private[bucketstate] object SourceQuery {
   val FormatSetting = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 }
 
 /** A stateful operator of a query: what Spark recorded of it, and its stores. */
-private[move] final case class SourceOperator(entry: OperatorEntry, stores: Seq[SourceStore]) {
+private[bucketstate] final case class SourceOperator(
+    entry: OperatorEntry,
+    stores: Seq[SourceStore]
+) {
   def id: Long = entry.id
 
   def name: String = entry.name

@@ -16,13 +16,14 @@ import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.move.place.Deciding
 import io.bucketstate.spark.FamilySchema
+import io.bucketstate.spark.rows.KeyCodecs
 
 /**
  * A column family as the files of schemas have it. Immutable.
  *
  * @param deciding which part of its keys decides where they lie
  */
-private[move] final case class SourceFamily(
+private[bucketstate] final case class SourceFamily(
     schema: StateStoreColFamilySchema,
     spec: KeyStateEncoderSpec,
     multiValued: Boolean,
@@ -36,6 +37,9 @@ private[move] final case class SourceFamily(
   def valueSchema: StructType = schema.valueSchema
 
   def isDefault: Boolean = name == StateStore.DEFAULT_COL_FAMILY_NAME
+
+  /** How many first columns of a key are enough to know its bucket by, where not all of them are needed; else 0. */
+  def prefixColumns: Int = KeyCodecs.prefixColumns(spec)
 }
 
 /**
@@ -46,7 +50,7 @@ private[move] final case class SourceFamily(
  * @param schemaFiles whole paths of those that are there, oldest first, where values may be of older schemas
  * @param ids         the checkpoint id of each partition, where the query has ids
  */
-private[move] final case class SourceStore(
+private[bucketstate] final case class SourceStore(
     operator: Long,
     operatorName: String,
     name: String,
@@ -97,7 +101,7 @@ private[move] final case class SourceStore(
     )
 }
 
-private[move] object SourceStore {
+private[bucketstate] object SourceStore {
 
   /** What the default family is taken for where all is kept in others. */
   def unused(of: SourceFamily): SourceFamily = of.copy(

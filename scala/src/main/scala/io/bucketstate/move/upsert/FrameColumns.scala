@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.streaming.state.SparkSessions
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, NullType, StructField, StructType}
 
 import io.bucketstate.error.InvalidException
+import io.bucketstate.move.read.ColumnNames.unique
 import io.bucketstate.move.read.{SourceFamily, SourceOperator}
 
 /**
@@ -185,13 +186,6 @@ private[move] object FrameColumns {
 
   private val DocumentDefaults: Map[String, Expression] =
     Map("version" -> Literal(1), "timeout" -> Literal(UpsertRules.NoTimeout))
-
-  /** Names of which the second `sum` becomes `sum_2`, as scans have them. */
-  def unique(names: Seq[String]): Seq[String] =
-    names.foldLeft(Seq.empty[String]) { (found, name) =>
-      val candidates = name +: LazyList.from(2).map(n => s"${name}_$n")
-      found :+ candidates.find(!found.contains(_)).get
-    }
 
   /** A type without what it says of nulls and of its columns' metadata. */
   def stripped(of: DataType): DataType = of match {

@@ -39,6 +39,14 @@ private[bucketstate] object KeyCodecs {
     new SparkKeyCodec(encoder, bucketKey, SparkEncoders.layoutOf(spec), what(family))
   }
 
+  /** How many first columns of a key are enough to know its bucket by, where not all of them are needed; else 0. */
+  def prefixColumns(spec: KeyStateEncoderSpec): Int = SparkEncoders.layoutOf(spec) match {
+    case KeyLayout.Prefix(_, n)                    => n
+    case KeyLayout.Timed(schema, false)            => schema.length - 1
+    case _: KeyLayout.Whole | _: KeyLayout.Ordered => 0
+    case KeyLayout.Timed(_, true)                  => 0
+  }
+
   private def what(family: String): String = s"A key of the column family '$family'"
 
   /** Whether the columns are of the types that are copied here; Spark's encoder says which it cannot order. */
