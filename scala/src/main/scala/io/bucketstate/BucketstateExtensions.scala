@@ -6,6 +6,7 @@ import io.bucketstate.move.RewriteOnStart
 import io.bucketstate.spark.BuiltForSparkRule
 import io.bucketstate.spark.many.ManyKeysRule
 import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
+import io.bucketstate.sql.PathRule
 
 /**
  * The session extension that lets `transformWithState` and its Python forms keep their state in
@@ -17,8 +18,9 @@ import io.bucketstate.spark.plan.{RepartitionRule, TransformWithStateRule}
  * nothing else; every other plan stays as it is. A function of the package that takes many keys gets an operator that
  * gives it many, with every provider; without the extension it runs on Spark's, one key at a time. Spark's offline
  * repartition, which does not know this provider, is refused without a trace in the checkpoint. Where the setting
- * `partitions` says so, a checkpoint gets the session's number of partitions before its query starts. On a Spark of another
- * minor version than the jar's, queries end with an error that says so.
+ * `partitions` says so, a checkpoint gets the session's number of partitions before its query starts. SQL may name the path of a
+ * checkpoint where it names a table (see [[BucketstateSource]]). On a Spark of another minor version than the jar's, queries end
+ * with an error that says so.
  */
 final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
@@ -28,6 +30,7 @@ final class BucketstateExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectColumnar(_ => new ManyKeysRule)
     // Among the hints, because these are resolved before sources are.
     extensions.injectHintResolutionRule(new RepartitionRule(_, provider))
+    extensions.injectHintResolutionRule(_ => new PathRule(BucketstateSource.Format))
     extensions.injectCheckRule(new RewriteOnStart(_, provider))
   }
 }

@@ -101,6 +101,7 @@ class RoomsSuite extends AnyFunSuite {
       "move.upsert" -> Set("error", "move.log", "move.place", "move.read", "move.write"),
       "move.job" -> (spark ++ move),
       "move" -> (spark ++ move + "move.job"),
+      "sql" -> (spark ++ Set("move.log", "move.place", "move.read")),
       "" -> Set(
         "error",
         "move",
@@ -108,6 +109,7 @@ class RoomsSuite extends AnyFunSuite {
         "spark",
         "spark.many",
         "spark.plan",
+        "sql",
         "store",
         "background",
         "config",
@@ -129,7 +131,8 @@ class RoomsSuite extends AnyFunSuite {
       "move",
       "move.job",
       "move.read",
-      "move.upsert"
+      "move.upsert",
+      "sql"
     )
 
   /** Rooms that know what a state store is to Spark. */
@@ -176,7 +179,7 @@ class RoomsSuite extends AnyFunSuite {
   }
 
   test(
-    "only the spark rooms, those of moves and the doors know Spark's state store traits and rows"
+    "only the spark rooms, those of moves, that of SQL and the doors know Spark's state store traits and rows"
   ) {
     for {
       c <- classes
