@@ -176,8 +176,15 @@ def test_there_and_back(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     def move(name: str, partitions: int, buckets: int, version: int) -> None:
         before = tree(moved.checkpoint)
         target = tmp_path / name
-        wanted = {"partitions": partitions, "buckets": buckets, "checkpoint_format": version}
-        made = plan(spark, str(moved.checkpoint), str(target), "rewrite", **wanted)
+        made = plan(
+            spark,
+            str(moved.checkpoint),
+            str(target),
+            "rewrite",
+            partitions=partitions,
+            buckets=buckets,
+            checkpoint_format=version,
+        )
         assert made.run().published
         assert tree(moved.checkpoint) == before
         moved.on(target)
