@@ -120,7 +120,8 @@ class PagesSuite extends AnyFunSuite {
 
   test("what is even is drawn half dark, and what stands out darkest") {
     def drawn(values: Double*): Seq[String] =
-      (HeatMap("x", values.zipWithIndex.map(_.swap), _.toString).node \\ "rect").map(_ \@ "fill-opacity")
+      (HeatMap("x", values.zipWithIndex.map(_.swap), _.toString).node \\ "rect")
+        .map(_ \@ "fill-opacity")
     assert(drawn(7, 7, 7) == Seq("0.53", "0.53", "0.53"))
     assert(drawn(7) == Seq("0.53"))
     assert(drawn(0, 0) == Seq("0.06", "0.06"))
