@@ -26,14 +26,6 @@ val sparkJvmOptions = Seq(
   "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC"
 )
 
-// How many JVMs the unit tests run in, beside each other; sbt's own rules would let one run at a time.
-val testJvms = 2
-Global / concurrentRestrictions := Seq(
-  Tags.limitAll(EvaluateTask.SystemProcessors),
-  Tags.limit(Tags.ForkedTestGroup, testJvms),
-  Tags.exclusiveGroup(Tags.Clean)
-)
-
 // Who finds a jar alone finds its licence, too.
 val withLicense = Seq(packageBin, packageSrc, packageDoc).map { task =>
   Compile / task / mappings += (ThisBuild / baseDirectory).value / "LICENSE" -> "META-INF/LICENSE"
@@ -82,14 +74,7 @@ lazy val core = (project in file("scala"))
     // An agent that counts lines: scripts/coverage.
     Test / javaOptions ++= sys.env.get("BUCKETSTATE_JVM_OPTIONS").toSeq,
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
-    Test / baseDirectory := (ThisBuild / baseDirectory).value,
-    // A suite waits for itself half of the time, and two may not share a JVM: they count what is in the process.
-    Test / testGrouping := {
-      val options = (Test / forkOptions).value
-      val suites = (Test / definedTests).value.sortBy(_.name).zipWithIndex
-      for (jvm <- 0 until testJvms)
-        yield Tests.Group(s"JVM $jvm", suites.collect { case (suite, i) if i % testJvms == jvm => suite }, Tests.SubProcess(options))
-    }
+    Test / baseDirectory := (ThisBuild / baseDirectory).value
   )
 
 lazy val bench = (project in file("scala/bench"))
