@@ -244,7 +244,7 @@ bench: $(VENV_STAMP) $(JAR) ## measure this provider beside Spark's own two: bat
 	@$(PY) python/bench/pictures.py artifacts/bench
 
 figures: $(VENV_STAMP) ## keep the figures of artifacts/bench in docs/measured.json, and write them into README and docs/measurements.md
-	$(PY) python/bench/figures.py --reports artifacts/bench
+	$(PY) -m scripts.figures --reports artifacts/bench
 
 # A quarter of the state's bytes for both, and a heap that fits it; HDFSBackedStateStoreProvider does not fit.
 STATE_STORE := spark.sql.streaming.stateStore

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import json
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from os import PathLike
@@ -14,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 import pytest
 
 from bucketstate.registry import Registry, parse_registry
-from scripts.generate import fields, picture, preset, reference
+from scripts.generate import fields, preset, reference
 from scripts.generate.markdown import row
 from scripts.generate.marks import END, between
 
@@ -114,31 +113,3 @@ def test_only_what_lies_between_the_marks_changes() -> None:
 def test_without_the_marks_nothing_is_made(text: str) -> None:
     with pytest.raises(ValueError, match="needs these two lines"):
         between("a page", text, BEGIN, "new\n")
-
-
-MEASURED = """# Measurements
-{section}
-Words.
-
-| keys | | open | get+put | commit | whole batch | heap |
-|---|---|---|---|---|---|---|
-| 1 M | HDFSBacked (Spark's default) | 1 | 1 | 1 | 1,000.0 | 1 |
-| | `HashMap` of rows, nothing durable | 1 | 1 | 1 | 5.0 | 1 |
-| | **bucketstate** | **1** | **1** | **1** | **20.0** | **1** |
-
-## What comes after
-
-| 2 M | of another table | 1 | 1 | 1 | 7.0 | 1 |
-"""
-
-
-def test_the_picture_has_the_stores_of_the_table() -> None:
-    drawn = picture.batches(MEASURED.format(section=picture.SECTION))
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
-    assert texts == ["1 M keys in the state", "HDFSBacked", "1,000.0 ms", "bucketstate", "20.0 ms"]
-    assert re.findall(r'width="([0-9.]+)" height', drawn) == ["360.0", "7.2"]
-
-
-def test_without_the_table_there_is_no_picture() -> None:
-    with pytest.raises(ValueError, match="needs a table below"):
-        picture.batches("# Measurements\n")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
-import figures
 import pytest
-from measured import kept, pages
-from measured.kept import Measured
-from measured.reports import READERS
-from measured.tables import TABLES
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from scripts.figures import kept, pages, picture
+from scripts.figures.kept import Measured
+from scripts.figures.outputs import FIGURES, PAGES, outputs
+from scripts.figures.reports import READERS, Row
+from scripts.figures.tables import TABLES
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SPREAD = {"p50": 1.5, "p99": 3.25, "max": 4.0}
 IN_A_JVM = {
@@ -141,17 +143,32 @@ def test_figures_are_written_for_people(found: dict[str, Measured]) -> None:
 
 def test_a_page_keeps_all_but_its_tables(found: dict[str, Measured]) -> None:
     page = "# A\n\n<!-- figures: join -->\nwhat was before\n<!-- end of figures -->\n\nB\n"
-    made = pages.filled(page, found)
+    made = pages.filled("a page", page, found)
     assert made.startswith("# A\n\n<!-- figures: join -->\n\n| | ")
     assert made.endswith("<!-- end of figures -->\n\nB\n")
     assert "what was before" not in made
-    assert pages.filled(made, found) == made
+    assert pages.filled("a page", made, found) == made
     assert pages.names_in(made) == ["join"]
 
 
+def test_the_picture_has_the_stores_of_the_largest_states() -> None:
+    stores = {"hdfs": 1000.0, "hashmap": 5.0, "bucketed": 20.0}
+    rows: list[Row] = [
+        {"provider": name, "keys": 1_000_000, "p50": ms} for name, ms in stores.items()
+    ]
+    drawn = picture.batches(Measured("", "", None, rows))
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    assert texts == ["1 M keys in the state", "HDFSBacked", "1,000.0 ms", "bucketstate", "20.0 ms"]
+    assert re.findall(r'width="([0-9.]+)" height', drawn) == ["360.0", "7.2"]
+
+
+def test_without_the_stores_there_is_no_picture() -> None:
+    with pytest.raises(ValueError, match="has none of the state stores"):
+        picture.batches(Measured("", "", None, []))
+
+
 def test_no_figure_of_the_pages_is_typed_by_hand() -> None:
-    measured = kept.read(figures.FIGURES)
-    for page in figures.PAGES:
-        text = page.read_text()
-        assert pages.names_in(text), page
-        assert pages.filled(text, measured) == text, f"{page.name}: run python/bench/figures.py"
+    for page in PAGES:
+        assert pages.names_in((ROOT / page).read_text()), page
+    for path, text in outputs(ROOT, kept.read(ROOT / FIGURES)).items():
+        assert path.read_text() == text, f"{path.name}: run python -m scripts.figures"

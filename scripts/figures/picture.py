@@ -1,26 +1,29 @@
-"""The picture of the site's first page: what a batch takes, as docs/measurements.md has it."""
+"""The picture of the site's first page: what a batch takes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
-SECTION = "\n## Batches by size of the state\n"
+from scripts.figures.tables import keys_of
 
-_NUMBER = re.compile(r"[0-9][0-9,.]*")
+if TYPE_CHECKING:
+    from scripts.figures.kept import Measured
+
+_STORES = {"hdfs": "HDFSBacked", "rocksdb": "RocksDB", "bucketed": "bucketstate"}
 _WIDTH, _LEFT, _MOST = 600, 120, 360
 _BAR, _STEP, _GAP = 18, 25, 30
 _OURS, _OTHERS = "#3f51b5", "#a9a9b2"
 
 
-def batches(measurements: str) -> str:
-    """The whole batches of the two largest states, as an SVG. ValueError if there is no table."""
+def batches(measured: Measured) -> str:
+    """The whole batches of the two largest states, as an SVG. ValueError if there are none."""
     groups = dict[str, list[tuple[str, float]]]()
-    for keys, name, milliseconds in _rows(measurements):
-        groups.setdefault(keys, []).append((name, milliseconds))
+    for row in measured.rows:
+        if (name := _STORES.get(str(row["provider"]))) is not None:
+            groups.setdefault(keys_of(row), []).append((name, float(row["p50"])))
     if not groups:
-        raise ValueError(f"docs/measurements.md needs a table below{SECTION}")
+        raise ValueError("The report 'providers' has none of the state stores of the picture")
     groups = dict(list(groups.items())[-2:])
     longest = max(value for group in groups.values() for _, value in group)
     at, drawn = 0, list[str]()
@@ -41,19 +44,6 @@ def batches(measurements: str) -> str:
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _rows(page: str) -> Iterator[tuple[str, str, float]]:
-    """Keys, store and milliseconds of each state store; the bare hash map is none."""
-    _, _, rest = page.partition(SECTION)
-    keys = ""
-    for line in rest.partition("\n## ")[0].splitlines():
-        cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
-        if len(cells) == 7 and _NUMBER.fullmatch(cells[5]):
-            keys = cells[0] or keys
-            if "HashMap" not in cells[1]:
-                name = cells[1].partition(" (")[0].partition(",")[0]
-                yield keys, name, float(cells[5].replace(",", ""))
 
 
 def _bar(name: str, value: float, at: int, width: float) -> str:

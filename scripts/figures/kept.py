@@ -6,12 +6,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from measured.reports import READERS, others_share, rows_of
+from scripts.figures.reports import READERS, others_share, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from measured.reports import Row
+    from scripts.figures.reports import Row
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from measured.kept import Measured
-    from measured.reports import Row
+    from scripts.figures.kept import Measured
+    from scripts.figures.reports import Row
 
     Figures = Mapping[str, Measured]
 
@@ -58,6 +58,11 @@ def _millions(keys: float) -> str:
     return f"{keys / 1_000_000:g} M" if keys >= 1_000_000 else f"{keys / 1000:g} k"
 
 
+def keys_of(row: Row) -> str:
+    """How many keys the state of a row had, for people."""
+    return _millions(float(row["keys"]))
+
+
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     first, *others = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
     return "\n".join([first, "|" + "---|" * len(header), *others]).replace("|  |", "| |")
@@ -82,7 +87,7 @@ def _by_provider(
         cells = [column.cell(row) for column in columns]
         if provider == "bucketed":
             cells = [cell if cell == "-" else f"**{cell}**" for cell in cells]
-        keys = [_millions(float(row["keys"]))] if by_keys else []
+        keys = [keys_of(row)] if by_keys else []
         rows.append([*keys, PEOPLE[provider], *cells])
     head = [*(["keys"] if by_keys else []), "", *(column.title for column in columns)]
     return f"{_table(head, rows)}\n\n{_said(measured)}"
@@ -198,7 +203,7 @@ def restarts(figures: Figures, name: str = "restart") -> str:
     ]
     rows = [
         [
-            _millions(float(row["keys"])),
+            keys_of(row),
             str(row["tail"]),
             f"{PEOPLE[str(row['provider'])]}, {row['jvm']}",
             *(column.cell(row) for column in columns),
@@ -247,7 +252,7 @@ def operations(figures: Figures) -> str:
             cells = [
                 column.cell(figures[name].one(provider=p, operation=operation)) for p in providers
             ]
-            keys = _millions(float(figures[name].rows[0]["keys"]))
+            keys = keys_of(figures[name].rows[0])
             rows.append([f"{keys} keys: {operation}", *cells])
     said = _said(figures["operations"])
     return f"{_table(['', *(PEOPLE[p] for p in providers)], rows)}\n\n{said}"

@@ -1,7 +1,7 @@
 """Keeps what the benchmarks found, and writes it into the pages: no figure there is typed by hand.
 
-python python/bench/figures.py --reports artifacts/bench
-python python/bench/figures.py
+python -m scripts.figures --reports artifacts/bench
+python -m scripts.figures
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measured import kept, pages
+from scripts.figures import kept
+from scripts.figures.outputs import FIGURES, outputs
 
 _ROOT = Path(__file__).resolve().parents[2]
-FIGURES = _ROOT / "docs/measured.json"
-PAGES = (_ROOT / "README.md", _ROOT / "docs/measurements.md")
 
 
 def main() -> None:
@@ -26,17 +25,17 @@ def main() -> None:
     )
     asked.add_argument("--version", help="what was measured, if it is not this checkout's commit")
     options = asked.parse_args()
-    figures = kept.read(FIGURES)
+    figures = kept.read(_ROOT / FIGURES)
     if options.reports is not None:
         version = options.version or _git("describe", "--always", "--dirty", "--abbrev=8")
         found = kept.taken(options.reports, version, datetime.date.today().isoformat())
         if not found:
             sys.exit(f"{options.reports} has no report that a table is made of: make bench")
         figures |= found
-        kept.write(FIGURES, figures)
-        print(f"{', '.join(found)}: kept in {FIGURES.relative_to(_ROOT)}, as of {version}")
-    for page in PAGES:
-        page.write_text(pages.filled(page.read_text(), figures))
+        kept.write(_ROOT / FIGURES, figures)
+        print(f"{', '.join(found)}: kept in {FIGURES}, as of {version}")
+    for path, text in outputs(_ROOT, figures).items():
+        path.write_text(text)
 
 
 def _git(*words: str) -> str:
