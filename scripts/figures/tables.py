@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -110,87 +111,25 @@ def _turned(figures: Figures, name: str, columns: Sequence[Column]) -> str:
     return f"{_table(['', *(PEOPLE[p] for p in providers)], rows)}\n\n{_said(measured)}"
 
 
-def batches(figures: Figures) -> str:
-    columns = [
-        Column("open", "open"),
-        Column("get+put", "get+put"),
-        Column("commit", "commit"),
-        Column("whole batch", "p50"),
-        Column("heap, bytes per key", "heap per key", _whole),
-    ]
-    return _by_provider(figures, "providers", columns, by_keys=True)
-
-
-def long_run(figures: Figures) -> str:
-    columns = [
-        Column("batch p50 ms", "p50"),
-        Column("p99 ms", "p99"),
-        Column("bytes written per update", "written", _whole),
-        Column("processor time per update, us", "processor", _two),
-        Column("of it beside the batches", "background", _two),
-        Column("lag of the newest snapshot, versions: mean", "lag"),
-        Column("most", "most lag", _whole),
-    ]
-    return _by_provider(figures, "long-run", columns)
-
-
-def more_than_memory(figures: Figures) -> str:
-    """Both ways of drawing keys beside each other, for whom both were measured."""
-    draws = [("memory-uniform", "even"), ("memory-zipf", "Zipf")]
-    providers = ["rocksdb", "bucketed"]
-    columns = [
-        Column("batch p50, ms", "p50", _whole),
-        Column("batch p99, ms", "p99", _whole),
-        Column("bytes written per update", "written", _whole),
-        Column("first get after a restart, ms", "first get", _whole),
-        Column("first batch after a restart, ms", "first batch", _whole),
-    ]
-    head = ["", *(f"{PEOPLE[p].strip('*')}, {how}" for _, how in draws for p in providers)]
+def _crossed(
+    figures: Figures,
+    cases: Mapping[str, str],
+    providers: Mapping[str, str],
+    columns: Sequence[Column],
+) -> str:
+    """A column for each case and contender, by what they are called, and a row for each figure."""
+    found = [(figures[name].one(provider=p), p) for name in cases for p in providers]
+    head = [f"{case}, {called}" for case in cases.values() for called in providers.values()]
     rows = []
     for column in columns:
-        cells = []
-        for name, _ in draws:
-            for provider in providers:
-                cell = column.cell(figures[name].one(provider=provider))
-                cells.append(f"**{cell}**" if provider == "bucketed" else cell)
-        rows.append([column.title, *cells])
-    said = " ".join(f"{how.capitalize()}: {_said(figures[name])}" for name, how in draws)
-    return f"{_table(head, rows)}\n\n{said}"
-
-
-def second_engine(figures: Figures) -> str:
-    cases = [("native", "512 MB"), ("native-large", "2 GB"), ("native-short", "1 GB")]
-    providers = {"rocksdb": "RocksDB", "bucketed-rocksdb": "engine=rocksdb"}
-    columns = [
-        Column("batch p50, ms", "p50", _whole),
-        Column("batch p99, ms", "p99", _whole),
-        Column("commit p50, ms", "commit"),
-        Column("checkpoint bytes written per update", "written", _whole),
-        Column("heap after the run, MiB", "heap", _mib),
-        Column("memory of the process at most, MiB", "resident", _mib),
-    ]
-    head = [
-        "",
-        *(
-            f"{_millions(float(figures[name].rows[0]['keys']))}, {memory}, {called}"
-            for name, memory in cases
-            for called in providers.values()
-        ),
-    ]
-    rows = [
-        [
-            column.title,
-            *(column.cell(figures[name].one(provider=p)) for name, _ in cases for p in providers),
+        cells = [column.cell(row) for row, _ in found]
+        bold = [
+            f"**{cell}**" if p == "bucketed" else cell
+            for cell, (_, p) in zip(cells, found, strict=True)
         ]
-        for column in columns
-    ]
-    return f"{_table(head, rows)}\n\n{_said(figures['native'])}"
-
-
-def both_engines(figures: Figures) -> str:
-    return _by_provider(
-        figures, "engines", [Column("bytes written per update", "written", _whole)], by_keys=True
-    )
+        rows.append([column.title, *bold])
+    said = " ".join(f"{case}: {_said(figures[name])}" for name, case in cases.items())
+    return f"{_table(['', *head], rows)}\n\n{said}"
 
 
 def restarts(figures: Figures, name: str = "restart") -> str:
@@ -214,32 +153,12 @@ def restarts(figures: Figures, name: str = "restart") -> str:
     return f"{_table(head, rows)}\n\n{_said(measured)}"
 
 
-def native_restarts(figures: Figures) -> str:
-    return restarts(figures, "native-restart")
-
-
 _IN_PYSPARK = (
     Column("batch, ms", "batch", _whole),
     Column("all commits added up, ms", "commits", _whole),
     Column("first batch after a cold restart, ms", "restart", _whole),
     Column("memory of the process at most, MiB", "resident", _mib),
 )
-
-
-def partitions(figures: Figures) -> str:
-    return _turned(figures, "partitions", _IN_PYSPARK)
-
-
-def end_to_end(figures: Figures) -> str:
-    return _turned(figures, "end-to-end", _IN_PYSPARK)
-
-
-def join(figures: Figures) -> str:
-    return _turned(figures, "join", _IN_PYSPARK)
-
-
-def small_process(figures: Figures) -> str:
-    return _turned(figures, "small-process", _IN_PYSPARK)
 
 
 def operations(figures: Figures) -> str:
@@ -363,18 +282,64 @@ def readme(figures: Figures) -> str:
     return _table(["", "HDFSBacked (Spark's default)", *(PEOPLE[p] for p in providers[1:])], rows)
 
 
+_BATCHES = (
+    Column("open", "open"),
+    Column("get+put", "get+put"),
+    Column("commit", "commit"),
+    Column("whole batch", "p50"),
+    Column("heap, bytes per key", "heap per key", _whole),
+)
+_LONG_RUN = (
+    Column("batch p50 ms", "p50"),
+    Column("p99 ms", "p99"),
+    Column("bytes written per update", "written", _whole),
+    Column("processor time per update, us", "processor", _two),
+    Column("of it beside the batches", "background", _two),
+    Column("lag of the newest snapshot, versions: mean", "lag"),
+    Column("most", "most lag", _whole),
+)
+_MORE_THAN_MEMORY = (
+    Column("batch p50, ms", "p50", _whole),
+    Column("batch p99, ms", "p99", _whole),
+    Column("bytes written per update", "written", _whole),
+    Column("first get after a restart, ms", "first get", _whole),
+    Column("first batch after a restart, ms", "first batch", _whole),
+)
+_SECOND_ENGINE = (
+    Column("batch p50, ms", "p50", _whole),
+    Column("batch p99, ms", "p99", _whole),
+    Column("commit p50, ms", "commit"),
+    Column("checkpoint bytes written per update", "written", _whole),
+    Column("heap after the run, MiB", "heap", _mib),
+    Column("memory of the process at most, MiB", "resident", _mib),
+)
+
 TABLES: dict[str, Callable[[Figures], str]] = {
-    "batches": batches,
-    "long-run": long_run,
-    "more-than-memory": more_than_memory,
-    "second-engine": second_engine,
-    "both-engines": both_engines,
+    "batches": partial(_by_provider, name="providers", columns=_BATCHES, by_keys=True),
+    "long-run": partial(_by_provider, name="long-run", columns=_LONG_RUN),
+    "more-than-memory": partial(
+        _crossed,
+        cases={"memory-uniform": "Even", "memory-zipf": "Zipf"},
+        providers={"rocksdb": PEOPLE["rocksdb"], "bucketed": "bucketstate"},
+        columns=_MORE_THAN_MEMORY,
+    ),
+    "second-engine": partial(
+        _crossed,
+        cases={
+            "native": "1 M, 512 MB",
+            "native-large": "4 M, 2 GB",
+            "native-short": "4 M, 1 GB",
+        },
+        providers={"rocksdb": "RocksDB", "bucketed-rocksdb": "engine=rocksdb"},
+        columns=_SECOND_ENGINE,
+    ),
+    "both-engines": partial(_by_provider, name="engines", columns=[_LONG_RUN[2]], by_keys=True),
     "restarts": restarts,
-    "native-restarts": native_restarts,
-    "partitions": partitions,
-    "end-to-end": end_to_end,
-    "join": join,
-    "small-process": small_process,
+    "native-restarts": partial(restarts, name="native-restart"),
+    **{
+        name: partial(_turned, name=name, columns=_IN_PYSPARK)
+        for name in ("partitions", "end-to-end", "join", "small-process")
+    },
     "operations": operations,
     "moving": moving,
     "moving-small": moving_small,
