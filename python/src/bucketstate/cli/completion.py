@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from typing import Any
 
-from bucketstate.cli.fish import fish
+from bucketstate.cli.fish import commands, fish
 from bucketstate.optional import needed
 
 SHELLS = ("bash", "zsh", "fish")
@@ -22,19 +20,9 @@ def completion(top: argparse.ArgumentParser, shell: str) -> str:
     if shell == "fish":
         return fish(top, _FOLDERS, _FILES)
     shtab = needed("shtab", extra="cli", what="Completing a shell's command line")
-    for action in _actions(top):
+    for action in (action for _, command in commands(top) for action in command._actions):
         if action.dest in _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.dest in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     return str(shtab.complete(top, shell=shell))
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Those of the commands, too."""
-    for action in parser._actions:
-        yield action
-        choices: Any = action.choices
-        if isinstance(action, argparse._SubParsersAction):
-            for command in choices.values():
-                yield from _actions(command)

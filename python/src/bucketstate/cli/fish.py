@@ -26,24 +26,24 @@ _FILES = "-F"
 
 def fish(top: argparse.ArgumentParser, folders: Iterable[str], files: Iterable[str]) -> str:
     """The script; what takes a folder or a file is known by its name in the arguments."""
-    paths = [_quoted(" ".join(path)) for path, _ in _commands(top, ())][1:]
+    paths = [_quoted(" ".join(path)) for path, _ in commands(top)][1:]
     lines = [_HEAD.format(prog=top.prog, paths=" ".join(paths))]
-    for path, command in _commands(top, ()):
+    for path, command in commands(top):
         at = f"complete -c {top.prog} -n {_quoted(' '.join((f'__{top.prog}_at', *path)))}"
         for action in command._actions:
             lines += (f"{at} {rest}" for rest in _of(command, action, folders, files))
     return "\n".join(lines)
 
 
-def _commands(
-    command: argparse.ArgumentParser, path: tuple[str, ...]
+def commands(
+    command: argparse.ArgumentParser, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
     """A command and those below it, each with the words that lead to it."""
     yield path, command
     for action in command._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, inner in action.choices.items():
-                yield from _commands(inner, (*path, name))
+                yield from commands(inner, (*path, name))
 
 
 def _of(
