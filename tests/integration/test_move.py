@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import RefusedMoveError
@@ -23,12 +23,12 @@ from tests.integration.moved_queries import (
     Run,
     feed,
     queries,
+    read,
     transforming,
     tree,
 )
 from tests.kit.cases import at_night, cases
 
-BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 BY_NAME = {query.name: query for query in [*queries(), transforming()]}
 PROVIDERS = {"hdfs": HDFS, "rocksdb": ROCKSDB}
@@ -47,20 +47,31 @@ EVERY = [(query.name, provider) for query in queries() for provider in PROVIDERS
 
 
 class Twins:
-    """A query that is moved, and one of the same input that is not."""
+    """A query that is moved, and one of the same input that is not.
 
-    def __init__(self, spark: SparkSession, query: Moved, place: Path) -> None:
+    `feed` writes the input of the batch of a number, and `read` makes a stream of it.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        query: Moved,
+        place: Path,
+        feed: Callable[[Path, int], None] = feed,
+        read: Callable[[SparkSession, Path], DataFrame] = read,
+    ) -> None:
         self.spark = spark
         self.place = place
         self.source = place / "input"
-        self.moved = Run(spark, query, place / "moved", self.source)
-        self.twin = Run(spark, query, place / "twin", self.source)
+        self.feed = feed
+        self.moved = Run(spark, query, place / "moved", self.source, read)
+        self.twin = Run(spark, query, place / "twin", self.source, read)
         self.fed = 0
         self.reports: list[Report] = []
 
     def go(self, settings: Mapping[str, str], twins: Mapping[str, str], batches: int = 3) -> None:
         for number in range(batches):
-            feed(self.source, self.fed)
+            self.feed(self.source, self.fed)
             self.fed += 1
             if self.moved.query.once or number == batches - 1:
                 self.moved.run(settings)

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from bucketstate.checkpoint import Checkpoint
-from bucketstate.move import plan
-from tests.integration.moved_queries import FORMAT, OURS, PARTITIONS, PROVIDER, Moved, Run, tree
+from tests.integration.moved_queries import FORMAT, OURS, PARTITIONS, PROVIDER, Moved
+from tests.integration.test_move import BUCKETS, Twins
 from tests.kit.cases import cases
 from tests.kit.session_settings import settings as session_settings
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
-
-BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 
 # Without collations: Spark takes no key whose equal values may have other bytes.
 KEYS: dict[str, list[str]] = {
@@ -137,7 +135,8 @@ class Drawn:
         self.fed += 1
 
     def read(self, spark: SparkSession, folder: Path) -> DataFrame:
-        return spark.readStream.schema(self.schema).parquet(str(folder))
+        rows = spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
+        return rows.parquet(str(folder))
 
 
 def _state(spark: SparkSession, checkpoint: Path, stores: tuple[str, ...]) -> list[list[str]]:
@@ -153,9 +152,8 @@ def _state(spark: SparkSession, checkpoint: Path, stores: tuple[str, ...]) -> li
 def test_there_and_back(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     drawn = Drawn(seed)
     chance = drawn.chance
-    source = tmp_path / "input"
-    moved, twin = (
-        Run(spark, drawn.query(), tmp_path / name, source, drawn.read) for name in ("moved", "twin")
+    twins = Twins(
+        spark, drawn.query(), tmp_path, lambda folder, _: drawn.feed(spark, folder), drawn.read
     )
     here, there = chance.sample(range(1, 8), 2)
     buckets, others = chance.sample([1, 2, 16, 64], 2)
@@ -167,38 +165,21 @@ def test_there_and_back(spark: SparkSession, tmp_path: Path, seed: int) -> None:
         FORMAT: str(version),
     }
 
-    def go() -> None:
-        for _ in range(chance.randint(1, 3)):
-            drawn.feed(spark, source)
-            moved.run(settings)
-            twin.run(settings)
-
     def move(name: str, partitions: int, buckets: int, version: int) -> None:
-        before = tree(moved.checkpoint)
-        target = tmp_path / name
-        made = plan(
-            spark,
-            str(moved.checkpoint),
-            str(target),
-            "rewrite",
-            partitions=partitions,
-            buckets=buckets,
-            checkpoint_format=version,
+        target = twins.move(
+            name, "rewrite", partitions=partitions, buckets=buckets, checkpoint_format=version
         )
-        assert made.run().published
-        assert tree(moved.checkpoint) == before
-        moved.on(target)
         report = Checkpoint(target).verify()
         assert report.ok, report
 
     def state() -> list[list[str]]:
         with session_settings(spark, settings):
-            return _state(spark, moved.checkpoint, drawn.operator.stores)
+            return _state(spark, twins.moved.checkpoint, drawn.operator.stores)
 
-    go()
+    twins.go(settings, settings, chance.randint(1, 3))
     began = state()
     move("there", there, others, other)
     move("back", here, buckets, version)
     assert state() == began, drawn
-    go()
-    assert moved.rows == twin.rows, drawn
+    twins.go(settings, settings, chance.randint(1, 3))
+    twins.check()
