@@ -70,26 +70,12 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
       }
       val (store, family) = named.toMap.apply(name)
       variable.kind match {
-        case "ListState" =>
-          FamilyColumns(
-            store,
-            family,
-            Seq(
-              StateColumn.key("key", family.keySchema, Cut.All),
-              StateColumn.value("list_element", family.valueSchema, Cut.All),
-              StateColumn.Partition
-            )
-          )
-        case "MapState" =>
-          FamilyColumns(
-            store,
-            family,
-            Seq(
-              StateColumn.key("key", family.keySchema, Cut.Field(0)),
-              StateColumn.key("user_map_key", family.keySchema, Cut.Field(1)),
-              StateColumn.value("user_map_value", family.valueSchema, Cut.All),
-              StateColumn.Partition
-            )
+        case "ListState" => plain(store, family, "list_element")
+        case "MapState"  =>
+          columns(store, family)(
+            StateColumn.key("key", family.keySchema, Cut.Field(0)),
+            StateColumn.key("user_map_key", family.keySchema, Cut.Field(1)),
+            StateColumn.value("user_map_value", family.valueSchema, Cut.All)
           )
         case _ => plain(store, family)
       }
@@ -99,14 +85,9 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
   private def ofTimers: FamilyColumns =
     named.collectFirst { case (name, found) if name.endsWith(TimersByKey) => found } match {
       case Some((store, family)) =>
-        FamilyColumns(
-          store,
-          family,
-          Seq(
-            StateColumn.key("key", family.keySchema, Cut.Field(0)),
-            StateColumn.key("expiration_timestamp_ms", family.keySchema, Cut.Field(1)),
-            StateColumn.Partition
-          )
+        columns(store, family)(
+          StateColumn.key("key", family.keySchema, Cut.Field(0)),
+          StateColumn.key("expiration_timestamp_ms", family.keySchema, Cut.Field(1))
         )
       case None =>
         throw new InvalidException(
@@ -121,7 +102,7 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
         val (store, family) = named
           .collectFirst { case (name, found) if Rows.exists(r => name == s"$side-$r") => found }
           .getOrElse(noSuch(ReadOptions.JoinSide, side, named.map(_._1)))
-        FamilyColumns(store, family, ofSide(family))
+        ofSide(store, family)
       case (_, Some(name)) =>
         val (store, family) =
           named.toMap.getOrElse(name, noSuch(ReadOptions.StoreName, name, named.map(_._1)))
@@ -134,28 +115,32 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
     }
 
   /** The keys and rows that were joined, without what the join puts behind them. */
-  private def ofSide(family: SourceFamily): Seq[StateColumn] = {
+  private def ofSide(store: SourceStore, family: SourceFamily): FamilyColumns = {
     val isMarked = hidesMatched && endsMatched(family.valueSchema)
-    Seq(
+    columns(store, family)(
       StateColumn.key("key", family.keySchema, Cut.AllButLast),
-      StateColumn.value("value", family.valueSchema, if (isMarked) Cut.AllButLast else Cut.All),
-      StateColumn.Partition
+      StateColumn.value("value", family.valueSchema, if (isMarked) Cut.AllButLast else Cut.All)
     )
   }
 
   private def endsMatched(value: StructType): Boolean =
     value.lastOption.exists(f => f.name == "matched" && f.dataType == BooleanType)
 
-  private def plain(store: SourceStore, family: SourceFamily): FamilyColumns =
-    FamilyColumns(
-      store,
-      family,
-      Seq(
-        StateColumn.key("key", family.keySchema, Cut.All),
-        StateColumn.value("value", family.valueSchema, Cut.All),
-        StateColumn.Partition
-      )
+  /** Keys and values as they are stored. */
+  private def plain(
+      store: SourceStore,
+      family: SourceFamily,
+      value: String = "value"
+  ): FamilyColumns =
+    columns(store, family)(
+      StateColumn.key("key", family.keySchema, Cut.All),
+      StateColumn.value(value, family.valueSchema, Cut.All)
     )
+
+  /** These, and the partition behind them. */
+  private def columns(store: SourceStore, family: SourceFamily)(
+      first: StateColumn*
+  ): FamilyColumns = FamilyColumns(store, family, first :+ StateColumn.Partition)
 
   private def refuse(isRefused: Boolean, option: String, only: String): Unit =
     if (isRefused) {
