@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.InvalidException
-import io.bucketstate.testkit.{ProviderHarness, Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds}
 
 /** The rows of one state put into another, of the same query: what is left is the one with the other over it. */
 class UpsertSuite extends AnyFunSuite with Queries {
@@ -69,14 +69,6 @@ class UpsertSuite extends AnyFunSuite with Queries {
       )
     }
   }
-
-  /** Spark's state reader finds no checkpoint on a path with a blank. */
-  private def inPlainFolder(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
-    withSession(settings: _*) { (spark, _) =>
-      val folder = Files.createTempDirectory("upsert")
-      try body(spark, folder)
-      finally ProviderHarness.deleteAll(folder)
-    }
 
   private def run(
       spark: SparkSession,

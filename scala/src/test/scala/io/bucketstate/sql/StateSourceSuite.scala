@@ -14,7 +14,7 @@ import org.scalatest.tags.Slow
 
 import io.bucketstate.checkpoint.io.Attempt
 import io.bucketstate.move.CountsToMove
-import io.bucketstate.testkit.{ProviderHarness, Queries, Seeds}
+import io.bucketstate.testkit.{Queries, Seeds}
 
 /** The state of queries by `spark.read.format("bucketstate")`, held against Spark's own source. */
 @Slow
@@ -22,7 +22,7 @@ class StateSourceSuite extends AnyFunSuite with Queries {
   import StateSourceSuite._
 
   test("keys of several columns: whole, by batch, and looked up in a partition") {
-    inPlainFolder { (spark, folder) =>
+    inPlainFolder() { (spark, folder) =>
       val checkpoint = folder.resolve("checkpoint").toString
       run(spark, checkpoint, batches(3)) {
         _.groupBy("user", "n").agg(sum("v"), sum(lit(1)), max("at"))
@@ -70,7 +70,7 @@ class StateSourceSuite extends AnyFunSuite with Queries {
   }
 
   test("windows, sessions and duplicates: by all columns of a key, or by the first") {
-    inPlainFolder { (spark, folder) =>
+    inPlainFolder() { (spark, folder) =>
       val (windows, sessions, once) = (
         folder.resolve("windows").toString,
         folder.resolve("sessions").toString,
@@ -111,7 +111,7 @@ class StateSourceSuite extends AnyFunSuite with Queries {
   }
 
   test("joins, by side or by store") {
-    inPlainFolder { (spark, folder) =>
+    inPlainFolder() { (spark, folder) =>
       def choose(format: String): Unit =
         spark.conf.set("spark.sql.streaming.join.stateFormatVersion", format)
       val formats = Seq("3", "2").filter(format => Try(choose(format)).isSuccess)
@@ -149,7 +149,7 @@ class StateSourceSuite extends AnyFunSuite with Queries {
   }
 
   test("variables of transformWithState, and its timers") {
-    inPlainFolder { (spark, folder) =>
+    inPlainFolder() { (spark, folder) =>
       import spark.implicits._
       // By processing time there would always be one more batch.
       spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
@@ -316,14 +316,6 @@ class StateSourceSuite extends AnyFunSuite with Queries {
       checkpoint: String,
       options: (String, String)*
   ): DataFrame = spark.read.format("statestore").options(options.toMap).load(checkpoint)
-
-  /** Spark's state reader finds no checkpoint on a path with a blank. */
-  private def inPlainFolder(body: (SparkSession, Path) => Unit): Unit = withSession() {
-    (spark, _) =>
-      val folder = Files.createTempDirectory("sql")
-      try body(spark, folder)
-      finally ProviderHarness.deleteAll(folder)
-  }
 
   private def run(
       spark: SparkSession,

@@ -1,6 +1,6 @@
 package io.bucketstate.testkit
 
-import java.nio.file.Path
+import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
@@ -37,6 +37,14 @@ trait Queries {
         // Else the next session's stores are maintained at the intervals of this one.
         StoreMaintenance.stop()
       }
+    }
+
+  /** The same with a folder whose path has no blank: Spark's state reader finds no checkpoint on one that has. */
+  def inPlainFolder(settings: (String, String)*)(body: (SparkSession, Path) => Unit): Unit =
+    withSession(settings: _*) { (spark, _) =>
+      val folder = Files.createTempDirectory("plain")
+      try body(spark, folder)
+      finally ProviderHarness.deleteAll(folder)
     }
 
   protected val ExtensionClass: String = classOf[BucketstateExtensions].getName
