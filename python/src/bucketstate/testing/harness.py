@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bucketstate.stateful.run.operators import Operator
     from bucketstate.stateful.run.signatures import Typed
     from bucketstate.stateful.run.slots import Slot
+    from bucketstate.testing.options import Options, Point
     from bucketstate.testing.restored import StoredKeys
     from bucketstate.testing.runs import Group, Run
 
@@ -47,24 +48,6 @@ _START = datetime(2024, 1, 1)
 
 R = TypeVar("R")
 """The state class of another function."""
-
-
-class _Options(TypedDict, total=False):
-    """What a harness can be given beside the function and the grouping columns."""
-
-    operator: Operator
-    schema: Any
-    timeout: Timeout | None
-    event_time: str | None
-    delay: timedelta
-    clock: datetime
-    time_zone: str
-    initial_state: Any
-    rows_per_chunk: int | None
-    seed: int
-    output: Any
-    chunked: bool | None
-    many_keys: bool
 
 
 class Harness(Generic[S]):
@@ -108,12 +91,12 @@ class Harness(Generic[S]):
 
     @overload
     def __init__(
-        self, fn: Definition[S], *, by: str | Sequence[str], **options: Unpack[_Options]
+        self, fn: Definition[S], *, by: str | Sequence[str], **options: Unpack[Options]
     ) -> None: ...
 
     @overload
     def __init__(
-        self, fn: Typed[S], *, by: str | Sequence[str], **options: Unpack[_Options]
+        self, fn: Typed[S], *, by: str | Sequence[str], **options: Unpack[Options]
     ) -> None: ...
 
     @overload
@@ -123,7 +106,7 @@ class Harness(Generic[S]):
         *,
         by: str | Sequence[str],
         state: type[S],
-        **options: Unpack[_Options],
+        **options: Unpack[Options],
     ) -> None: ...
 
     @overload
@@ -133,7 +116,7 @@ class Harness(Generic[S]):
         *,
         by: str | Sequence[str],
         state: Any,
-        **options: Unpack[_Options],
+        **options: Unpack[Options],
     ) -> None: ...
 
     @overload
@@ -142,7 +125,7 @@ class Harness(Generic[S]):
         fn: Recipe,
         *,
         by: str | Sequence[str],
-        **options: Unpack[_Options],
+        **options: Unpack[Options],
     ) -> None: ...
 
     def __init__(
@@ -223,11 +206,7 @@ class Harness(Generic[S]):
         *,
         by: str | Sequence[str],
         keys: Sequence[Any],
-        version: int | None = ...,
-        batch: int | None = ...,
-        operator_id: int = ...,
-        filesystem: Any = ...,
-        **query: Any,
+        **options: Unpack[Point],
     ) -> Harness[R]: ...
 
     @overload
@@ -240,11 +219,7 @@ class Harness(Generic[S]):
         by: str | Sequence[str],
         keys: Sequence[Any],
         state: Any,
-        version: int | None = ...,
-        batch: int | None = ...,
-        operator_id: int = ...,
-        filesystem: Any = ...,
-        **query: Any,
+        **options: Unpack[Point],
     ) -> Harness[Any]: ...
 
     @overload
@@ -256,11 +231,7 @@ class Harness(Generic[S]):
         *,
         by: str | Sequence[str],
         keys: Sequence[Any],
-        version: int | None = ...,
-        batch: int | None = ...,
-        operator_id: int = ...,
-        filesystem: Any = ...,
-        **query: Any,
+        **options: Unpack[Point],
     ) -> Harness[Any]: ...
 
     @classmethod
