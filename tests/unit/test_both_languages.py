@@ -14,11 +14,16 @@ pytestmark = pytest.mark.slow
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 PYTEST = "===== 7 passed in 3.00s ====="
 SCALA = "Tests: succeeded 3, failed 0, canceled 0, ignored 0, pending 0"
+FAILURES = {
+    "scala": "[info] - a sum *** FAILED *** (1 second)",
+    "pytest": "FAILED tests/unit/test_sums.py::test_a_sum - assert 3 == 4",
+}
 
 # In place of make: Scala tests that print much, and go on after pytest has ended.
 MAKE = f"""#!/usr/bin/env bash
 case $1 in
   test-scala)
+    [ $SCALA_STATUS = 0 ] || echo "{FAILURES["scala"]}"
     seq 1 500000
     until [ -e pytest-ended ]; do sleep 0.1; done
     seq 500001 1000000
@@ -26,6 +31,7 @@ case $1 in
     touch scala-ended
     exit $SCALA_STATUS ;;
   test-python)
+    [ $PYTEST_STATUS = 0 ] || echo "{FAILURES["pytest"]}"
     echo "{PYTEST}"
     touch pytest-ended
     exit $PYTEST_STATUS ;;
@@ -38,7 +44,7 @@ def test_all_is_shown_once_and_a_failure_of_either_is_one(
     tmp_path: Path, scala: int, python: int
 ) -> None:
     (tmp_path / "scripts").mkdir()
-    for name in ("test-both", "closing-line"):
+    for name in ("test-both", "closing-line", "failures"):
         shutil.copy(SCRIPTS / name, tmp_path / "scripts" / name)
     make = tmp_path / "make"
     make.write_text(MAKE)
@@ -57,4 +63,9 @@ def test_all_is_shown_once_and_a_failure_of_either_is_one(
     numbers = [line for line in lines if line.isdigit()]
     assert numbers == [str(number) for number in range(1, 1_000_001)]
     assert lines[-4:] == ["", f"Scala:  {SCALA}", *[f"pytest: {PYTEST}"] * 2]
+    told = "\n".join(lines).partition("What failed in artifacts/test/scala.log:")[2]
+    assert [line for line in told.splitlines() if "FAILED" in line] == [
+        *[FAILURES["scala"]] * scala,
+        *[FAILURES["pytest"]] * 2 * python,
+    ]
     assert (running.returncode == 0) == (scala == python == 0)
