@@ -95,7 +95,8 @@ class ExtensionMissingWarning(UserWarning):
 class CheckpointError(BucketstateError):
     """Something about a checkpoint that keeps it, or a part of it, from being read.
 
-    Raised as one of the errors below it.
+    Raised as one of the errors below it. A file system that fails is none of them: that is a
+    `StorageError`.
 
     What to do: see those; catch this one for all of them.
     """
@@ -160,10 +161,12 @@ class MissingFileError(CheckpointError, FileNotFoundError):
     """
 
 
-class StorageError(CheckpointError, OSError):
+class StorageError(BucketstateError, OSError):
     """The file system failed; the checkpoint may be all right.
 
-    Raised for whatever a file system refuses: rights, a network, a full or missing disk.
+    Raised for whatever a file system refuses: rights, a network, a full or missing disk. It is no
+    `CheckpointError`: whoever catches that one, to go on without a file that is damaged, does not
+    take for damage what could not be read this time.
 
     What to do: see that it can be reached and read with these credentials, and try again.
     """

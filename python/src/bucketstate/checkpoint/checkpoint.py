@@ -184,6 +184,7 @@ class Checkpoint(Catalog):
         Raises:
             InvalidArgumentError: both are given, or what is no whole number.
             CheckpointError: what Spark recorded of the query cannot be read.
+            StorageError: the file system failed.
         """
         return overview(self, self.version_at(version, batch))
 
@@ -197,6 +198,7 @@ class Checkpoint(Catalog):
 
         Raises:
             CheckpointError: a file cannot be read.
+            StorageError: the file system failed.
         """
         return history(self)
 

@@ -323,8 +323,6 @@ def held_of(catalog: Catalog) -> tuple[SavepointOverview, ...]:
 def _savepoints(catalog: Catalog) -> tuple[tuple[SavepointOverview, ...], str | None]:
     try:
         return held_of(catalog), None
-    except StorageError:
-        raise
     except CheckpointError as error:
         return (), str(error)
 
@@ -362,7 +360,7 @@ def _store(catalog: Catalog, version: int, operator: OperatorInfo, store: Store)
     plan, problem = None, None
     try:
         plan = store.plan(catalog.attempt(store, version))
-    except CheckpointError as error:
+    except (CheckpointError, StorageError) as error:
         problem = str(error)
     families = plan.families if plan else ()
     base = plan.base if plan else None

@@ -73,6 +73,7 @@ def create(
         SavepointError: there is one of that name, or the batch is too old, or is gone; or a clone
             or a rewind of the checkpoint is not finished.
         CheckpointError: the checkpoint cannot be read, or the savepoint not be written.
+        StorageError: the file system failed.
     """
     if not isinstance(name, str) or not is_name(name):
         raise InvalidArgumentError(
@@ -116,6 +117,7 @@ def listed(path: str | os.PathLike[str], *, filesystem: Any | None = None) -> tu
 
     Raises:
         CheckpointError: one cannot be read.
+        StorageError: the file system failed.
     """
     return read_savepoints(Folder.at(path, filesystem))
 
@@ -240,8 +242,6 @@ def _whole(catalog: Catalog, savepoint: Savepoint) -> None:
     try:
         for _ in in_order(look_up, savepoint.attempts.items()):
             pass
-    except StorageError:
-        raise
     except CheckpointError as error:
         raise SavepointError(
             f"The state that batch {savepoint.batch} made is not whole, so no savepoint was "

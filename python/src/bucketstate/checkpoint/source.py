@@ -17,7 +17,7 @@ from bucketstate.checkpoint.store.catalog import Catalog, whole_number
 from bucketstate.checkpoint.store.reading import Part, Reading
 from bucketstate.checkpoint.store.shapes import Shape, TimersShape, shape_of
 from bucketstate.checkpoint.store.store import Store
-from bucketstate.errors import CheckpointError, NoSuchStateError
+from bucketstate.errors import CheckpointError, NoSuchStateError, StorageError
 
 DOCUMENTS = "state"
 """The state variable of transformWithState in which `stateful` keeps documents."""
@@ -141,6 +141,6 @@ class Source:
         target = self.catalog.attempt(store, self.version)
         part = Part(store, target, self.catalog.attempt(store, self.since))
         # A partition that cannot be read fails when its turn has come.
-        with suppress(CheckpointError):
+        with suppress(CheckpointError, StorageError):
             store.plan(part.target)
         return part

@@ -68,6 +68,7 @@ class Live:
         OtherProviderError: another state store provider wrote its state.
         NoSuchStateError: what is asked for is not there; the message lists what is.
         CheckpointError: a file that is needed cannot be read.
+        StorageError: the file system failed.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Live:
 
         Raises:
             CheckpointError: as for `get`.
+            StorageError: the file system failed.
             InvalidArgumentError: it was closed.
         """
         return self._asked(lambda view: view.version)
@@ -130,6 +132,7 @@ class Live:
 
         Raises:
             CheckpointError: as for `get`.
+            StorageError: the file system failed.
             InvalidArgumentError: it was closed.
         """
         return self._asked(lambda view: view.batch)
@@ -166,6 +169,7 @@ class Live:
         Raises:
             InvalidArgumentError: that is no list of keys, or one is of a wrong type.
             CheckpointError: errors of files are as for `get`.
+            StorageError: the file system failed.
             BucketstateError: states that are decoded are as for `get`.
         """
         if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
@@ -194,6 +198,7 @@ class Live:
         Raises:
             InvalidArgumentError: an argument is of a wrong type, or it was closed.
             CheckpointError: errors of files are as for `get`.
+            StorageError: the file system failed.
         """
 
         def made(view: View) -> Scan:
@@ -210,6 +215,7 @@ class Live:
         Raises:
             InvalidArgumentError: it was closed.
             CheckpointError: errors of files are as for `get`.
+            StorageError: the file system failed.
         """
         with self._lock:
             self._check_open()

@@ -234,8 +234,6 @@ def _running(catalog: Catalog) -> str | None:
     newest = catalog.query.planned[-1]
     try:
         planned_at = catalog.query.planned_at(newest)
-    except StorageError:
-        raise
     except CheckpointError:
         return None
     if planned_at is None or now_ms() - planned_at >= RUNNING_MS:
@@ -267,7 +265,7 @@ def _go_back(later: _Later, folder: WritableFolder, point: Point, *, resumed: bo
     try:
         # Who creates one looks for the marker after it was written: one of both sees the other.
         _check_savepoints(read_savepoints(folder), point)
-    except CheckpointError:
+    except (CheckpointError, StorageError):
         if not resumed:
             marks.delete(REWIND)
         raise

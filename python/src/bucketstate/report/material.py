@@ -13,7 +13,7 @@ from bucketstate.checkpoint import Checkpoint, Overview, Plan, Report
 from bucketstate.checkpoint.format.names import StoreFile
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
-from bucketstate.errors import CheckpointError, StorageError
+from bucketstate.errors import CheckpointError
 from bucketstate.progress import Progress, Recorder
 
 Advance = Callable[[int, int], None]
@@ -131,8 +131,6 @@ def _buckets(
             found[place] = checkpoint.scan(
                 operator=operator, partition=partition, store=store
             ).residency_per_bucket()
-        except StorageError:
-            raise
         except CheckpointError as error:
             unread[place] = str(error)
     return found, unread
@@ -141,8 +139,6 @@ def _buckets(
 def _history(checkpoint: Checkpoint) -> pa.Table | str:
     try:
         return checkpoint.history()
-    except StorageError:
-        raise
     except CheckpointError as error:
         return str(error)
 
@@ -150,8 +146,6 @@ def _history(checkpoint: Checkpoint) -> pa.Table | str:
 def _query_id(checkpoint: Checkpoint) -> str | None:
     try:
         return checkpoint.query.id
-    except StorageError:
-        raise
     except CheckpointError:
         return None
 
@@ -163,8 +157,6 @@ def _times(checkpoint: Checkpoint) -> dict[int, datetime]:
     def planned(batch: int) -> datetime | None:
         try:
             at = query.planned_at(batch)
-        except StorageError:
-            raise
         except CheckpointError:
             return None
         return None if at is None else datetime.fromtimestamp(at / 1000, UTC)

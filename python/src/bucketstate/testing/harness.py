@@ -275,6 +275,7 @@ class Harness(Generic[S]):
             NoSuchStateError: the checkpoint has no such operator or version, or its state is not
                 that of a function of `bucketstate.stateful`.
             CheckpointError: it cannot be read.
+            StorageError: the file system failed.
             InvalidArgumentError: what is given cannot be a key, a version or a batch.
             MissingLibraryError: what reads checkpoints is not installed.
             WrongTypeError: as for `Harness`.

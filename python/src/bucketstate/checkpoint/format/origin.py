@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from bucketstate.checkpoint.format.damage import damaged, decoding, json_object, newer
 from bucketstate.checkpoint.format.storage import Folder
-from bucketstate.errors import CheckpointError, StorageError
+from bucketstate.errors import CheckpointError
 
 FOLDER = "_bucketstate"
 MOVE = "move.json"
@@ -250,8 +250,6 @@ def read_marks(checkpoint: Folder) -> Marks:
         origin = read_origin(checkpoint) if MOVE in there else None
         rewinding = read_rewinding(checkpoint) if REWIND in there else None
         in_place = read_in_place(checkpoint) if IN_PLACE in there else None
-    except StorageError:
-        raise
     except CheckpointError as error:
         return Marks(None, str(error))
     if origin is not None and not origin.finished:

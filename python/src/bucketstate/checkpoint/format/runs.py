@@ -35,7 +35,7 @@ from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst import SstReader
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
 from bucketstate.checkpoint.format.times import UNTIMED, starts_of
-from bucketstate.errors import CheckpointError, MissingFileError
+from bucketstate.errors import BucketstateError, CheckpointError, MissingFileError
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
@@ -370,7 +370,7 @@ def _rows_of(file: RunFile) -> int:
 def _taken(rows: Iterator[tuple[bytes, bytes]], path: str, count: int) -> list[tuple[bytes, bytes]]:
     try:
         return list(itertools.islice(rows, count))
-    except CheckpointError:
+    except BucketstateError:
         raise
     except Exception as error:  # rocksdict raises nothing more special
         raise damaged(path, f"RocksDB cannot read it ({error})") from error

@@ -26,7 +26,6 @@ from bucketstate.errors import (
     CheckpointError,
     NotACheckpointError,
     OtherProviderError,
-    StorageError,
 )
 
 # Spark's names of operators whose state may lie in one partition, whatever the query's number.
@@ -198,8 +197,6 @@ class Query:
             if before != batch - 1 or wanted is None or others in (None, wanted):
                 return None
             skipped = [("commits", n) for n in reversed(self._skipped)]
-        except StorageError:
-            raise
         except CheckpointError:
             return None
         files = [file for of in [*skipped, ("offsets", batch)] for file in self._files_of(*of)]
@@ -321,8 +318,6 @@ class Query:
             return None
         try:
             return partitions_of(self.settings(batch))
-        except StorageError:
-            raise
         except CheckpointError:
             return None
 
@@ -394,8 +389,6 @@ class Query:
             return True
         try:
             schemas = self.schemas(operator.id, operator.stores[0]).values()
-        except StorageError:
-            raise
         except CheckpointError:
             # Most have: a partition too many is told, one that is not looked at hides what is lost.
             return True

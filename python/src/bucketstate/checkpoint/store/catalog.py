@@ -22,7 +22,6 @@ from bucketstate.errors import (
     CheckpointError,
     InvalidArgumentError,
     NoSuchStateError,
-    StorageError,
 )
 
 
@@ -260,8 +259,6 @@ class Catalog:
     def _known_savepoints(self) -> tuple[Savepoint, ...]:
         try:
             return self.savepoints
-        except StorageError:
-            raise
         except CheckpointError:
             return ()
 

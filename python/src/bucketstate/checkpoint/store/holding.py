@@ -12,7 +12,7 @@ from bucketstate.checkpoint.store.catalog import Catalog, every_store
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.store import Store
-from bucketstate.errors import CheckpointError, StorageError
+from bucketstate.errors import CheckpointError
 
 
 def files_of(plan: Plan) -> set[StoreFile]:
@@ -69,8 +69,6 @@ def _alone(
             continue
         try:
             held[savepoint.name] = held_files(store, savepoint)
-        except StorageError:
-            raise
         except CheckpointError:
             continue
     uses = Counter(file for files in held.values() for file in files)
@@ -89,8 +87,6 @@ def _of_window(catalog: Catalog, store: Store) -> set[StoreFile]:
         try:
             oldest = store.plan(catalog.attempt(store, version))
             break
-        except StorageError:
-            raise
         except CheckpointError:
             # Spark's own log keeps one batch more than the state has to.
             continue
@@ -105,8 +101,6 @@ def _of_window(catalog: Catalog, store: Store) -> set[StoreFile]:
         if manifest in found:
             try:
                 of = store.manifest(manifest)
-            except StorageError:
-                raise
             except CheckpointError:
                 continue
             found |= _data_files(of)

@@ -9,7 +9,7 @@ from bucketstate.checkpoint.format.damage import damaged, decoding, format_of, j
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.query import Query
 from bucketstate.checkpoint.verify.report import FAILS, Findings
-from bucketstate.errors import CheckpointError, StorageError
+from bucketstate.errors import CheckpointError
 
 _NONE = "-"
 """What Spark's log has for a source without an offset yet."""
@@ -24,8 +24,6 @@ def check_sources(query: Query, found: Findings) -> None:
         return
     try:
         offsets = query.offsets(query.planned[-1])
-    except StorageError:
-        raise
     except CheckpointError:
         # It was told with the offset log.
         return
@@ -56,8 +54,6 @@ def _check_entry(folder: Folder, name: str, found: Findings) -> None:
     found.files += 1
     try:
         files = _files_in(folder, name)
-    except StorageError:
-        raise
     except CheckpointError as error:
         found.add("error", path, f"{error} {FAILS}")
         return

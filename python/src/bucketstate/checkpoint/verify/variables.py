@@ -23,7 +23,7 @@ from bucketstate.checkpoint.spark.variables import (
 )
 from bucketstate.checkpoint.store.catalog import Catalog
 from bucketstate.checkpoint.verify.report import Findings, Severity
-from bucketstate.errors import CheckpointError, MissingFileError, StorageError
+from bucketstate.errors import CheckpointError, MissingFileError
 
 Pick = Callable[[pa.StructArray, pa.Array], list[pa.Array]]
 """Picks from a family's keys and values what another family has, too."""
@@ -35,8 +35,6 @@ def check_schemas(
     """Whether the schema files are there and have all state variables that the metadata name."""
     try:
         schemas = catalog.query.schemas(operator.id, store)
-    except StorageError:
-        raise
     except MissingFileError as error:
         # Of one that the operator's metadata do not name Spark makes another.
         severity: Severity = "error" if store.schema_files else "warning"

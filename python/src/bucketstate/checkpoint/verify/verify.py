@@ -41,7 +41,6 @@ from bucketstate.errors import (
     MissingFileError,
     NewerFormatError,
     NoSuchStateError,
-    StorageError,
 )
 
 _log = logging.getLogger("bucketstate.checkpoint")
@@ -104,8 +103,6 @@ def _pass_over(catalog: Catalog, found: Findings) -> None:
     for number in catalog.query.operator_ids:
         try:
             catalog.query.operator(number)
-        except StorageError:
-            raise
         except CheckpointError as error:
             needed = catalog.query.starts_by_record(number)
             because = " Because of this a restart fails." if needed else ""
@@ -117,8 +114,6 @@ def _pass_over(catalog: Catalog, found: Findings) -> None:
 def _savepoints(catalog: Catalog, found: Findings) -> tuple[Savepoint, ...]:
     try:
         savepoints = catalog.savepoints
-    except StorageError:
-        raise
     except CheckpointError as error:
         found.add("error", error.path or catalog.location, str(error))
         return ()
@@ -207,8 +202,6 @@ class _Verifier:
             self._found.bytes += size
             try:
                 self._file(name, named, runs)
-            except StorageError:
-                raise
             except CheckpointError as error:
                 self._bad[name] = error
             self._count.next()
@@ -235,8 +228,6 @@ class _Verifier:
         for name in self._store.manifests:
             try:
                 manifest = self._store.manifest(name)
-            except StorageError:
-                raise
             except CheckpointError:
                 continue
             for file in manifest.files:
@@ -253,8 +244,6 @@ class _Verifier:
         for version in self._required():
             try:
                 plan = self._plan(version)
-            except StorageError:
-                raise
             except CheckpointError as error:
                 restart = version == self._catalog.restart_version
                 if restart or not self._retired(version):
@@ -275,8 +264,6 @@ class _Verifier:
             attempt = savepoint.attempt(*own)
             try:
                 plan = store.plan(attempt)
-            except StorageError:
-                raise
             except CheckpointError as error:
                 self._lost_by(error).savepoints.append(savepoint.name)
                 continue
@@ -333,8 +320,6 @@ class _Verifier:
             base = plan.base.version if plan.base else None
             changelogs, size = len(plan.changelogs), plan.size
             keys = sum(self._keys(plan, runs, found))
-        except StorageError:
-            raise
         except CheckpointError as error:
             failure = error
         found.restarts.append(
@@ -464,8 +449,6 @@ class _Verifier:
                 continue
             try:
                 winners[version] = self._catalog.attempt(self._store, version)
-            except StorageError:
-                raise
             except CheckpointError:
                 continue
         return winners
