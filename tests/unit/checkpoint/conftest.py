@@ -1,4 +1,4 @@
-"""Both ways to read data files, for tests that ask for each."""
+"""Both places where copies of data files are, for tests that ask for each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from bucketstate.checkpoint.format import runs
 
 
-@pytest.fixture(params=["in memory", "with RocksDB"])
+@pytest.fixture(params=["in memory", "on the disk"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of tests are small: here they are read as those are, and as large ones are."""
-    if request.param == "with RocksDB":
+    if request.param == "on the disk":
         monkeypatch.setattr(runs, "_SMALL", 0)

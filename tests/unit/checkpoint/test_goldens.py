@@ -10,7 +10,7 @@ from bucketstate.checkpoint.format.changelog import read_changelog
 from bucketstate.checkpoint.format.manifest_json import read_manifest
 from bucketstate.checkpoint.format.names import ChangelogName, ManifestName, parse
 from bucketstate.checkpoint.format.runs import run_key
-from bucketstate.checkpoint.format.sst import SstReader
+from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.state import read_changes

@@ -1,4 +1,4 @@
-"""Data files of all sizes: read in memory or with RocksDB, with the same entries."""
+"""Data files of all sizes: in memory or on the disk, with the same entries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import pytest
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format import runs
+from bucketstate.checkpoint.format.manifest_json import read_manifest
+from bucketstate.checkpoint.format.names import ManifestName, parse
+from bucketstate.checkpoint.format.sst import copy
+from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.live import Live
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
 
@@ -30,13 +35,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The data files that were opened with RocksDB."""
     found: list[str] = []
-    ingested = runs._ingested
+    ingested = copy._ingested
 
     def noted(file: Path, path: str) -> Any:
         found.append(path)
         return ingested(file, path)
 
-    monkeypatch.setattr(runs, "_ingested", noted)
+    monkeypatch.setattr(copy, "_ingested", noted)
     return found
 
 
@@ -53,23 +58,53 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return made
 
 
-def test_only_a_large_file_is_opened_with_rocksdb(large: Built, opened: list[str]) -> None:
+def test_only_keys_of_a_large_file_are_looked_up_with_rocksdb(
+    large: Built, opened: list[str]
+) -> None:
     checkpoint = Checkpoint(large.root)
     assert rows(checkpoint.scan().to_arrow()) == large.rows()
-    opened.clear()
     assert checkpoint.verify().ok
-    assert len(opened) == 1, "once, though it is verified and then read by the restart"
+    assert not opened
+    with Live(large.root) as live:
+        assert live.get("few").value == {"count": 1, "total": 1}
+        assert live.get("key-7-49").value == {"count": 7, "total": 49}
+        assert live.get("key-9-81").value == {"count": 9, "total": 81}
+        assert len(opened) == 1
+        # One that RocksDB has taken up is read all the same.
+        assert rows(live.scan().to_arrow()) == large.rows()
 
 
-def test_some_small_files_are_read_with_rocksdb_where_memory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]
+def test_small_files_are_copied_to_the_disk_where_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = grown(tmp_path, partitions=1)
     built.snapshot(2, 4, 6)
     files = [f.stat().st_size for f in (built.folder(0) / "runs").iterdir()]
     monkeypatch.setattr(runs, "_HELD", max(files))
+    copies: list[bool] = []
+    made = copy.Copy.__init__
+
+    def noted(self: copy.Copy, at: bytes | Path, path: str) -> None:
+        copies.append(isinstance(at, bytes))
+        made(self, at, path)
+
+    monkeypatch.setattr(copy.Copy, "__init__", noted)
     assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
-    assert 0 < len(opened) < len(files)
+    assert set(copies) == {True, False}
+
+
+def test_a_file_that_rocksdb_has_taken_up_is_read(large: Built) -> None:
+    folder = Folder.at(large.folder(0))
+    name = parse("2.manifest")
+    assert isinstance(name, ManifestName)
+    for file in (f for run in read_manifest(folder, name).runs for f in run.files):
+        with runs.Runs(folder) as opened:
+            before = list(opened.entries(file))
+            assert opened.entries_of(file, [runs.run_key(0, 0, b"none")]) == []
+            opened.shut(file)
+            after = list(opened.entries(file))
+            assert [r.changes() for r, _ in after] == [r.changes() for r, _ in before]
+            assert opened.entries_of(file, [runs.run_key(0, 0, b"none")]) == []
 
 
 @pytest.mark.usefixtures("each_reader")

@@ -344,8 +344,8 @@ def test_not_all_data_files_are_open_at_once(
         for _ in range(2):
             agrees(live, built, KEYS[::15])
             stores = live._follower._held._stores.values()
-            opened = [one for store in stores if store._runs for one in store._runs._open]
-            assert len(opened) == 2
+            copies = [c for store in stores if store._runs for c in store._runs._fetched.values()]
+            assert len([copy for copy in copies if copy.is_open]) == 2
         built.batch(changed(built, 50))
         built.snapshot(3, 5)
         agrees(live, built, KEYS[::15])

@@ -19,7 +19,7 @@ from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import RunFile
 from bucketstate.checkpoint.format.records import Change, Records, parse
 from bucketstate.checkpoint.format.runs import Runs, change_of, is_small, opened_run, run_key
-from bucketstate.checkpoint.format.sst import SstReader
+from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
 from bucketstate.checkpoint.store.plan import Plan

@@ -1,30 +1,19 @@
-"""Data files of runs: fetched, verified, and read, with RocksDB or, small ones, in memory."""
+"""Data files of runs: fetched, verified, and read; keys of large ones are looked up by RocksDB."""
 
 from __future__ import annotations
 
-import itertools
-import shutil
 import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-import pyarrow as pa
-from rocksdict import (
-    AccessType,
-    BlockBasedOptions,
-    IngestExternalFileOptions,
-    Options,
-    Rdict,
-    ReadOptions,
-)
 
 from bucketstate.checkpoint.format.compression import crc32c_extend
 from bucketstate.checkpoint.format.damage import damaged
@@ -32,10 +21,11 @@ from bucketstate.checkpoint.format.manifest import RunFile, TimeSpan
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
-from bucketstate.checkpoint.format.sst import SstReader
+from bucketstate.checkpoint.format.sst.copy import Copy
+from bucketstate.checkpoint.format.sst.together import Entries
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
 from bucketstate.checkpoint.format.times import UNTIMED, starts_of
-from bucketstate.errors import BucketstateError, CheckpointError, MissingFileError
+from bucketstate.errors import CheckpointError, MissingFileError
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
@@ -46,17 +36,10 @@ _COPY_BYTES = 4 * 1024 * 1024
 _COPIES = 8
 """How many files are copied at a time, of all stores together: each holds a chunk or two."""
 _SMALL = 64 * 1024
-"""Bytes of a file of which all entries are read in Python sooner than RocksDB opens it, which makes
-a database on the disk, and waits for the disk sixteen times."""
+"""Bytes of a file that is held in memory. RocksDB makes a database on the disk of others, where
+their keys are looked up, and waits for the disk sixteen times."""
 _HELD = 16 * 1024 * 1024
 """How many bytes of small files are held in memory, of each store that is read."""
-_ROWS = 8192
-"""Rows taken from RocksDB at a time at most: so few that Python's collector leaves them alone."""
-_TAKEN = 1024 * 1024
-"""About as many bytes of a file are taken at a time."""
-_READ_AHEAD = 2 * 1024 * 1024
-_COUNT = "rocksdb.estimate-num-keys"
-"""How many entries a file says it has, of a database of it alone, without deletions."""
 
 _copying = threading.BoundedSemaphore(_COPIES)
 
@@ -96,8 +79,7 @@ class Runs:
         self._folder = folder
         self._copies = copies
         self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
-        self._open: dict[str, Rdict | SstReader] = {}
-        self._fetched: dict[str, Path | bytes] = {}
+        self._fetched: dict[str, Copy] = {}
         self._room = _HELD
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] | None = None
@@ -111,10 +93,8 @@ class Runs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for opened in self._open.values():
-            if isinstance(opened, Rdict):
-                opened.close()
-        self._open.clear()
+        for copy in self._fetched.values():
+            copy.shut()
         self._fetched.clear()
         self._local.cleanup()
 
@@ -124,7 +104,7 @@ class Runs:
 
     def fetch(self, files: Sequence[RunFile]) -> None:
         """Copies what will be read, many files at a time; raises as reading them does."""
-        missing = {f.name: f for f in files if f.name not in self._open | self._fetched}
+        missing = {f.name: f for f in files if f.name not in self._fetched}
         for name, copy in zip(
             missing, in_order(self._fetch, missing.values(), self._copies), strict=True
         ):
@@ -149,19 +129,12 @@ class Runs:
 
     def between(self, file: RunFile, low: bytes, high: bytes) -> Iterator[Records]:
         """What the file has from one key of `run_key` on and below another, in their order."""
-        for records, _ in self._scan(file, low, high, ahead=0):
+        for records, _ in self._scan(file, low, high):
             yield records
 
     def entries_of(self, file: RunFile, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """The entries of these keys of `run_key`; those that are not there are left out."""
-        opened, path = self._opened(file), self.path_of(file)
-        if isinstance(opened, SstReader):
-            return [entry for key in keys for entry in opened.entries(key, key + b"\0")]
-        try:
-            found: list[bytes | None] = opened.get(list(keys)) or []
-        except Exception as error:  # rocksdict raises nothing more special
-            raise damaged(path, f"RocksDB cannot read it ({error})") from error
-        return [(k, v) for k, v in zip(keys, found, strict=True) if v is not None]
+        return self._copy_of(file).entries_of(keys)
 
     def tally(self) -> None:
         """From here on what `read` has read of a file need not be read once more to verify it."""
@@ -187,31 +160,20 @@ class Runs:
         if (tally.entries, tally.tombstones) != (file.entries, file.tombstones):
             return False
         # What lies outside of all that was read is among those that the file itself counts.
-        opened = self._open.get(file.name)
-        return isinstance(opened, Rdict) and opened.property_int_value(_COUNT) == file.entries
+        return self._copy_of(file).reader.count == file.entries
 
     def shut(self, file: RunFile) -> None:
-        """Closes its database, which is opened again when it is asked for."""
-        opened = self._open.get(file.name)
-        if isinstance(opened, Rdict):
-            del self._open[file.name]
-            self._fetched[file.name] = Path(opened.path())
-            opened.close()
+        """Closes what is open of it, which is opened again when it is asked for."""
+        if file.name in self._fetched:
+            self._fetched[file.name].shut()
 
     def forget(self, file: RunFile) -> None:
         """Gives up its copy, if there is one."""
-        fetched = self._fetched.pop(file.name, None)
-        if isinstance(fetched, Path):
-            shutil.rmtree(fetched) if fetched.is_dir() else fetched.unlink()
-        elif fetched is not None:
-            self._room += file.size
-        opened = self._open.pop(file.name, None)
-        if isinstance(opened, Rdict):
-            made = opened.path()
-            opened.close()
-            shutil.rmtree(made)
-        elif opened is not None:
-            self._room += file.size
+        copy = self._fetched.pop(file.name, None)
+        if copy is not None:
+            copy.delete()
+            if copy.is_in_memory:
+                self._room += file.size
 
     def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
         """All that the file has, each with its column family << 16 | bucket, in order.
@@ -246,48 +208,30 @@ class Runs:
                 )
 
     def _scan(
-        self, file: RunFile, low: bytes, high: bytes | None, *, ahead: int = _READ_AHEAD
+        self, file: RunFile, low: bytes, high: bytes | None
     ) -> Iterator[tuple[Records, Positions]]:
-        opened = self._opened(file)
         path = self.path_of(file)
-        rows: Iterator[Any]
-        if isinstance(opened, SstReader):
-            rows = opened.entries(low, high)
-        else:
-            options = ReadOptions()
-            options.set_verify_checksums(True)
-            options.set_readahead_size(ahead)
-            if high is not None:
-                options.set_iterate_upper_bound(high)
-            rows = iter(opened.items(from_key=low, read_opt=options))
-        while taken := _taken(rows, path, _rows_of(file)):
+        for found in self._copy_of(file).reader.together(low, high):
             try:
-                yield records_of(taken)
+                yield records_of(found)
             except (IndexError, ValueError) as error:
                 raise damaged(path, f"an entry is not one of a run ({error})") from error
 
-    def _opened(self, file: RunFile) -> Rdict | SstReader:
-        if file.name not in self._open:
-            fetched = self._fetched.pop(file.name, None) or self._fetch(file)
-            path = self.path_of(file)
-            if isinstance(fetched, bytes):
-                held = OpenFile(pa.BufferReader(fetched), path, nullcontext)
-                self._open[file.name] = SstReader(held, path)
-            else:
-                of = _database if fetched.is_dir() else _ingested
-                self._open[file.name] = of(fetched, path)
-        return self._open[file.name]
+    def _copy_of(self, file: RunFile) -> Copy:
+        if file.name not in self._fetched:
+            self._fetched[file.name] = self._fetch(file)
+        return self._fetched[file.name]
 
-    def _fetch(self, file: RunFile) -> Path | bytes:
-        """Its verified copy: itself, or where it is, under a name that no other has."""
+    def _fetch(self, file: RunFile) -> Copy:
+        """Its verified copy, under a name that no other has."""
         if self._is_held(file.size):
             held = BytesIO()
             self._copy(file, held.write)
-            return held.getvalue()
+            return Copy(held.getvalue(), self.path_of(file))
         to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
         with to.open("wb") as target:
             self._copy(file, target.write)
-        return to
+        return Copy(to, self.path_of(file))
 
     def _is_held(self, size: int) -> bool:
         with self._lock:
@@ -310,7 +254,7 @@ class Runs:
 
 
 def is_small(file: RunFile) -> bool:
-    """Whether all of its entries are read in memory sooner than a database is made of it."""
+    """Whether it is read whole sooner than a database is made of it."""
     return file.size <= _SMALL
 
 
@@ -330,52 +274,6 @@ def opened_run(folder: Folder, file: RunFile) -> Iterator[OpenFile]:
         ).about(path, str(error)) from error
 
 
-def _ingested(file: Path, path: str) -> Rdict:
-    """A database beside it, of it alone; the file goes."""
-    database = _database(file.with_suffix(""), path)
-    try:
-        ingest = IngestExternalFileOptions()
-        ingest.set_move_files(True)
-        database.ingest_external_file([str(file)], ingest)
-    except BaseException as error:
-        database.close()
-        if not isinstance(error, Exception):
-            raise
-        # rocksdict raises nothing more special
-        raise damaged(path, f"RocksDB cannot open it ({error})") from error
-    return database
-
-
-def _database(folder: Path, path: str) -> Rdict:
-    options = Options(raw_mode=True)
-    options.create_if_missing(True)
-    # A thread for the one file, where RocksDB would begin sixteen.
-    options.set_max_file_opening_threads(1)
-    # It is read once or twice from end to end, and never written to.
-    table = BlockBasedOptions()
-    table.disable_cache()
-    options.set_block_based_table_factory(table)
-    options.set_write_buffer_size(_SMALL)
-    try:
-        return Rdict(str(folder), options=options, access_type=AccessType.read_write())
-    except Exception as error:  # rocksdict raises nothing more special
-        raise damaged(path, f"RocksDB cannot open it ({error})") from error
-
-
-def _rows_of(file: RunFile) -> int:
-    """How many rows of it are taken at a time."""
-    return max(1, min(_ROWS, _TAKEN * file.entries // max(1, file.size)))
-
-
-def _taken(rows: Iterator[tuple[bytes, bytes]], path: str, count: int) -> list[tuple[bytes, bytes]]:
-    try:
-        return list(itertools.islice(rows, count))
-    except BucketstateError:
-        raise
-    except Exception as error:  # rocksdict raises nothing more special
-        raise damaged(path, f"RocksDB cannot read it ({error})") from error
-
-
 def _check_times(records: Records, times: TimeSpan, path: str) -> None:
     try:
         starts = starts_of(records.values.where(records.puts))
@@ -391,13 +289,12 @@ def _check_times(records: Records, times: TimeSpan, path: str) -> None:
         )
 
 
-def records_of(rows: list[tuple[bytes, bytes]]) -> tuple[Records, Positions]:
+def records_of(entries: Entries) -> tuple[Records, Positions]:
     """Entries as records, and of each its column family << 16 | bucket.
 
     IndexError or ValueError for what is no entry of a run.
     """
-    both = Slices.joined(list(itertools.chain.from_iterable(rows)))
-    keys, values = both[0::2], both[1::2]
+    keys, values = entries
     if (keys.lengths < _PREFIX).any():
         raise ValueError("a key has less than 4 bytes")
     tags = gather(values.buffer, values.starts, "u1")

@@ -15,7 +15,8 @@ from bucketstate.checkpoint.format.manifest import RunFile
 from bucketstate.checkpoint.format.names import ChangelogName
 from bucketstate.checkpoint.format.records import Records, parse
 from bucketstate.checkpoint.format.runs import opened_run, records_of, run_key
-from bucketstate.checkpoint.format.sst import SstReader
+from bucketstate.checkpoint.format.sst.reader import SstReader
+from bucketstate.checkpoint.format.sst.together import joined
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
 from bucketstate.checkpoint.store.merging import aged, merged
@@ -87,9 +88,9 @@ class Lookup:
         if asked not in self._found:
             low = run_key(family.id, wanted.bucket, wanted.start)
             high = run_key(family.id, wanted.bucket, wanted.end)
-            rows = list(self._reader(file).entries(low, high))
+            rows = self._reader(file).entries(low, high)
             with decoding(self._folder.path_of(file.name), "entries"):
-                found = records_of(rows)[0]
+                found = records_of(joined(rows))[0]
             self._found[asked] = found
         return self._found[asked]
 

@@ -8,23 +8,32 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import xxhash
 
 from bucketstate.checkpoint.format.compression import crc32c, decompress
 from bucketstate.checkpoint.format.damage import damaged, decoding
+from bucketstate.checkpoint.format.slices import Slices
+from bucketstate.checkpoint.format.sst.blocks import (
+    TRAILER,
+    Handle,
+    below,
+    blocks_from,
+    entries_from,
+    handle_at,
+    named,
+    varint,
+)
+from bucketstate.checkpoint.format.sst.together import Entries, entries_of, joined
 from bucketstate.checkpoint.format.storage import OpenFile
 
-_FOOTER, _TRAILER, _TAIL = 53, 5, 16 * 1024
+_FOOTER, _TAIL = 53, 16 * 1024
 _MAGIC, _EXTENDED, _FORMAT = 0x88E241B785F4CFF7, 0x007A003E, 6
 _CRC32C, _XXH3 = 1, 4
 _CODECS = {0: 0, 4: 1, 7: 2, 1: 3}
 """RocksDB's numbers of codecs, and those of changelogs."""
 _SNAPPY = 3
-_PUT_AT_0 = b"\x01" + bytes(7)
-"""Behind each key: a put with sequence number 0."""
 _INDEX, _PROPERTIES = b"rocksdb.index", b"rocksdb.properties"
 _OTHERS = (b"rocksdb.compression_dict", b"rocksdb.range_del")
 _INDEX_TYPE = b"rocksdb.block.based.table.index.type"
@@ -34,14 +43,13 @@ _EXPECTED = {
     b"rocksdb.index.value.is.delta.encoded": b"\x01",
     b"rocksdb.comparator": b"leveldb.BytewiseComparator",
 }
-
-
-@dataclass(frozen=True)
-class _Handle:
-    """Where a block lies, without what stands behind it. In bytes."""
-
-    offset: int
-    size: int
+_COUNT = b"rocksdb.num.entries"
+_AHEAD = 1024 * 1024
+"""Bytes of neighbouring blocks that are read at a time at most."""
+_TOGETHER = 2 * 1024 * 1024
+"""Bytes of inflated blocks whose entries are found at a time, about."""
+_FEW = 2
+"""So many blocks are walked through sooner than numpy begins."""
 
 
 class SstReader:
@@ -66,37 +74,83 @@ class SstReader:
         self._tail = file.read_at(file.size - self._tail_at, self._tail_at)
         metaindex = self._footer()
         with decoding(path, "list of its parts"):
-            parts = dict(_named(self._block(metaindex, "metaindex")))
+            parts = dict(named(self._block(metaindex, "metaindex")))
             if any(other in parts for other in _OTHERS):
                 raise ValueError("it has a dictionary, or range deletions")
-            properties = self._block(_handle(parts[_PROPERTIES], 0)[0], "properties")
-            known = dict(_named(properties))
+            properties = self._block(handle_at(parts[_PROPERTIES], 0)[0], "properties")
+            known = dict(named(properties))
             for name, expected in _EXPECTED.items():
                 if known.get(name) != expected:
                     raise ValueError(f"its {name.decode()} is {known.get(name)!r}")
             kind = known.get(_INDEX_TYPE)
             if kind not in (_ONE_BLOCK, _PARTED):
                 raise ValueError(f"its {_INDEX_TYPE.decode()} is {kind!r}")
-            place = _handle(parts[_INDEX], 0)[0]
+            place = handle_at(parts[_INDEX], 0)[0]
+            self.count = varint(known[_COUNT], 0)[0]
+            """How many entries the file says it has."""
         self._is_parted = kind == _PARTED
         self._index = self._block(place, "index")
 
     def entries(self, low: bytes, high: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         """Keys from `low` on and below `high`, or to the end, with their values, in order."""
-        with decoding(self._path, "index"):
-            handles = list(_blocks_from(self._index, low, high))
-            if self._is_parted:
-                parts = [self._block(handle, "index") for handle in handles]
-                handles = [place for part in parts for place in _blocks_from(part, low, high)]
-        for handle in handles:
-            block = self._block(handle, "data block")
-            with decoding(self._path, f"data block at byte {handle.offset}"):
-                found = [e for e in _data(block, low) if low <= e[0] and _below(e[0], high)]
-            yield from found
+        for handle in self._handles(low, high):
+            yield from self._walked(handle, low, high)
 
-    def _footer(self) -> _Handle:
+    def together(self, low: bytes, high: bytes | None) -> Iterator[Entries]:
+        """As `entries`, many at a time: for more than a few keys."""
+        handles = self._handles(low, high)
+        if len(handles) <= _FEW:
+            yield joined(e for handle in handles for e in self._walked(handle, low, high))
+            return
+        first, blocks, size = handles[0].offset, list[bytes](), 0
+        for handle, block in self._in_turn(handles):
+            if size >= _TOGETHER:
+                yield self._found(blocks, first, low, high)
+                first, blocks, size = handle.offset, [], 0
+            blocks.append(block)
+            size += len(block)
+        yield self._found(blocks, first, low, high)
+
+    def _handles(self, low: bytes, high: bytes | None) -> list[Handle]:
+        """The data blocks that may have keys from `low` on and below `high`."""
+        with decoding(self._path, "index"):
+            handles = list(blocks_from(self._index, low, high))
+            if not self._is_parted:
+                return handles
+            parts = [self._block(handle, "index") for handle in handles]
+            return [place for part in parts for place in blocks_from(part, low, high)]
+
+    def _walked(self, handle: Handle, low: bytes, high: bytes | None) -> list[tuple[bytes, bytes]]:
+        block = self._block(handle, "data block")
+        with decoding(self._path, f"data block at byte {handle.offset}"):
+            return [e for e in entries_from(block, low) if low <= e[0] and below(e[0], high)]
+
+    def _in_turn(self, handles: Sequence[Handle]) -> Iterator[tuple[Handle, bytes]]:
+        """Each block, of which neighbours are read with one request."""
+        begin = 0
+        while begin < len(handles):
+            start, end = handles[begin].offset, begin
+            length = 0
+            while end < len(handles) and handles[end].offset == start + length and length < _AHEAD:
+                length += self._check_place(handles[end], "data block")
+                end += 1
+            data = self._file.read_at(length, start)
+            for handle in handles[begin:end]:
+                at = handle.offset - start
+                stored = data[at : at + handle.size + TRAILER]
+                yield handle, self._inflated(handle, stored, "data block")
+            begin = end
+
+    def _found(self, blocks: list[bytes], offset: int, low: bytes, high: bytes | None) -> Entries:
+        with decoding(self._path, f"data blocks from byte {offset} on"):
+            keys, values = entries_of(blocks)
+            first = _first_from(keys, low)
+            end = len(keys) if high is None else _first_from(keys, high)
+            return keys[first:end], values[first:end]
+
+    def _footer(self) -> Handle:
         path, size = self._path, self._file.size
-        if size < _FOOTER + _TRAILER:
+        if size < _FOOTER + TRAILER:
             raise damaged(path, f"expected an SST with a footer, found {size} bytes")
         data, at = self._tail[-_FOOTER:], size - _FOOTER
         kind, extended, expected, base, length = struct.unpack_from("<BIIII", data)
@@ -113,7 +167,7 @@ class SstReader:
             raise damaged(path, f"expected footer checksum {expected:08x}, found {found:08x}")
         if extended != _EXTENDED or not base or reserved:
             raise damaged(path, f"expected a footer of table format {_FORMAT}, found another")
-        return _Handle(at - _TRAILER - length, length)
+        return Handle(at - TRAILER - length, length)
 
     def _checksum(self, data: bytes, offset: int) -> int:
         """Changed by where the bytes lie, and of which file they are."""
@@ -125,7 +179,7 @@ class SstReader:
         place = offset + (offset >> 32) & 0xFFFFFFFF
         return int(plain + (self._base ^ place)) & 0xFFFFFFFF
 
-    def _block(self, at: _Handle, part: str) -> bytes:
+    def _block(self, at: Handle, part: str) -> bytes:
         if at.offset in self._kept:
             self._kept.move_to_end(at.offset)
             return self._kept[at.offset]
@@ -137,17 +191,25 @@ class SstReader:
                 self._room += len(self._kept.popitem(last=False)[1])
         return found
 
-    def _read(self, at: _Handle, part: str) -> bytes:
-        where = f"the {part} at byte {at.offset}"
-        length = at.size + _TRAILER
+    def _read(self, at: Handle, part: str) -> bytes:
+        length = self._check_place(at, part)
+        start = at.offset - self._tail_at
+        stored = self._tail[start : start + length] if start >= 0 else None
+        return self._inflated(at, stored or self._file.read_at(length, at.offset), part)
+
+    def _check_place(self, at: Handle, part: str) -> int:
+        """How many bytes it takes with what stands behind it."""
+        length = at.size + TRAILER
         if at.offset < 0 or at.size < 9 or at.offset + length > self._end:
             raise damaged(
                 self._path,
-                f"expected {where} within the first {self._end} bytes, found {at.size} bytes",
+                f"expected the {part} at byte {at.offset} within the first {self._end} bytes, "
+                f"found {at.size} bytes",
             )
-        start = at.offset - self._tail_at
-        stored = self._tail[start : start + length] if start >= 0 else None
-        stored = stored or self._file.read_at(length, at.offset)
+        return length
+
+    def _inflated(self, at: Handle, stored: bytes, part: str) -> bytes:
+        where = f"the {part} at byte {at.offset}"
         (expected,) = struct.unpack_from("<I", stored, at.size + 1)
         found = self._checksum(stored[: at.size + 1], at.offset)
         if found != expected:
@@ -160,114 +222,18 @@ class SstReader:
         if not codec:
             return stored[: at.size]
         try:
-            raw_length, start = _varint(stored, 0)
+            raw_length, start = varint(stored, 0)
             body = stored[0 if codec == _SNAPPY else start : at.size]
             return decompress(codec, body, raw_length)
         except (OSError, ValueError, IndexError) as error:
             raise damaged(self._path, f"{where} cannot be decompressed ({error})") from error
 
 
-class _Block:
-    """A block's entries: `bytes shared with the key before | own bytes | ... | key | value`."""
+def _first_from(keys: Slices, key: bytes) -> int:
+    """The place of the first that is not below this one."""
+    starts, ends = keys.starts, keys.starts + keys.lengths
 
-    def __init__(self, data: bytes) -> None:
-        (count,) = struct.unpack_from("<I", data, len(data) - 4)
-        self.end = len(data) - 4 - 4 * count
-        if count < 1 or self.end < 0:
-            raise ValueError(f"a block has {count} restarts in {len(data)} bytes")
-        self.data = data
-        self.restarts = struct.unpack_from(f"<{count}I", data, self.end)
+    def at(place: int) -> bytes:
+        return keys.buffer[starts[place] : ends[place]].tobytes()
 
-    def start(self, low: bytes, *, values: bool) -> int:
-        """Where to begin to come by the first key that is not below `low`."""
-        place = bisect_left(self.restarts, low, key=lambda at: self._key(at, values=values))
-        return int(self.restarts[max(0, place - 1)])
-
-    def _key(self, at: int, *, values: bool) -> bytes:
-        shared, at = _varint(self.data, at)
-        own, at = _varint(self.data, at)
-        if values:
-            _, at = _varint(self.data, at)
-        if shared or at + own > self.end:
-            raise ValueError("a restart has no key of its own")
-        # Of data blocks with a trailer, which is the same for all.
-        return self.data[at : at + own]
-
-
-def _named(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    block = _Block(data)
-    return _walk(block, block.restarts[0])
-
-
-def _walk(block: _Block, at: int) -> Iterator[tuple[bytes, bytes]]:
-    data, key = block.data, b""
-    while at < block.end:
-        shared, at = _varint(data, at)
-        own, at = _varint(data, at)
-        length, at = _varint(data, at)
-        value = at + own
-        if shared > len(key) or value + length > block.end:
-            raise ValueError(f"an entry ends behind its block, at byte {value + length}")
-        key = key[:shared] + data[at:value]
-        at = value + length
-        yield key, data[value:at]
-
-
-def _data(data: bytes, low: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """From a key that is not above the first one wanted."""
-    block = _Block(data)
-    for key, value in _walk(block, block.start(low, values=True)):
-        if key[-8:] != _PUT_AT_0:
-            raise ValueError("an entry is no plain put with sequence number 0")
-        yield key[:-8], value
-
-
-def _below(key: bytes, high: bytes | None) -> bool:
-    return high is None or key < high
-
-
-def _blocks_from(data: bytes, low: bytes, high: bytes | None) -> Iterator[_Handle]:
-    """The data blocks that may have keys from `low` on and below `high`, or the parts of the index.
-
-    A block's entry has a key that is not below its last, and below the next block's first.
-    """
-    block = _Block(data)
-    at, key, handle = block.start(low, values=False), b"", _Handle(0, 0)
-    while at < block.end:
-        shared, at = _varint(data, at)
-        own, at = _varint(data, at)
-        if shared > len(key) or at + own > block.end:
-            raise ValueError(f"an entry ends behind its block, at byte {at + own}")
-        key = key[:shared] + data[at : at + own]
-        at += own
-        if shared:
-            # Behind the one before it, and so much larger.
-            number, at = _varint(data, at)
-            more = number >> 1 ^ -(number & 1)
-            handle = _Handle(handle.offset + handle.size + _TRAILER, handle.size + more)
-        else:
-            handle, at = _handle(data, at)
-        if key >= low:
-            yield handle
-        if not _below(key, high):
-            return
-
-
-def _handle(data: bytes, at: int) -> tuple[_Handle, int]:
-    offset, at = _varint(data, at)
-    size, at = _varint(data, at)
-    return _Handle(offset, size), at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The LEB128 number that starts there, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise ValueError("a number has more than 64 bits")
+    return bisect_left(range(len(keys)), key, key=at)
