@@ -21,6 +21,7 @@ from tests.kit.cases import cases
 from tests.kit.engine import engine
 from tests.kit.session_settings import settings
 from tests.kit.stops import Stopped, Writes
+from tests.kit.unloading import unload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,7 @@ def test_a_savepoint_of_long_ago(
         assert going.on(tmp_path / "fork", 2) == expected
         assert_sound(tmp_path / "fork")
 
+        unload(spark)
         with monkeypatch.context() as context:
             counted = Writes()
             counted.install(context)

@@ -28,6 +28,7 @@ from tests.integration.moved_queries import (
     tree,
 )
 from tests.kit.cases import at_night, cases
+from tests.kit.unloading import unload
 
 BUCKETS = "spark.sql.streaming.stateStore.bucketed.numBuckets"
 BY_NAME = {query.name: query for query in [*queries(), transforming()]}
@@ -79,6 +80,7 @@ class Twins:
 
     def move(self, name: str, kind: str, **wanted: object) -> Path:
         source = self.moved.checkpoint
+        unload(self.spark)
         before = tree(source)
         target = self.place / name
         made = plan(self.spark, str(source), str(target), kind, **wanted)  # type: ignore[arg-type]

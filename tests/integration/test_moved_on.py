@@ -52,7 +52,8 @@ def test_fifty_batches_after(
     twins.check()
     checkpoint = Checkpoint(str(target))
     assert checkpoint.verify().ok
-    assert checkpoint.last_batch == 52
+    # Some queries have a batch without rows behind those of each start.
+    assert checkpoint.last_batch == max(twins.twin.rows)
     counts = {
         kind: sum(1 for _ in (target / "state").rglob(f"*.{kind}"))
         for kind in ("changelog", "manifest")

@@ -32,6 +32,7 @@ from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS
 from tests.kit.stops import Stopped, Writes, tree
+from tests.kit.unloading import unload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,6 +176,7 @@ def test_a_rewind_that_was_stopped(
         twin = going.on(tmp_path / "twin", BATCHES)
         original = tmp_path / "original"
         going.on(original, 4)
+        unload(spark)
         with monkeypatch.context() as context:
             counted = Writes()
             counted.install(context)
