@@ -24,6 +24,7 @@ from tests.integration.streams import (
     write_batches,
 )
 from tests.kit.session_settings import settings
+from tests.kit.unloading import unload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +83,7 @@ def test_a_copy_goes_on_by_itself_once_its_paths_are_replaced(
         write_batches(tmp_path / "input", EVENTS, batches[:2])
         run(original)
         assert Checkpoint(original).query.copied is None
+        unload(spark)
         shutil.copytree(original, copy)
         assert [f.severity for f in Checkpoint(copy).verify().findings] == ["warning"]
         shutil.rmtree(original)

@@ -32,6 +32,7 @@ from tests.integration.test_move import BY_NAME, JOIN_3
 from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
 from tests.kit.sparks import JOIN_FORMATS, MINOR
+from tests.kit.unloading import unload
 
 pytestmark = pytest.mark.skipif(
     MINOR in ("4.0", "4.1"), reason="Spark would start on what is not finished"
@@ -149,6 +150,7 @@ def test_killed_in_between_no_query_starts(
     twins.rewrite(5)
     begun(twins.root, manifests=manifests)
     copy = tmp_path / "copy"
+    unload(spark)
     shutil.copytree(twins.root, copy)
     found = Checkpoint(copy)
     said = found.overview().half_done

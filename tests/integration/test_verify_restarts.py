@@ -17,6 +17,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import CheckpointError
 from tests.kit.cases import at_night, cases
 from tests.kit.session_settings import settings
+from tests.kit.unloading import unload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -202,6 +203,7 @@ def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Quer
     assert made.runs(made.checkpoint)
     # What a restart has to do.
     made.feed()
+    unload(spark)
     return made
 
 
