@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 
 from bucketstate.checkpoint.format.sst.blocks import PUT_AT_0, entries_from
 from bucketstate.checkpoint.format.sst.together import Entries, entries_of
+from tests.kit.rows import varint
 
 Rows = list[tuple[bytes, bytes]]
-
-
-def number(value: int) -> bytes:
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
 
 
 def block(rows: Rows, interval: int) -> bytes:
@@ -36,7 +29,7 @@ def block(rows: Rows, interval: int) -> bytes:
                 (n for n, (a, b) in enumerate(zip(before, key, strict=False)) if a != b),
                 min(len(before), len(key)),
             )
-        data += number(shared) + number(len(key) - shared) + number(len(value))
+        data += varint(shared) + varint(len(key) - shared) + varint(len(value))
         data += key[shared:] + value
         before = key
     return bytes(data) + struct.pack(f"<{len(restarts)}I", *restarts) + number32(len(restarts))
