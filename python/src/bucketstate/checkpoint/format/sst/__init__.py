@@ -1,1 +1,1 @@
-"""Data files of runs without RocksDB: its block-based tables, a key or all entries at a time."""
+"""Data files of runs: how their tables are read, a key or all entries at a time."""

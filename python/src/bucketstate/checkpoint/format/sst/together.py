@@ -7,7 +7,7 @@ another. Those of other stretches do not: numpy takes the first of all, then the
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -104,13 +104,14 @@ def _steps(buffer: Bytes, starts: Positions, ends: Positions) -> list[_Step]:
         end = value + size
         if (shared > before[active]).any() or (end > ends[active]).any():
             raise ValueError("an entry ends behind its block, or begins as none before it")
-        found.append(_Step(active, shared, own, own_start, value, size))
+        found.append((active, (shared, own, own_start, value, size)))
         before[active] = shared + own
         at[active] = end
         counts[active] += 1
         active = active[end < ends[active]]
+    # Only now it is known how many entries the stretches before one have.
     first = offsets_of(counts)[:-1]
-    return [replace(s, places=first[s.places] + number) for number, s in enumerate(found)]
+    return [_Step(first[of] + number, *parts) for number, (of, parts) in enumerate(found)]
 
 
 def _keys(buffer: Bytes, steps: Sequence[_Step], width: int) -> Bytes:
