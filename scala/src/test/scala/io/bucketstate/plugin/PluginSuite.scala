@@ -156,7 +156,8 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
   test("without the tab there is none") {
     withPlugin("spark.bucketstate.ui.enabled" -> "false") { (spark, _) =>
       assert(!read(spark, "/jobs/").contains("/State/"))
-      assert(scraped(spark).nonEmpty)
+      // There is nothing to scrape before an executor has told something.
+      eventually(assert(scraped(spark).nonEmpty))
     }
   }
 
