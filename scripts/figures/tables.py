@@ -69,6 +69,13 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([first, "|" + "---|" * len(header), *others]).replace("|  |", "| |")
 
 
+def _said_of(cases: Mapping[str, Measured]) -> str:
+    """The version of a table of several reports: told once where one is that of all."""
+    if len({(measured.version, measured.date) for measured in cases.values()}) == 1:
+        return _said(max(cases.values(), key=lambda measured: measured.others or 0))
+    return " ".join(f"{case}: {_said(measured)}" for case, measured in cases.items())
+
+
 def _said(measured: Measured) -> str:
     """The version of a table, and how busy others kept the machine."""
     beside = (
@@ -124,12 +131,11 @@ def _crossed(
     for column in columns:
         cells = [column.cell(row) for row, _ in found]
         bold = [
-            f"**{cell}**" if p == "bucketed" else cell
+            f"**{cell}**" if p.startswith("bucketed") else cell
             for cell, (_, p) in zip(cells, found, strict=True)
         ]
         rows.append([column.title, *bold])
-    said = " ".join(f"{case}: {_said(figures[name])}" for name, case in cases.items())
-    return f"{_table(['', *head], rows)}\n\n{said}"
+    return f"{_table(['', *head], rows)}\n\n{_said_of({cases[n]: figures[n] for n in cases})}"
 
 
 def restarts(figures: Figures, name: str = "restart") -> str:
