@@ -1,11 +1,17 @@
 package io.bucketstate
 
+import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.testkit.{DigitCounts, LeftOvers}
 
 /** Queries whose stores Spark unloads with each commit, which Spark 4.0 has no setting for. */
-class UnloadedStoresSuite extends AnyFunSuite with DigitCounts {
+class UnloadedStoresSuite extends AnyFunSuite with DigitCounts with Eventually {
+
+  // A snapshot that is being made holds what it needs until it is done.
+  implicit override val patienceConfig: PatienceConfig =
+    PatienceConfig(timeout = Span(60, Seconds), interval = Span(50, Millis))
 
   test("a provider that is unloaded after every commit loads what it needs") {
     withSession("spark.sql.streaming.stateStore.unloadOnCommit" -> "true") { (spark, folder) =>
@@ -18,8 +24,10 @@ class UnloadedStoresSuite extends AnyFunSuite with DigitCounts {
         assert(metric(query, "bucketedTableReloads") == 2, "both partitions, every time")
       }
       query.stop()
-      assert(LeftOvers.openFiles(folder) == Nil)
-      assert(LeftOvers.workFolders == Nil)
+      eventually {
+        assert(LeftOvers.openFiles(folder) == Nil)
+        assert(LeftOvers.workFolders == Nil)
+      }
     }
   }
 
@@ -32,10 +40,10 @@ class UnloadedStoresSuite extends AnyFunSuite with DigitCounts {
       val before = (LeftOvers.ofProcess, LeftOvers.rememberedPaths)
       for (batch <- 1 to 50) addAndWait(input, query, batch * 10 until batch * 10 + 10)
       assert(hasSnapshots(folder), "no working folder was needed")
-      assert((LeftOvers.ofProcess, LeftOvers.rememberedPaths) == before)
+      eventually(assert((LeftOvers.ofProcess, LeftOvers.rememberedPaths) == before))
       assert(found(spark, "often") == expected(510))
       query.stop()
-      assert(LeftOvers.workFolders == Nil)
+      eventually(assert(LeftOvers.workFolders == Nil))
     }
   }
 }

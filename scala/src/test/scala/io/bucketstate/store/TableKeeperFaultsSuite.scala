@@ -8,7 +8,6 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, ExecutionContextExecutorService, Future}
 
-import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.background.{Patience, Ticker}
@@ -19,7 +18,7 @@ import io.bucketstate.table.{StateTable, StateTables}
 import io.bucketstate.testkit.{Changes, MemoryFileStore, StepFault, TextRecords}
 
 /** What becomes of the table when something goes wrong with it, and of tasks that want the same one at the same time. */
-class TableKeeperFaultsSuite extends AnyFunSuite with Eventually {
+class TableKeeperFaultsSuite extends AnyFunSuite {
   import TableKeeperFaultsSuite._
 
   private val assigner = new BucketAssigner(2)
