@@ -46,6 +46,9 @@ COMMANDS = {
     "size --keys 1m --bytes 100 --updates 1k": set(),
     "inspect CHECKPOINT": {"numpy", "pyarrow", "rich", "rocksdict"},
     "inspect CHECKPOINT --json": {"numpy", "pyarrow", "rocksdict"},
+    "show CHECKPOINT --limit 1 --json": {"numpy", "pyarrow", "rocksdict"},
+    "diff CHECKPOINT": {"numpy", "pyarrow", "rich", "rocksdict"},
+    "verify CHECKPOINT": {"numpy", "pyarrow", "rich", "rocksdict"},
     "savepoint list CHECKPOINT": {"numpy", "pyarrow", "rocksdict"},
 }
 

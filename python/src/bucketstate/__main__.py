@@ -19,7 +19,7 @@ def main() -> int:
         return 0
     from bucketstate.cli import main as command
 
-    code = command()
+    code = command(alone=True)
     if code == interrupts.CODE:
         interrupts.end()
     return code

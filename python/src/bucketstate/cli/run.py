@@ -25,8 +25,11 @@ from bucketstate.errors import (
 from bucketstate.jar import jar_path
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Runs a command; its exit code. Says in one line what it could not do."""
+def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
+    """Runs a command; its exit code. Says in one line what it could not do.
+
+    `alone`: this process does nothing else.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # As standard error does: what its encoding has not is no reason to end.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -34,7 +37,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     try:
         with telling(arguments.verbose), warnings.catch_warnings():
             warnings.showwarning = _warned  # type: ignore[assignment]
-            code = _run(arguments)
+            code = _run(arguments, alone=alone)
         # There is none where the shell closed it.
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -73,7 +76,7 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace, *, alone: bool) -> int:
     if arguments.command == "jar":
         print(jar_path(arguments.spark))
     elif arguments.command == "conf":
@@ -115,6 +118,9 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         # Only now: pyarrow and RocksDB take a moment to load.
         from bucketstate.cli.checkpoint import COMMANDS
+        from bucketstate.cli.terminal.arrow import leave_out_pandas
 
+        if alone:
+            leave_out_pandas()
         return COMMANDS[arguments.command](arguments)
     return EXIT_OK
