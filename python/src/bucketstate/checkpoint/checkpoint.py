@@ -18,8 +18,9 @@ from bucketstate.checkpoint.source import Source
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
 from bucketstate.checkpoint.store.catalog import Catalog, whole_number
 from bucketstate.checkpoint.store.state import MEMORY
+from bucketstate.checkpoint.verify.one_store import Progress
 from bucketstate.checkpoint.verify.report import Report
-from bucketstate.checkpoint.verify.verify import Progress, verify
+from bucketstate.checkpoint.verify.verify import verify
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.notebook import shown
 

@@ -22,13 +22,14 @@ def in_order(work: Callable[[A], B], items: Iterable[A], threads: int = REQUESTS
 
     No more than twice as many are begun before the first is asked for. What an item raises is
     raised in its place; then, or if the caller goes away, those not begun are dropped and those
-    under way are waited for. A single item is worked on by the caller's own thread.
+    under way are waited for. A single item, and all if `threads` is 1, are worked on by the
+    caller's own thread, each when it is asked for.
     """
     left = iter(items)
     first = list(islice(left, 2))
-    if len(first) < 2:
+    if len(first) < 2 or threads == 1:
         # To hand it over and wait takes longer than the work, where processors are busy.
-        yield from map(work, first)
+        yield from map(work, chain(first, left))
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="bucketstate-read")
     begun: deque[Future[B]] = deque()
