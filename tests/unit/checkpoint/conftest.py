@@ -1,4 +1,4 @@
-"""Both places where copies of data files are, for tests that ask for each."""
+"""All places where data files are read, for tests that ask for each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import pytest
 from bucketstate.checkpoint.format import runs
 
 
-@pytest.fixture(params=["in memory", "on the disk"])
+@pytest.fixture(params=["in memory", "where it lies", "copied to the disk"])
 def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files of tests are small: here they are read as those are, and as large ones are."""
-    if request.param == "on the disk":
+    """The files of tests are small and local: here they are read as large and far ones are, too."""
+    if request.param != "in memory":
         monkeypatch.setattr(runs, "_SMALL", 0)
+    if request.param == "copied to the disk":
+        monkeypatch.setattr(runs.Runs.__init__, "__kwdefaults__", {"looked_up": True})

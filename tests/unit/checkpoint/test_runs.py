@@ -1,11 +1,18 @@
-"""Data files of all sizes: in memory or on the disk, with the same entries."""
+"""Data files of all sizes, here and far away: in memory, where they lie or copied to the disk."""
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 import tempfile
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.checkpoint.format import runs
@@ -13,13 +20,15 @@ from bucketstate.checkpoint.format.manifest_json import read_manifest
 from bucketstate.checkpoint.format.names import ManifestName, parse
 from bucketstate.checkpoint.format.sst import copy
 from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.errors import DamagedFileError, StorageError
 from bucketstate.live import Live
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from bucketstate.checkpoint.format.manifest import RunFile
 
 
 @pytest.fixture
@@ -74,31 +83,120 @@ def test_only_keys_of_a_large_file_are_looked_up_with_rocksdb(
         assert rows(live.scan().to_arrow()) == large.rows()
 
 
+def files_of(folder: Folder) -> list[RunFile]:
+    """The data files of a store's second version."""
+    name = parse("2.manifest")
+    assert isinstance(name, ManifestName)
+    return [file for run in read_manifest(folder, name).runs for file in run.files]
+
+
+def far(path: Path) -> Checkpoint:
+    """One on a file system that is not taken for a local disk."""
+    return Checkpoint(path.name, fs.SubTreeFileSystem(str(path.parent), fs.LocalFileSystem()))
+
+
 def test_small_files_are_copied_to_the_disk_where_memory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = grown(tmp_path, partitions=1)
+    built = grown(tmp_path / "checkpoint", partitions=1)
     built.snapshot(2, 4, 6)
     files = [f.stat().st_size for f in (built.folder(0) / "runs").iterdir()]
     monkeypatch.setattr(runs, "_HELD", max(files))
-    copies: list[bool] = []
-    made = copy.Copy.__init__
+    with closing(far(built.root).scan().to_arrow_batch_reader()) as reader:
+        found = [reader.read_next_batch()]
+        assert 0 < len(list(scratch.glob("*/*.sst"))) < len(files)
+        found += reader
+    assert rows(pa.Table.from_batches(found)) == built.rows()
+    assert not list(scratch.iterdir())
 
-    def noted(self: copy.Copy, at: bytes | Path, path: str) -> None:
-        copies.append(isinstance(at, bytes))
-        made(self, at, path)
 
-    monkeypatch.setattr(copy.Copy, "__init__", noted)
+def test_a_local_file_is_read_where_it_lies(large: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    checkpoint = Checkpoint(large.root)
+    assert rows(checkpoint.scan().to_arrow()) == large.rows()
+    assert checkpoint.verify().ok
+
+
+def test_a_local_file_may_be_deleted_while_it_is_read(large: Built, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(large.root, root)
+    scan = Checkpoint(root, memory=64 * 1024).scan()
+    with closing(scan.to_arrow_batch_reader()) as reader:
+        found = [reader.read_next_batch()]
+        assert found[0].num_rows < len(large.rows())
+        shutil.rmtree(root)
+        found += reader
+    assert rows(pa.Table.from_batches(found)) == large.rows()
+
+
+def open_files() -> list[Path]:
+    """The data files that this process has open."""
+    found = []
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(handle.readlink())
+    return [path for path in found if path.suffix == ".sst"]
+
+
+def test_not_all_files_are_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process may not have any number: those that were asked for last stay open."""
+    monkeypatch.setattr(runs, "_SMALL", 0)
+    monkeypatch.setattr(runs, "_OPEN", 3)
+    built = grown(tmp_path, partitions=1)
+    built.snapshot(2, 4, 6, files=8)
+    handles: list[int] = []
+    scan = runs.Runs._scan
+
+    def counted(self: runs.Runs, file: RunFile, low: bytes, high: bytes | None) -> Iterator[Any]:
+        for found in scan(self, file, low, high):
+            handles.append(len(open_files()))
+            yield found
+
+    monkeypatch.setattr(runs.Runs, "_scan", counted)
     assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
-    assert set(copies) == {True, False}
+    assert Checkpoint(tmp_path).verify().ok
+    assert 3 <= max(handles) <= 3 + 3, "some that are asked for, and one that is read of each run"
+
+
+def test_a_local_file_that_changes_while_it_is_read_is_damaged(
+    large: Built, tmp_path: Path
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(large.root, root)
+    (folder,) = {path.parent for path in root.rglob("*.manifest")}
+    for file in files_of(Folder.at(folder)):
+        with runs.Runs(Folder.at(folder)) as opened:
+            opened.fetch([file])
+            with (folder / file.name).open("r+b") as changed:
+                changed.seek(file.size // 3)
+                changed.write(bytes(64))
+            if file.size <= runs._SMALL:
+                assert sum(len(found) for found, _ in opened.entries(file)) == file.entries
+                continue
+            with pytest.raises(DamagedFileError, match="checksum"):
+                list(opened.entries(file))
+
+
+@pytest.mark.parametrize("fails", ["no folder", "no room"])
+def test_a_temporary_folder_that_takes_no_copy_is_named(
+    large: Built, monkeypatch: pytest.MonkeyPatch, fails: str, scratch: Path
+) -> None:
+    if fails == "no folder":
+        monkeypatch.setattr(tempfile, "tempdir", str(scratch / "none"))
+    else:
+        monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(StorageError, match=r"runs/\S+ cannot be copied .* TMPDIR"):
+        far(large.root).scan().to_arrow()
+
+
+def full(path: Path, *_: object) -> Any:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def test_a_file_that_rocksdb_has_taken_up_is_read(large: Built) -> None:
     folder = Folder.at(large.folder(0))
-    name = parse("2.manifest")
-    assert isinstance(name, ManifestName)
-    for file in (f for run in read_manifest(folder, name).runs for f in run.files):
-        with runs.Runs(folder) as opened:
+    for file in files_of(folder):
+        with runs.Runs(folder, looked_up=True) as opened:
             before = list(opened.entries(file))
             assert opened.entries_of(file, [runs.run_key(0, 0, b"none")]) == []
             opened.shut(file)

@@ -109,9 +109,9 @@ class Scan:
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of record batches.
 
-        Memory is bounded by the checkpoint's `memory`, in bytes; the data files of a partition are
-        copied to the local temporary folder while it is read. Errors of files may
-        be raised while batches are read.
+        Memory is bounded by the checkpoint's `memory`, in bytes; the data files of a partition that
+        are not on a local disk are copied to the local temporary folder while it is read. Errors
+        of files may be raised while batches are read.
 
         Raises:
             InvalidArgumentError: an argument is of a wrong type, or at odds with what is there.

@@ -177,7 +177,7 @@ class HeldStore:
 
     def _local(self) -> Runs:
         if self._runs is None:
-            self._runs = Runs(self._folder)
+            self._runs = Runs(self._folder, looked_up=True)
         return self._runs
 
     def _reader(self, file: RunFile) -> SstReader:

@@ -1,14 +1,15 @@
-"""Data files of runs: fetched, verified, and read; keys of large ones are looked up by RocksDB."""
+"""Data files of runs: verified, and read; keys of large ones are looked up by RocksDB."""
 
 from __future__ import annotations
 
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,31 +18,37 @@ import numpy as np
 
 from bucketstate.checkpoint.format.compression import crc32c_extend
 from bucketstate.checkpoint.format.damage import damaged
+from bucketstate.checkpoint.format.filesystems import first_line
 from bucketstate.checkpoint.format.manifest import RunFile, TimeSpan
 from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst.copy import Copy
+from bucketstate.checkpoint.format.sst.original import Original
 from bucketstate.checkpoint.format.sst.together import Entries
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
 from bucketstate.checkpoint.format.times import UNTIMED, starts_of
-from bucketstate.errors import CheckpointError, MissingFileError
+from bucketstate.errors import BucketstateError, CheckpointError, MissingFileError, StorageError
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
 _PUT, _TOMBSTONE, _MERGE = 1, 2, 3
 _KINDS = {_PUT: PUT, _TOMBSTONE: REMOVE, _MERGE: MERGE}
 """The kinds of records by the tags of entries."""
-_COPY_BYTES = 4 * 1024 * 1024
-_COPIES = 8
-"""How many files are copied at a time, of all stores together: each holds a chunk or two."""
+_CHUNK = 4 * 1024 * 1024
+_FETCHED = 8
+"""How many files are fetched at a time, of all stores together: each holds a chunk or two."""
 _SMALL = 64 * 1024
 """Bytes of a file that is held in memory. RocksDB makes a database on the disk of others, where
 their keys are looked up, and waits for the disk sixteen times."""
 _HELD = 16 * 1024 * 1024
 """How many bytes of small files are held in memory, of each store that is read."""
 
-_copying = threading.BoundedSemaphore(_COPIES)
+_OPEN = 100
+"""How many files are open at a time, of each store that is read, but for those that are read just
+then: a process may not have any number."""
+
+_fetching = threading.BoundedSemaphore(_FETCHED)
 
 
 @dataclass
@@ -66,20 +73,27 @@ class _Tally:
 class Runs:
     """The data files of one store, opened as they are needed. Use with `with`; not thread-safe.
 
-    Each file is copied whole, to memory if it is small or else to a local folder, and held against
-    the length and checksum that its manifest gives, before anything of it is read. The folder is
-    removed at the end.
+    Each file is held against the length and checksum that its manifest gives before anything of it
+    is read. One on a local disk is read where it lies; others are copied whole for that, and so are
+    those that RocksDB looks into and those that are small: to memory, or else to a local folder,
+    which is removed at the end.
 
     Args:
         folder: the store's.
-        copies: how many files are copied at a time.
+        at_once: how many files are fetched at a time.
+        looked_up: whether `entries_of` is asked.
     """
 
-    def __init__(self, folder: Folder, copies: int = _COPIES) -> None:
+    def __init__(self, folder: Folder, at_once: int = _FETCHED, *, looked_up: bool = False) -> None:
         self._folder = folder
-        self._copies = copies
-        self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
-        self._fetched: dict[str, Copy] = {}
+        self._at_once = at_once
+        self._is_local = folder.is_local
+        self._looked_up = looked_up
+        self._local: tempfile.TemporaryDirectory[str] | None = None
+        self._fetched: dict[str, Copy | Original] = {}
+        # Of these the ones that may be open, and how many scans read each of them.
+        self._open: OrderedDict[str, None] = OrderedDict()
+        self._scans: Counter[str] = Counter()
         self._room = _HELD
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] | None = None
@@ -93,22 +107,24 @@ class Runs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for copy in self._fetched.values():
-            copy.shut()
+        for fetched in self._fetched.values():
+            fetched.give_up()
         self._fetched.clear()
-        self._local.cleanup()
+        if self._local is not None:
+            self._local.cleanup()
 
     def path_of(self, file: RunFile) -> str:
         """A file's name as people find it."""
         return self._folder.path_of(file.name)
 
     def fetch(self, files: Sequence[RunFile]) -> None:
-        """Copies what will be read, many files at a time; raises as reading them does."""
+        """Verifies what will be read, many files at a time; raises as reading them does."""
         missing = {f.name: f for f in files if f.name not in self._fetched}
-        for name, copy in zip(
-            missing, in_order(self._fetch, missing.values(), self._copies), strict=True
+        for name, fetched in zip(
+            missing, in_order(self._fetch, missing.values(), self._at_once), strict=True
         ):
-            self._fetched[name] = copy
+            self._fetched[name] = fetched
+            self._asked(name)
 
     def read(self, file: RunFile, family: int, first: int, last: int) -> Iterator[Records]:
         """What the file has of these buckets of a family, in the order of their keys."""
@@ -134,7 +150,9 @@ class Runs:
 
     def entries_of(self, file: RunFile, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """The entries of these keys of `run_key`; those that are not there are left out."""
-        return self._copy_of(file).entries_of(keys)
+        copy = self._verified(file)
+        assert isinstance(copy, Copy), "no look-ups were announced"
+        return copy.entries_of(keys)
 
     def tally(self) -> None:
         """From here on what `read` has read of a file need not be read once more to verify it."""
@@ -160,19 +178,21 @@ class Runs:
         if (tally.entries, tally.tombstones) != (file.entries, file.tombstones):
             return False
         # What lies outside of all that was read is among those that the file itself counts.
-        return self._copy_of(file).reader.count == file.entries
+        return self._verified(file).reader.count == file.entries
 
     def shut(self, file: RunFile) -> None:
         """Closes what is open of it, which is opened again when it is asked for."""
         if file.name in self._fetched:
             self._fetched[file.name].shut()
+            self._open.pop(file.name, None)
 
     def forget(self, file: RunFile) -> None:
-        """Gives up its copy, if there is one."""
-        copy = self._fetched.pop(file.name, None)
-        if copy is not None:
-            copy.delete()
-            if copy.is_in_memory:
+        """Gives up what is open of it and its copy, if there is one."""
+        fetched = self._fetched.pop(file.name, None)
+        self._open.pop(file.name, None)
+        if fetched is not None:
+            fetched.give_up()
+            if fetched.is_in_memory:
                 self._room += file.size
 
     def entries(self, file: RunFile) -> Iterator[tuple[Records, Positions]]:
@@ -211,27 +231,76 @@ class Runs:
         self, file: RunFile, low: bytes, high: bytes | None
     ) -> Iterator[tuple[Records, Positions]]:
         path = self.path_of(file)
-        for found in self._copy_of(file).reader.together(low, high):
-            try:
-                yield records_of(found)
-            except (IndexError, ValueError) as error:
-                raise damaged(path, f"an entry is not one of a run ({error})") from error
+        reader = self._verified(file).reader
+        self._scans[file.name] += 1
+        try:
+            for found in reader.together(low, high):
+                try:
+                    yield records_of(found)
+                except (IndexError, ValueError) as error:
+                    raise damaged(path, f"an entry is not one of a run ({error})") from error
+        finally:
+            self._scans[file.name] -= 1
 
-    def _copy_of(self, file: RunFile) -> Copy:
+    def _verified(self, file: RunFile) -> Copy | Original:
         if file.name not in self._fetched:
             self._fetched[file.name] = self._fetch(file)
+        self._asked(file.name)
         return self._fetched[file.name]
 
-    def _fetch(self, file: RunFile) -> Copy:
-        """Its verified copy, under a name that no other has."""
-        if self._is_held(file.size):
-            held = BytesIO()
-            self._copy(file, held.write)
-            return Copy(held.getvalue(), self.path_of(file))
-        to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
-        with to.open("wb") as target:
-            self._copy(file, target.write)
-        return Copy(to, self.path_of(file))
+    def _asked(self, name: str) -> None:
+        """Shuts files that were not asked for lately, if too many are open. None that is read."""
+        if self._looked_up or self._fetched[name].is_in_memory:
+            # Who looks keys up shuts files.
+            return
+        self._open[name] = None
+        self._open.move_to_end(name)
+        spare = len(self._open) - _OPEN
+        for other in list(self._open)[: max(0, spare)]:
+            if other != name and not self._scans[other]:
+                self._fetched[other].shut()
+                del self._open[other]
+
+    def _fetch(self, file: RunFile) -> Copy | Original:
+        """What there is to read of it, verified; a copy has a name that no other has."""
+        path = self.path_of(file)
+        with _fetching:
+            held = self._is_held(file.size)
+            if self._is_local and not (held or self._looked_up):
+                return self._original(file)
+            with opened_run(self._folder, file) as source:
+                chunks = self._whole(source, file)
+                if held:
+                    return Copy(b"".join(chunks), path)
+                return Copy(self._copied(chunks, path), path)
+
+    def _original(self, file: RunFile) -> Original:
+        original = Original(partial(opened_run, self._folder, file), self.path_of(file))
+        try:
+            for _ in self._whole(original.file, file):
+                pass
+        except BaseException:
+            original.shut()
+            raise
+        return original
+
+    def _copied(self, chunks: Iterator[bytes], path: str) -> Path:
+        """A file of these bytes in a folder that goes at the end."""
+        try:
+            with self._lock:
+                if self._local is None:
+                    self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
+            to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
+            with to.open("wb") as target:
+                target.writelines(chunks)
+            return to
+        except BucketstateError:
+            raise
+        except OSError as error:
+            raise StorageError(
+                f"{path} cannot be copied to the temporary folder: {first_line(error)}. See that "
+                "TMPDIR is a folder with room for it."
+            ) from error
 
     def _is_held(self, size: int) -> bool:
         with self._lock:
@@ -240,13 +309,13 @@ class Runs:
                 self._room -= size
             return fits
 
-    def _copy(self, file: RunFile, write: Callable[[bytes], int]) -> None:
+    def _whole(self, source: OpenFile, file: RunFile) -> Iterator[bytes]:
+        """All of its bytes; raises at the end if they are not what the manifest says."""
         crc = 0
-        with _copying, opened_run(self._folder, file) as source:
-            for position in range(0, file.size, _COPY_BYTES):
-                chunk = source.read_at(min(_COPY_BYTES, file.size - position), position)
-                crc = crc32c_extend(crc, chunk)
-                write(chunk)
+        for position in range(0, file.size, _CHUNK):
+            chunk = source.read_at(min(_CHUNK, file.size - position), position)
+            crc = crc32c_extend(crc, chunk)
+            yield chunk
         if crc != file.checksum:
             raise damaged(
                 self.path_of(file), f"expected checksum {file.checksum:08x}, found {crc:08x}"

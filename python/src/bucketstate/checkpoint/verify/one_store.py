@@ -95,7 +95,7 @@ class StoreVerifier:
         """Reads all of its files, and judges each by who needs it."""
         of_restart = Findings()
         # Several stores are read at a time already, and each file that is fetched holds memory.
-        with Runs(self._store.folder, copies=1) as runs:
+        with Runs(self._store.folder, at_once=1) as runs:
             # First, so that files of which it reads all need not be read once more.
             runs.tally()
             state = RestartState(self._catalog, self._store, runs, self._memory)

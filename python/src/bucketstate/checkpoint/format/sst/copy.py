@@ -74,7 +74,8 @@ class Copy:
             self._database.close()
             self._database = None
 
-    def delete(self) -> None:
+    def give_up(self) -> None:
+        """Closes it, and deletes it."""
         self.shut()
         if isinstance(self._at, Path):
             self._at.unlink(missing_ok=True)
