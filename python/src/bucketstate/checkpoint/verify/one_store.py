@@ -92,7 +92,7 @@ class StoreVerifier:
         self._lost: dict[str, _Lost] = {}
 
     def run(self) -> Findings:
-        """Reads all of its files, and judges each by who needs it."""
+        """Reads all of its files, and judges each by what needs it."""
         of_restart = Findings()
         # Several stores are read at a time already, and each file that is fetched holds memory.
         with Runs(self._store.folder, at_once=1) as runs:
