@@ -72,15 +72,28 @@ def test_a_room_imports_no_library_that_it_does_not_need(code: str) -> None:
     assert heavy(imported(code)) == DIRECTLY[code]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_imports_no_library_that_it_does_not_need(command: str, built: Built) -> None:
+def run(command: str, built: Built) -> str:
+    """Code that runs a command as the program does."""
     words = [str(built.root) if word == "CHECKPOINT" else word for word in command.split()]
-    code = (
+    return (
         "import sys\nfrom bucketstate.__main__ import main\n"
         f"sys.argv[1:] = {words!r}\n"
         "try:\n    main()\nexcept SystemExit:\n    pass"
     )
-    assert heavy(imported(code)) == COMMANDS[command]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_imports_no_library_that_it_does_not_need(command: str, built: Built) -> None:
+    assert heavy(imported(run(command, built))) == COMMANDS[command]
+
+
+def test_a_command_takes_pandas_from_nobody_who_wants_it(built: Built) -> None:
+    """As a class to decode states as may: it is the user's own code."""
+    wants = (
+        "import pyarrow\nassert len(pyarrow.table({'a': [1]}).to_pandas()) == 1\n"
+        "import pandas\nassert pyarrow.array(pandas.Series([1])).to_pylist() == [1]"
+    )
+    assert "pandas" in heavy(imported(f"{run('show CHECKPOINT --limit 1', built)}\n{wants}"))
 
 
 def test_the_version_is_told_without_the_commands() -> None:

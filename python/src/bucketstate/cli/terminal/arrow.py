@@ -17,10 +17,11 @@ class _NoPandas:
 
 
 def leave_out_pandas() -> None:
-    """Has pyarrow go without pandas as long as this process lives, unless it was imported before.
+    """Has pyarrow go without pandas until somebody imports it, or asks for a frame.
 
     pyarrow imports it with the first array that it makes, to know a series when it sees one: half
-    a second of a command that takes one. Afterwards `to_pandas` fails in this process.
+    a second of a command that takes one. It is for a process that does nothing else: another
+    thread could not import pandas at this moment.
     """
     if "pandas" in sys.modules:
         return
