@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bucketstate.checkpoint.format import runs
+from bucketstate.checkpoint.format.sst.opened import Opened
 
 
 @pytest.fixture(params=["in memory", "where it lies", "copied to the disk"])
@@ -13,4 +14,4 @@ def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if request.param != "in memory":
         monkeypatch.setattr(runs, "_SMALL", 0)
     if request.param == "copied to the disk":
-        monkeypatch.setattr(runs.Runs.__init__, "__kwdefaults__", {"looked_up": True})
+        monkeypatch.setattr(runs.Runs.__init__, "__kwdefaults__", {"databases": Opened(100)})

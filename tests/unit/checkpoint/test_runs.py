@@ -19,6 +19,7 @@ from bucketstate.checkpoint.format import runs
 from bucketstate.checkpoint.format.manifest_json import read_manifest
 from bucketstate.checkpoint.format.names import ManifestName, parse
 from bucketstate.checkpoint.format.sst import copy
+from bucketstate.checkpoint.format.sst.opened import Opened
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import DamagedFileError, StorageError
 from bucketstate.live import Live
@@ -196,10 +197,11 @@ def full(path: Path, *_: object) -> Any:
 def test_a_file_that_rocksdb_has_taken_up_is_read(large: Built) -> None:
     folder = Folder.at(large.folder(0))
     for file in files_of(folder):
-        with runs.Runs(folder, looked_up=True) as opened:
+        databases = Opened(1)
+        with runs.Runs(folder, databases=databases) as opened:
             before = list(opened.entries(file))
             assert opened.entries_of(file, [runs.run_key(0, 0, b"none")]) == []
-            opened.shut(file)
+            databases.ask("another", lambda: None)
             after = list(opened.entries(file))
             assert [r.changes() for r, _ in after] == [r.changes() for r, _ in before]
             assert opened.entries_of(file, [runs.run_key(0, 0, b"none")]) == []

@@ -7,7 +7,6 @@ files by their checksum. So a version that comes takes over what it shares with 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -19,6 +18,7 @@ from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import RunFile
 from bucketstate.checkpoint.format.records import Change, Records, parse
 from bucketstate.checkpoint.format.runs import Runs, change_of, is_small, opened_run, run_key
+from bucketstate.checkpoint.format.sst.opened import Opened
 from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
@@ -36,29 +36,6 @@ _FILES_OF_A_DATABASE = 7
 _Commit = tuple[int, str]
 _Name = tuple[str, _Commit | RunFile, int, int]
 """A store's folder, a commit or a data file, a family, and where in the file it begins."""
-
-
-class Opened:
-    """Databases that are open, those that were asked for last. Not thread-safe.
-
-    Args:
-        most: how many there may be.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._shut: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
-
-    def ask(self, name: Hashable, shut: Callable[[], None]) -> None:
-        """Says that one is asked for, and how it is shut for a while."""
-        self._shut[name] = shut
-        self._shut.move_to_end(name)
-        while len(self._shut) > self._most:
-            self._shut.popitem(last=False)[1]()
-
-    def drop(self, name: Hashable) -> None:
-        """Says that one is not there any more."""
-        self._shut.pop(name, None)
 
 
 class HeldStore:
@@ -124,12 +101,12 @@ class HeldStore:
         changes: list[Change] = []
         if len(several) < len(wanted):
             whole = [run_key(family.id, key.bucket, key.start) for _, key in wanted if key.whole]
-            rows += self._database(file).entries_of(file, whole)
+            rows += self._local().entries_of(file, whole)
         for key in several:
             low = run_key(family.id, key.bucket, key.start)
             high = run_key(family.id, key.bucket, key.end)
             if self._folder.is_local:
-                for records in self._database(file).between(file, low, high):
+                for records in self._local().between(file, low, high):
                     changes += records.changes()
             else:
                 rows += self._reader(file).entries(low, high)
@@ -143,7 +120,7 @@ class HeldStore:
             return self._small(file, family).some_keys(count)
         low, high = run_key(family.id, 0), run_key(family.id + 1, 0)
         if self._folder.is_local:
-            for records in self._database(file).between(file, low, high):
+            for records in self._local().between(file, low, high):
                 return records.keys[:count].to_list()
             return []
         rows = list(islice(self._reader(file).entries(low, high), count))
@@ -169,15 +146,9 @@ class HeldStore:
         for name in names:
             self._indexes.drop(name)
 
-    def _database(self, file: RunFile) -> Runs:
-        """With which a file is looked into, of which a process has not any number open."""
-        runs = self._local()
-        self._opened.ask((self._folder.location, file), lambda: runs.shut(file))
-        return runs
-
     def _local(self) -> Runs:
         if self._runs is None:
-            self._runs = Runs(self._folder, looked_up=True)
+            self._runs = Runs(self._folder, databases=self._opened)
         return self._runs
 
     def _reader(self, file: RunFile) -> SstReader:
@@ -191,7 +162,6 @@ class HeldStore:
     def _give_up(self, file: RunFile) -> None:
         if self._runs is not None:
             self._runs.forget(file)
-        self._opened.drop((self._folder.location, file))
         if file in self._far:
             self._far.pop(file)[1].close()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import uuid
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +23,7 @@ from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst.copy import Copy
+from bucketstate.checkpoint.format.sst.opened import Opened
 from bucketstate.checkpoint.format.sst.original import Original
 from bucketstate.checkpoint.format.sst.together import Entries
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
@@ -81,19 +81,18 @@ class Runs:
     Args:
         folder: the store's.
         at_once: how many files are fetched at a time.
-        looked_up: whether `entries_of` is asked.
+        databases: those that are open, of all stores, where `entries_of` is asked.
     """
 
-    def __init__(self, folder: Folder, at_once: int = _FETCHED, *, looked_up: bool = False) -> None:
+    def __init__(
+        self, folder: Folder, at_once: int = _FETCHED, *, databases: Opened | None = None
+    ) -> None:
         self._folder = folder
         self._at_once = at_once
-        self._is_local = folder.is_local
-        self._looked_up = looked_up
+        self._in_place = folder.is_local and databases is None
+        self._opened = databases or Opened(_OPEN)
         self._local: tempfile.TemporaryDirectory[str] | None = None
         self._fetched: dict[str, Copy | Original] = {}
-        # Of these the ones that may be open, and how many scans read each of them.
-        self._open: OrderedDict[str, None] = OrderedDict()
-        self._scans: Counter[str] = Counter()
         self._room = _HELD
         self._lock = threading.Lock()
         self._tallies: dict[str, _Tally] | None = None
@@ -107,8 +106,9 @@ class Runs:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for fetched in self._fetched.values():
-            fetched.give_up()
+        for name, fetched in self._fetched.items():
+            self._opened.drop(self._called(name))
+            fetched.shut()
         self._fetched.clear()
         if self._local is not None:
             self._local.cleanup()
@@ -151,7 +151,7 @@ class Runs:
     def entries_of(self, file: RunFile, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
         """The entries of these keys of `run_key`; those that are not there are left out."""
         copy = self._verified(file)
-        assert isinstance(copy, Copy), "no look-ups were announced"
+        assert isinstance(copy, Copy), "look-ups take databases"
         return copy.entries_of(keys)
 
     def tally(self) -> None:
@@ -180,16 +180,10 @@ class Runs:
         # What lies outside of all that was read is among those that the file itself counts.
         return self._verified(file).reader.count == file.entries
 
-    def shut(self, file: RunFile) -> None:
-        """Closes what is open of it, which is opened again when it is asked for."""
-        if file.name in self._fetched:
-            self._fetched[file.name].shut()
-            self._open.pop(file.name, None)
-
     def forget(self, file: RunFile) -> None:
         """Gives up what is open of it and its copy, if there is one."""
         fetched = self._fetched.pop(file.name, None)
-        self._open.pop(file.name, None)
+        self._opened.drop(self._called(file.name))
         if fetched is not None:
             fetched.give_up()
             if fetched.is_in_memory:
@@ -232,15 +226,12 @@ class Runs:
     ) -> Iterator[tuple[Records, Positions]]:
         path = self.path_of(file)
         reader = self._verified(file).reader
-        self._scans[file.name] += 1
-        try:
+        with self._opened.reading(self._called(file.name)):
             for found in reader.together(low, high):
                 try:
                     yield records_of(found)
                 except (IndexError, ValueError) as error:
                     raise damaged(path, f"an entry is not one of a run ({error})") from error
-        finally:
-            self._scans[file.name] -= 1
 
     def _verified(self, file: RunFile) -> Copy | Original:
         if file.name not in self._fetched:
@@ -249,24 +240,20 @@ class Runs:
         return self._fetched[file.name]
 
     def _asked(self, name: str) -> None:
-        """Shuts files that were not asked for lately, if too many are open. None that is read."""
-        if self._looked_up or self._fetched[name].is_in_memory:
-            # Who looks keys up shuts files.
-            return
-        self._open[name] = None
-        self._open.move_to_end(name)
-        spare = len(self._open) - _OPEN
-        for other in list(self._open)[: max(0, spare)]:
-            if other != name and not self._scans[other]:
-                self._fetched[other].shut()
-                del self._open[other]
+        fetched = self._fetched[name]
+        if not fetched.is_in_memory:
+            self._opened.ask(self._called(name), fetched.shut)
+
+    def _called(self, name: str) -> Hashable:
+        """A file among those of all stores."""
+        return self._folder.location, name
 
     def _fetch(self, file: RunFile) -> Copy | Original:
         """What there is to read of it, verified; a copy has a name that no other has."""
         path = self.path_of(file)
         with _fetching:
             held = self._is_held(file.size)
-            if self._is_local and not (held or self._looked_up):
+            if self._in_place and not held:
                 return self._original(file)
             with opened_run(self._folder, file) as source:
                 chunks = self._whole(source, file)
