@@ -59,6 +59,12 @@ def test_the_state(built: Built, ask: Any) -> None:
     assert before == [{"n": len(built.rows(3))}]
 
 
+def test_what_a_column_is_called_is_shown_as_it_is(built: Built, ask: Any) -> None:
+    assert built.rows()
+    printed = ask("""select 1 as "sums[a]", 2 as "#n", '[b]' as "[bold]x" """)
+    assert all(name in printed for name in ("sums[a]", "#n", "[bold]x", "[b]"))
+
+
 def test_changes_and_differences(built: Built, ask: Any) -> None:
     query = "select change_type, count(*) n from changes group by all order by all"
     changes = {row["change_type"]: row["n"] for row in rows(ask(query, "--json"))}

@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from html import unescape
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,15 @@ def html(value: Any) -> str:
 def test_what_looks_like_markup_is_text() -> None:
     found = table("<b>", ["<i>", "#n"], [["<script>", 1234], [b"\x01", None]])
     assert "<script>" not in found
-    assert cells(found) == [["<i>", "n"], ["<script>", "1,234"], ["0x01", "<i>null</i>"]]
+    assert cells(found) == [["<i>", "#n"], ["<script>", "1,234"], ["0x01", "<i>null</i>"]]
+
+
+def test_numbers_are_to_the_right() -> None:
+    columns = ["name", "n", "yes", "of each kind", "none", "said to be"]
+    rows = [["a", 1, True, 2.5, None, "9"], ["b", None, False, Decimal(3), None, "10"]]
+    found = table("", columns, rows, right=["said to be"])
+    sides = re.findall(r'<t[hd] style="text-align: (\w+)">', found)
+    assert sides == 3 * ["left", "right", "left", "right", "left", "right"]
 
 
 def test_a_conf() -> None:

@@ -193,6 +193,14 @@ def test_the_live_panel_follows() -> None:
     assert console.export_text() == ""
 
 
+def test_the_name_of_a_query_is_text_in_the_panel() -> None:
+    recorder = Recorder()
+    console = Console(record=True, width=120, force_terminal=True)
+    with Panel(recorder, console):
+        recorder.add(progress(0, "sums[a]"))
+    assert "sums[a]" in console.export_text()
+
+
 @pytest.mark.parametrize(
     ("metrics", "memory", "cold"),
     [
@@ -206,5 +214,5 @@ def test_the_live_panel_has_memory_as_a_share_of_its_limit(
     metrics: dict[str, int], memory: str, cold: str
 ) -> None:
     table = Panel(recorded(1, **metrics)).table()
-    cells = {column.header: list(column.cells) for column in table.columns}
+    cells = {column.header: list(map(str, column.cells)) for column in table.columns}
     assert (cells["memory"], cells["cold reads"]) == ([memory], [cold])

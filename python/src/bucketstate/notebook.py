@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from decimal import Decimal
 from html import escape
 from typing import Any
 
@@ -13,22 +14,41 @@ MOST = 20
 """Rows that are shown at most, as on the command line."""
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """A table; columns whose name starts with a `#` are numbers, to the right."""
-    number = [column.startswith("#") for column in columns]
-    head = "".join(
-        _cell("th", escape(column.removeprefix("#")), right)
-        for column, right in zip(columns, number, strict=True)
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(_cell("td", _text(value), n) for value, n in zip(row, number, strict=True))
-        + "</tr>"
-        for row in rows
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    note: str = "",
+    *,
+    right: Collection[str] = (),
+) -> str:
+    """A table with its numbers to the right.
+
+    Args:
+        title: the line above it.
+        columns: their names.
+        rows: a value for each column.
+        note: the line below it.
+        right: columns that go to the right, although their values are texts.
+    """
+    body = [list(row) for row in rows]
+    values = zip(*body, strict=True) if body else [()] * len(columns)
+    sides = [n in right or _are_numbers(v) for n, v in zip(columns, values, strict=True)]
+    head = "".join(_cell("th", escape(n), r) for n, r in zip(columns, sides, strict=True))
+    lines = "".join(
+        f"<tr>{''.join(_cell('td', _text(v), r) for v, r in zip(row, sides, strict=True))}</tr>"
+        for row in body
     )
     return (
         f"<div>{line(title, bold=True)}<table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{line(note)}</div>"
+        f"<tbody>{lines}</tbody></table>{line(note)}</div>"
+    )
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    there = [value for value in values if value is not None]
+    return bool(there) and all(
+        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in there
     )
 
 

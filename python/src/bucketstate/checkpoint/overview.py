@@ -241,7 +241,7 @@ class Overview:
 
     def _table(self, of: OperatorOverview) -> str:
         title = f"operator {of.id} ({of.name or 'unknown'}) at version {self.version}"
-        columns = ["#partition", "store", "#keys", "read from", "#bytes read", "#files", "#bytes"]
+        columns = ["partition", "store", "keys", "read from", "bytes read", "files", "bytes"]
         rows = [
             [
                 s.partition,
@@ -254,7 +254,7 @@ class Overview:
             ]
             for s in of.stores
         ]
-        return table(title, columns, rows)
+        return table(title, columns, rows, right=("bytes read", "bytes"))
 
 
 def _read_from(store: StoreOverview) -> str:

@@ -96,6 +96,7 @@ class Panel:
             MissingLibraryError: rich is not installed.
         """
         rich = needed("rich.table", extra="cli", what="A live panel")
+        text = needed("rich.text", extra="cli", what="A live panel")
         # With room beside the figures they would be cut where a terminal has 80 columns.
         found = rich.Table(title=_TITLE, title_justify="left", padding=0)
         found.add_column("query")
@@ -106,7 +107,8 @@ class Panel:
             found.caption = _NOTHING_YET
         for rows in runs:
             for row in rows:
-                found.add_row(*row)
+                # As text: the name of a query may look like markup.
+                found.add_row(*map(text.Text, row))
             found.add_section()
         return found
 
@@ -114,8 +116,8 @@ class Panel:
 def html_of(frame: pd.DataFrame) -> str:
     """The rows of `Recorder.to_pandas` as the panel has them, for a notebook."""
     rows = [row for run in _runs(frame) for row in run]
-    columns = ["query", *(f"#{name}" for name in _FIGURES)]
-    return table(_TITLE, columns, rows, "" if rows else _NOTHING_YET)
+    note = "" if rows else _NOTHING_YET
+    return table(_TITLE, ["query", *_FIGURES], rows, note, right=_FIGURES)
 
 
 def _runs(frame: pd.DataFrame) -> Iterator[list[list[str]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -41,31 +41,39 @@ def _raised() -> None:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Any:
     """A table; columns whose name starts with a `#` are numbers, to the right."""
+    names = [column.removeprefix("#") for column in columns]
+    right = {i for i, column in enumerate(columns) if column.startswith("#")}
+    return _table(title, names, right, rows)
+
+
+def _table(
+    title: str, names: Sequence[str], right: Collection[int], rows: Iterable[Sequence[Any]]
+) -> Any:
     rich = needed("rich.table", extra="cli", what="Showing a checkpoint")
     text = needed("rich.text", extra="cli", what="Showing a checkpoint")
-    found = rich.Table(title=title or None, title_justify="left", title_style="bold")
-    for column in columns:
-        number = column.startswith("#")
-        found.add_column(column.removeprefix("#"), justify="right" if number else "left")
+    # As text, all of it: a folder, a column or a key may look like markup.
+    head = text.Text(title, style="bold") if title else None
+    found = rich.Table(title=head, title_justify="left")
+    for i, name in enumerate(names):
+        found.add_column(text.Text(name), justify="right" if i in right else "left")
     for row in rows:
-        # As text: a key may look like markup.
         found.add_row(*[text.Text(str(cell)) for cell in row])
     return found
 
 
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def show(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table; on a terminal that it is too wide for, each row as lines of name and value."""
-    terminal, whole = console(), table(title, columns, rows)
+    terminal, whole = console(), _table(title, names, (), rows)
     wide = terminal.options.update(width=_WIDTH)
     if not rows or terminal.measure(whole, options=wide).maximum <= terminal.width:
         terminal.print(whole)
         return
-    widest = max(map(len, columns))
+    widest = max(map(len, names))
     terminal.print(title, style="bold", markup=False)
     for number, row in enumerate(rows, 1):
         terminal.print(f"-- {number} --", style="dim")
-        for column, cell in zip(columns, row, strict=True):
-            terminal.print(f"{column:{widest}}  {cell}", markup=False, soft_wrap=True)
+        for name, cell in zip(names, row, strict=True):
+            terminal.print(f"{name:{widest}}  {cell}", markup=False, soft_wrap=True)
 
 
 def say(text: str, style: str = "") -> None:
