@@ -60,7 +60,7 @@ private[move] abstract class PartitionReader(
 private[move] object KeyCondition {
 
   def of(condition: Expression, family: SourceFamily): UnsafeRow => Boolean = {
-    val fields = family.deciding.fields(family.keySchema).map(_._2)
+    val fields = family.deciding.grouping(family.keySchema).map(_._2)
     val bound = condition.transform { case b: BoundReference => fields(b.ordinal) }
     val holds = Predicate.create(bound, Nil)
     row => holds.eval(row)

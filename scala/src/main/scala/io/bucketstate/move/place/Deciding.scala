@@ -8,6 +8,9 @@ private[bucketstate] sealed trait Deciding {
 
   /** These fields, with their names. */
   def fields(key: StructType): Seq[(StructField, Expression)]
+
+  /** The columns that are grouped by, with their names, also those by which keys do not lie. */
+  def grouping(key: StructType): Seq[(StructField, Expression)] = fields(key)
 }
 
 private[bucketstate] object Deciding {
@@ -50,5 +53,7 @@ private[bucketstate] object Deciding {
       val all = of.fields(key)
       columns.map(all)
     }
+
+    override def grouping(key: StructType): Seq[(StructField, Expression)] = of.grouping(key)
   }
 }

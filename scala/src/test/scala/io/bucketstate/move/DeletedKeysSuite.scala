@@ -1,0 +1,81 @@
+package io.bucketstate.move
+
+import org.apache.spark.sql.functions.{col, count, lit}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.Checkpoints
+import io.bucketstate.error.InvalidException
+
+/** Keys that a move leaves out, by conditions as Spark understands them. */
+class DeletedKeysSuite extends AnyFunSuite with CountsToMove {
+
+  test("a condition is what a filter would take, and what is no condition on one key is refused") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source, "hdfs")
+      def read(condition: String): MoveReport = {
+        val request = MoveRequest(
+          MoveKind.Import,
+          source.toString,
+          folder.resolve("target").toString,
+          deleteKeys = Some(condition)
+        )
+        Checkpoints.plan(spark, request).read()
+      }
+      for (
+        (condition, deleted) <- Seq(
+          "value between 3 and 5" -> 3,
+          "value + 1 not between 3 and 5" -> 37,
+          "nullif(value, 3) is null" -> 1,
+          "nullif(value between 3 and 5, false)" -> 3,
+          "value = 1 and current_date() > date'2001-01-01' and now() > timestamp'2001-01-01'" -> 1,
+          "exists(array(1, 2), n -> n = value)" -> 2
+        )
+      ) assert(read(condition).deletedKeys == deleted, condition)
+      for (
+        condition <- Seq(
+          "value in (select 1)",
+          "value = (select max(id) from range(3))",
+          "rand() < 2"
+        )
+      ) {
+        val refused = intercept[InvalidException](read(condition)).getMessage
+        assert(refused.contains("cannot be asked of one key after the other"), refused)
+      }
+    }
+  }
+
+  test("of a query that lies by some of its columns the condition is on all of them") {
+    withSession("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false") {
+      (spark, folder) =>
+        import spark.implicits._
+        val source = folder.resolve("source").toString
+        val input = memoryStream[Int](spark)
+        val query = input
+          .toDF()
+          .select((col("value") % 7).as("a"), col("value").as("b"))
+          .repartition(col("b"))
+          .groupBy("a", "b")
+          .agg(count(lit(1)))
+          .writeStream
+          .format("noop")
+          .outputMode("update")
+          .option("checkpointLocation", source)
+          .start()
+        try addAndWait(input, query, 0 until 60)
+        finally query.stop()
+        val target = folder.resolve("target").toString
+        val request = MoveRequest(
+          MoveKind.Rewrite,
+          source,
+          target,
+          partitions = Some(5),
+          deleteKeys = Some("a = 1")
+        )
+        assert(Checkpoints.plan(spark, request).run().deletedKeys == 9)
+        val left = spark.read.format("bucketstate").load(target).select("key.a", "key.b")
+        val expected = (0 until 60).map(b => (b % 7, b)).filter(_._1 != 1)
+        assert(left.as[(Int, Int)].collect().toSet == expected.toSet)
+    }
+  }
+}
