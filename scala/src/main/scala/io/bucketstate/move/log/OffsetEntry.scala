@@ -14,7 +14,7 @@ private[bucketstate] final case class OffsetEntry(batch: Long, text: LogText) {
     case _ => Map.empty
   }
 
-  /** Partitions of stateful operators; None where queries of old recorded none. */
+  /** Partitions of stateful operators; None where the query recorded none. */
   def partitions: Option[Int] = settings.get(OffsetEntry.Partitions).flatMap(_.toIntOption)
 
   def watermarkMs: Long = text.document.path("batchWatermarkMs").asLong(0L)

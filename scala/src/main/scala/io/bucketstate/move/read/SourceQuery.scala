@@ -67,7 +67,22 @@ private[bucketstate] final class SourceQuery(
     all
   }
 
-  def partitions: Int = offset.partitions.getOrElse(settings.numShufflePartitions)
+  /**
+   * Partitions of operators with keys. Where the batch does not say it, as that of a query of old, and of one of Spark 4.2.0
+   * in the second form of the offset log until its first restart, the operators do.
+   */
+  lazy val partitions: Int = offset.partitions.getOrElse {
+    val keyed = operators.filterNot(_.isGlobal)
+    val recorded = keyed.flatMap(_.entry.stores).map(_.partitions).distinct
+    if (recorded.size > 1) {
+      throw new InvalidException(
+        s"${folder.locationOf(s"offsets/$batch")} has no ${OffsetEntry.Partitions}, and the operators in 'state' have " +
+          s"${recorded.sorted.mkString(" and ")} partitions",
+        "Start the query once, which records it, and take a batch that it makes then."
+      )
+    }
+    recorded.headOption.getOrElse(settings.numShufflePartitions)
+  }
 
   /** Whether each operator was planned to lie by all of its columns: Spark does so since 3.3. */
   def isStrict: Boolean =
