@@ -41,9 +41,12 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
     folder.exists(s"offsets/$batch") &&
       folder.read(s"offsets/$batch").sameElements(planned.text.bytes)
 
+  /** What is said of operators without keys stays: Spark records the number of the query's start, and they have one. */
   def metadata(): Unit = source.operators.foreach { operator =>
-    val moved = operator.entry.moved(partitionsOf(operator, partitions), identity)
-    folder.write(metadataOf(operator), moved.text.bytes)
+    if (!operator.isGlobal) {
+      val moved = operator.entry.moved(partitions, identity)
+      folder.write(metadataOf(operator), moved.text.bytes)
+    } else if (isVersioned(operator)) folder.write(metadataOf(operator), operator.entry.text.bytes)
   }
 
   /** The file of an operator: the second form has one for each batch. */
@@ -54,9 +57,6 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
 
   private def isVersioned(operator: SourceOperator): Boolean =
     operator.entry.file.contains("/_metadata/v2/")
-
-  private def partitionsOf(operator: SourceOperator, all: Int): Int =
-    if (operator.isGlobal) 1 else all
 
   /** Throws `ConflictException` if anybody else has written to the logs. */
   def requireAlone(): Unit =
@@ -74,19 +74,34 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
   def end(): Unit = folder.delete(InPlaceMark.File)
 
   /**
-   * Takes back whatever there is of it: the commit first, then the state and what is said of it, and last the plan, until
-   * which no query starts.
+   * Takes back what there is of one that was not planned: data files that nothing names. A query may have been started
+   * since, and may plan its own batch at any time: what it writes then is in no listing of before.
+   *
+   * @return false when that batch is planned by now: nothing but the mark is gone
+   */
+  def takeBackUnplanned(): Boolean = {
+    val left = SideBySide.each(stores)(store => filesOf(store).map(name => s"$store/$name"))
+    val isAlone = !folder.exists(s"offsets/$batch")
+    if (isAlone) {
+      SideBySide.each(left)(_.foreach(folder.delete))
+      removeNewFolders()
+    }
+    end()
+    isAlone
+  }
+
+  /**
+   * Takes back whatever there is of one that was planned: the commit first, then the state and what is said of it, and last
+   * the plan, until which no query starts.
    */
   def takeBack(): Unit = {
     folder.delete(s"commits/$batch")
-    SideBySide.each(stores)(takeBack)
-    source.operators.foreach { operator =>
-      foldersOf(operator).filter(_.toInt >= source.partitions).foreach(removeEmpty(operator, _))
-    }
+    SideBySide.each(stores)(store => filesOf(store).foreach(name => folder.delete(s"$store/$name")))
+    removeNewFolders()
     source.operators.foreach { operator =>
       if (isVersioned(operator)) folder.delete(metadataOf(operator))
-      else {
-        val before = operator.entry.moved(partitionsOf(operator, source.partitions), identity)
+      else if (!operator.isGlobal) {
+        val before = operator.entry.moved(source.partitions, identity)
         val bytes = before.text.bytes
         if (!folder.read(metadataOf(operator)).sameElements(bytes)) {
           folder.write(metadataOf(operator), bytes)
@@ -110,26 +125,27 @@ private[move] final class InPlace(source: SourceQuery, partitions: Int) {
   private def foldersOf(operator: SourceOperator): Seq[String] =
     folder.folders(s"state/${operator.id}").filter(QueryFolder.number(_).isDefined)
 
+  private def removeNewFolders(): Unit = source.operators.foreach { operator =>
+    foldersOf(operator).filter(_.toInt >= source.partitions).foreach(removeEmpty(operator, _))
+  }
+
   private def removeEmpty(operator: SourceOperator, partition: String): Unit = {
     val inside = s"state/${operator.id}/$partition"
     if (folder.lengths(inside).isEmpty) folder.deleteFolder(inside)
   }
 
-  /** The manifest first: without it what it names is nothing. */
-  private def takeBack(store: String): Unit = {
-    val files = (folder.names(store) ++ folder
+  /** Files of the version in a store. The manifest is the first: without it what it names is nothing. */
+  private def filesOf(store: String): Seq[String] = {
+    val inside = folder
       .names(s"$store/${CheckpointFiles.RunFolder}")
-      .map(name => s"${CheckpointFiles.RunFolder}/$name")).map(name =>
-      name -> CheckpointFiles.parse(name)
-    )
-    files.foreach {
-      case (name, Some(manifest: ManifestName)) if manifest.version == version =>
-        folder.delete(s"$store/$name")
-      case _ => ()
-    }
-    files.foreach {
-      case (name, Some(run: RunName)) if run.version == version => folder.delete(s"$store/$name")
-      case _                                                    => ()
-    }
+      .map(name => s"${CheckpointFiles.RunFolder}/$name")
+    val (manifests, runs) = (folder.names(store) ++ inside)
+      .flatMap(name => CheckpointFiles.parse(name).map(name -> _))
+      .collect {
+        case (name, file: ManifestName) if file.version == version => Left(name)
+        case (name, file: RunName) if file.version == version      => Right(name)
+      }
+      .partitionMap(identity)
+    manifests ++ runs
   }
 }

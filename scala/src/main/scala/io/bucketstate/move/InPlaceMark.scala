@@ -33,7 +33,7 @@ private[move] final case class InPlaceMark(batch: Long, partitions: Int) {
 
   def stateIn(logs: QueryLogs): InPlaceState = {
     val planned = logs.offsets
-    if (!planned.contains(batch)) InPlaceState.Unplanned
+    if (planned.lastOption.contains(batch - 1)) InPlaceState.Unplanned
     else if (!InPlaceMark.isRewrite(logs, batch)) InPlaceState.Stale
     else if (logs.commits.contains(batch)) InPlaceState.Committed
     else InPlaceState.Planned

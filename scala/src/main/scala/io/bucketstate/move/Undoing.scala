@@ -44,23 +44,41 @@ private[move] final class Undoing(spark: SparkSession, checkpoint: String, clock
     try {
       val logs = new QueryLogs(folder)
       val marked = InPlaceMark.of(folder).map(mark => mark.batch -> mark.stateIn(logs))
-      val (batch, isWhole) = marked match {
-        case Some((batch, InPlaceState.Planned | InPlaceState.Unplanned)) => (batch, false)
-        case _ => (committed(folder, logs), true)
+      marked match {
+        case Some((batch, InPlaceState.Unplanned)) =>
+          val source = before(folder, batch)
+          if (new InPlace(source, source.partitions).takeBackUnplanned()) undone(source)
+          else whole(folder, logs)
+        case Some((batch, InPlaceState.Planned)) =>
+          val source = before(folder, batch)
+          new InPlace(source, source.partitions).takeBack()
+          undone(source)
+        case _ => whole(folder, logs)
       }
-      val source = new SourceQuery(spark, folder, batch - 1, None)
-      requireOwn(source)
-      // What a query is to go on with has to be there before anything is deleted.
-      if (isWhole) {
-        requireUnheld(folder, batch)
-        OwnHeads.of(spark, source, conf)
-        logs.offset(batch).partitions.foreach { partitions =>
-          InPlaceMark(batch, partitions).write(folder, clock.millis())
-        }
-      }
-      new InPlace(source, source.partitions).takeBack()
-      Undone(folder.location, source.batch, source.partitions)
     } finally folder.close()
+  }
+
+  /** The query at the batch before that of the rewrite. */
+  private def before(folder: QueryFolder, batch: Long): SourceQuery = {
+    val source = new SourceQuery(spark, folder, batch - 1, None)
+    requireOwn(source)
+    source
+  }
+
+  private def undone(source: SourceQuery) =
+    Undone(source.folder.location, source.batch, source.partitions)
+
+  private def whole(folder: QueryFolder, logs: QueryLogs): Undone = {
+    val batch = committed(folder, logs)
+    val source = before(folder, batch)
+    // What a query is to go on with has to be there before anything is deleted.
+    requireUnheld(folder, batch)
+    OwnHeads.of(spark, source, conf)
+    logs.offset(batch).partitions.foreach { partitions =>
+      InPlaceMark(batch, partitions).write(folder, clock.millis())
+    }
+    new InPlace(source, source.partitions).takeBack()
+    undone(source)
   }
 
   /** The batch of a rewrite that is the last thing that happened to the checkpoint. */
@@ -119,12 +137,16 @@ private[move] object Undoing {
       case None       => false
       case Some(mark) =>
         mark.stateIn(logs) match {
-          case InPlaceState.Planned | InPlaceState.Unplanned =>
-            val source = new SourceQuery(spark, folder, mark.batch - 1, None)
-            new InPlace(source, mark.partitions).takeBack()
+          case InPlaceState.Unplanned =>
+            // Whether the query has gone on meanwhile is asked again by what follows.
+            val _ = inPlaceOf(spark, folder, mark).takeBackUnplanned()
+          case InPlaceState.Planned => inPlaceOf(spark, folder, mark).takeBack()
           case InPlaceState.Committed | InPlaceState.Stale => folder.delete(InPlaceMark.File)
         }
         true
     }
   }
+
+  private def inPlaceOf(spark: SparkSession, folder: QueryFolder, mark: InPlaceMark) =
+    new InPlace(new SourceQuery(spark, folder, mark.batch - 1, None), mark.partitions)
 }

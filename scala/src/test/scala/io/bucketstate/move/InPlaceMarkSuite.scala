@@ -1,0 +1,113 @@
+package io.bucketstate.move
+
+import java.nio.file.{Files, Path}
+
+import org.apache.hadoop.{fs => hadoop}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.streaming.state.SparkSessions
+import org.apache.spark.sql.functions.{count, lit}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.bucketstate.Checkpoints
+import io.bucketstate.error.InvalidException
+import io.bucketstate.move.log.QueryFolder
+import io.bucketstate.move.read.SourceQuery
+
+/** What a rewrite in place that did not end has left, when its query goes on all the same. */
+class InPlaceMarkSuite extends AnyFunSuite with CountsToMove {
+  import CountsToMove._
+  import InPlaceFaultSweepSuite._
+
+  test("a mark that the query has long gone past is nothing, however short Spark's logs are") {
+    assume(HasChecks)
+    withSession("spark.sql.streaming.minBatchesToRetain" -> "2") { (spark, folder) =>
+      val source = folder.resolve("source")
+      keyByBatch(spark, source, batches = 6)
+      def mark(): Unit = inFolder(spark, source)(InPlaceMark(2L, 3).write(_, 0L))
+      assert(!Files.exists(source.resolve("offsets/2")))
+      mark()
+      val undo = intercept[InvalidException](Checkpoints.undo(spark, source.toString))
+      assert(undo.getMessage.contains("was not rewritten in place"), undo.getMessage)
+      assert(Checkpoints.plan(spark, inPlace(source, 3)).run().keys == 6)
+      assert(!Files.exists(source.resolve(InPlaceMark.File)))
+      mark()
+      assert(Checkpoints.undo(spark, source.toString).batch == 5)
+      mark()
+      assert(Checkpoints.plan(spark, inPlace(source, 4)).run().keys == 6)
+    }
+  }
+
+  test("of a query that has gone on meanwhile nothing is taken back but the mark") {
+    assume(HasChecks)
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      keyByBatch(spark, source, batches = 2)
+      inFolder(spark, source) { checkpoint =>
+        InPlaceMark(2L, 3).write(checkpoint, 0L)
+        val rewrite = new InPlace(new SourceQuery(spark, checkpoint, 1L, None), 3)
+        keyByBatch(spark, source, batches = 3)
+        val there = tree(source) - InPlaceMark.File
+        assert(there.contains("offsets/2"))
+        assert(!rewrite.takeBackUnplanned())
+        assert(tree(source) == there)
+      }
+    }
+  }
+
+  test("operators without keys are as before, byte by byte") {
+    assume(HasChecks)
+    withSession() { (spark, folder) =>
+      import spark.implicits._
+      val source = folder.resolve("source")
+      val input = memoryStream[Long](spark)
+      val query = input
+        .toDF()
+        .dropDuplicates("value")
+        .groupBy()
+        .agg(count(lit(1)))
+        .writeStream
+        .format("noop")
+        .outputMode("update")
+        .option("checkpointLocation", source.toString)
+        .start()
+      try addAndWait(input, query, 0L until 30L)
+      finally query.stop()
+      val before = withoutSums(source)
+      Checkpoints.plan(spark, inPlace(source, 3)).run()
+      Checkpoints.undo(spark, source.toString)
+      assert(withoutSums(source) == before)
+    }
+  }
+
+  /** Hadoop's sums beside files go where one is replaced. */
+  private def withoutSums(root: Path): Map[String, Seq[Byte]] =
+    tree(root).filterNot { case (name, _) => name.endsWith(".crc") }
+
+  /** A key by batch. */
+  private def keyByBatch(spark: SparkSession, checkpoint: Path, batches: Int): Unit = {
+    import spark.implicits._
+    val input = memoryStream[Long](spark)
+    // What a source had is asked for again at a restart.
+    val done = inFolder(spark, checkpoint)(_.numbers("commits")).size
+    (0 until done).foreach(b => input.addData(b.toLong))
+    val query = input
+      .toDF()
+      .groupBy("value")
+      .agg(count(lit(1)))
+      .writeStream
+      .format("noop")
+      .outputMode("update")
+      .option("checkpointLocation", checkpoint.toString)
+      .start()
+    try (done until batches).foreach(b => addAndWait(input, query, Seq(b.toLong)))
+    finally query.stop()
+  }
+
+  private def inFolder[A](spark: SparkSession, checkpoint: Path)(body: QueryFolder => A): A = {
+    val path = new hadoop.Path(checkpoint.toString)
+    val folder =
+      new QueryFolder(path, SparkSessions.hadoopConf(spark), Publishing.objectStores(spark))
+    try body(folder)
+    finally folder.close()
+  }
+}
