@@ -156,10 +156,9 @@ private[move] final class Mover(
 
   /** Reads back what was written, or at least holds the numbers of keys against each other. */
   private def verify(moved: StoreMoved): Unit =
-    if (!plan.request.verifyFully) moved.writtenKeys.filter(_ != moved.kept.keys).foreach { keys =>
-      throw wrong(moved, s"$keys keys")
-    }
-    else {
+    if (!plan.request.verifyFully) {
+      if (moved.writtenKeys != moved.kept.keys) throw wrong(moved, s"${moved.writtenKeys} keys")
+    } else {
       val back = job(moved.work).readBack(moved)
       if (back != moved.kept) throw wrong(moved, told(back))
     }

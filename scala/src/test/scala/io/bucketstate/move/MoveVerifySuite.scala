@@ -9,12 +9,12 @@ import org.apache.spark.sql.functions.sum
 import org.apache.spark.util.SerializableConfiguration
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.bucketstate.Checkpoints
 import io.bucketstate.error.CorruptException
 import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved}
-import io.bucketstate.testkit.Queries
 
 /** What reading back finds: a target that is not what was read, in whatever way. */
-class MoveVerifySuite extends AnyFunSuite with Queries {
+class MoveVerifySuite extends AnyFunSuite with CountsToMove {
   import MoveVerifySuite._
 
   private val rows = (0L until 60L).map(k => (k % 20, k))
@@ -43,6 +43,28 @@ class MoveVerifySuite extends AnyFunSuite with Queries {
       val error = intercept[Exception](again.job.readBack(again.moved))
       val causes = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).toSeq
       assert(causes.exists(_.isInstanceOf[CorruptException]), error)
+    }
+  }
+
+  test("keys are counted on the way to every provider, also where nothing is read back") {
+    withSession() { (spark, folder) =>
+      val source = folder.resolve("source")
+      countInto(spark, source)
+      for (to <- Seq("hdfs", "rocksdb", "bucketstate")) {
+        val kind = if (to == "bucketstate") MoveKind.Rewrite else MoveKind.Export
+        val request = MoveRequest(
+          kind,
+          source.toString,
+          folder.resolve(to).toString,
+          to = to,
+          partitions = Some(3),
+          verifyFully = false
+        )
+        val report = Checkpoints.plan(spark, request).run()
+        val moved = report.stores.head
+        assert((moved.writtenKeys, moved.kept.keys) == ((CountsToMove.Keys, CountsToMove.Keys)), to)
+        assert(moved.copy(written = moved.written.tail).writtenKeys < CountsToMove.Keys, to)
+      }
     }
   }
 

@@ -14,7 +14,14 @@ import io.bucketstate.error.CorruptException
 import io.bucketstate.move.read.{OwnRecords, Provider}
 import io.bucketstate.move.upsert.Replacing
 import io.bucketstate.move.write.Place.Moved
-import io.bucketstate.move.write.{ByPlace, HdfsTarget, Place, ProviderTarget, RunTarget}
+import io.bucketstate.move.write.{
+  ByPlace,
+  ExportMaker,
+  HdfsTarget,
+  Place,
+  ProviderTarget,
+  RunTarget
+}
 
 /**
  * What became of one store: what was read and written, by partition.
@@ -39,13 +46,8 @@ private[move] final case class StoreMoved(
 
   def bytes: Long = written.map(_.bytes).sum
 
-  /** Keys that were written, where the files say so. */
-  def writtenKeys: Option[Long] = {
-    val manifests = written.flatMap(_.manifest)
-    Option.when(manifests.size == written.size)(
-      manifests.flatMap(_.families).flatMap(_.keyCount).sum
-    )
-  }
+  /** Keys that were written. */
+  def writtenKeys: Long = written.map(_.keys).sum
 
   /** Checkpoint ids by partition, where there are some. */
   def ids: Option[Seq[String]] = Option.when(work.hasIds)(written.map(_.id.getOrElse("")))
@@ -54,11 +56,13 @@ private[move] final case class StoreMoved(
 /**
  * A partition that was written.
  *
+ * @param keys     in it: as its manifest says, or of the rows that the writer of another provider took
  * @param manifest that makes it the store's state once it is published, where it is of this project
  * @param id       its checkpoint id
  */
 private[move] final case class WrittenPartition(
     partition: Int,
+    keys: Long,
     manifest: Option[Manifest],
     id: Option[String],
     bytes: Long
@@ -248,6 +252,11 @@ private object StoreJob {
       rows: Iterator[Moved]
   ): WrittenPartition = {
     val root = new Path(work.to)
+    var keys = 0L
+    def counted = rows.map { row =>
+      if (ExportMaker.isFirst(row._1)) keys += 1
+      row
+    }
     work.targetProvider match {
       case Provider.Ours =>
         val target = new RunTarget(
@@ -260,11 +269,12 @@ private object StoreJob {
         )
         val id = work.store.id(root, partition)
         val manifest = target.write(id.toString, id.storeCheckpointLocation(), rows)
-        WrittenPartition(partition, Some(manifest), manifest.checkpointId, manifest.bytes)
+        val keys = manifest.families.flatMap(_.keyCount).sum
+        WrittenPartition(partition, keys, Some(manifest), manifest.checkpointId, manifest.bytes)
       case Provider.Hdfs =>
         val folder = work.store.folder(root, partition)
-        val bytes = HdfsTarget.write(folder, work.target, work.targetConf, hadoop, rows)
-        WrittenPartition(partition, None, None, bytes)
+        val bytes = HdfsTarget.write(folder, work.target, work.targetConf, hadoop, counted)
+        WrittenPartition(partition, keys, None, None, bytes)
       case Provider.RocksDb =>
         val id = ProviderTarget.write(
           work.store,
@@ -273,9 +283,9 @@ private object StoreJob {
           work.target,
           work.targetConf,
           hadoop,
-          rows
+          counted
         )
-        WrittenPartition(partition, None, id, 0L)
+        WrittenPartition(partition, keys, None, id, 0L)
     }
   }
 }
