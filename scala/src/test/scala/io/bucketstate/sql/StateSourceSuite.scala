@@ -2,6 +2,7 @@ package io.bucketstate.sql
 
 import java.nio.file.{Files, Path}
 import java.sql.Timestamp
+import java.time.Duration
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -111,12 +112,14 @@ class StateSourceSuite extends AnyFunSuite with Queries {
     }
   }
 
-  test("joins, by side or by store") {
+  test("joins, by side or by store, which have the same rows in each format of a join's state") {
     inPlainFolder() { (spark, folder) =>
       def choose(format: String): Unit =
         spark.conf.set("spark.sql.streaming.join.stateFormatVersion", format)
-      val formats = Seq("3", "2").filter(format => Try(choose(format)).isSuccess)
-      for (format <- formats.take(Seeds.of(1, 2))) {
+      // Spark 4.2 has it, and calls it unfinished.
+      spark.conf.set("spark.sql.streaming.join.stateFormatV4.enabled", "true")
+      val formats = Seq("4", "3", "2").filter(format => Try(choose(format)).isSuccess)
+      val found = formats.take(Seeds.of(2, 3)).map { format =>
         choose(format)
         val checkpoint = folder.resolve(s"join-$format").toString
         run(spark, checkpoint, batches(2), "append") { rows =>
@@ -129,64 +132,79 @@ class StateSourceSuite extends AnyFunSuite with Queries {
               expr("user = other and since between at - interval 1 hour and at + interval 1 hour")
             )
         }
-        for (side <- Seq("left", "right")) {
+        val sides = Seq("left", "right").map { side =>
           val rows = load(spark, checkpoint, "joinSide" -> side)
-          val wanted = sparks(spark, checkpoint, "joinSide" -> side)
-          assert(rows.schema == wanted.schema)
-          assert(rowsOf(rows) == rowsOf(wanted), s"$side of $format")
+          // Of format 4 Spark's own source takes the time behind a key for a part of it.
+          if (format != "4") {
+            val wanted = sparks(spark, checkpoint, "joinSide" -> side)
+            assert(rows.schema == wanted.schema)
+            assert(rowsOf(rows) == rowsOf(wanted), s"$side of $format")
+          }
           assert(rowsOf(rows).nonEmpty)
           val name = rows.select("key.*").columns.head
           val one = rows.where(s"key.$name = 'u1'")
           assert(rowsOf(one) == rowsOf(rows).filter(_.startsWith("[[u1]")))
           assert(one.rdd.getNumPartitions == 1, explained(one))
+          rowsOf(rows)
         }
-        val counts = load(spark, checkpoint, "storeName" -> "left-keyToNumValues")
-        assert(counts.count() == 4)
+        // Format 4 has a time for each row, the others a count for each key.
+        val (store, rows) =
+          if (format == "4") "left-tsWithKey" -> 8 else "left-keyToNumValues" -> 4
+        assert(load(spark, checkpoint, "storeName" -> store).count() == rows)
         val none = refused(load(spark, checkpoint))
         assert(none.contains("Give option joinSide, left or right; or storeName, one of"), none)
-        assert(none.contains("left-keyToNumValues"), none)
+        assert(none.contains(store), none)
+        sides
       }
+      assert(found.distinct.size == 1)
     }
   }
 
-  test("variables of transformWithState, and its timers") {
-    inPlainFolder() { (spark, folder) =>
-      import spark.implicits._
-      // By processing time there would always be one more batch.
-      spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-      val checkpoint = folder.resolve("checkpoint").toString
-      run(spark, checkpoint, batches(2)) {
-        _.where("user is not null")
-          .as[(String, Int, Long, Timestamp)]
-          .groupByKey(_._1)
-          .transformWithState(new Keeping, TimeMode.ProcessingTime(), OutputMode.Update())
-          .toDF()
-      }
-      for (name <- Seq("newest", "all", "counts")) {
-        val rows = load(spark, checkpoint, "stateVarName" -> name)
-        val wanted = sparks(spark, checkpoint, "stateVarName" -> name)
-        assert(rows.columns.toSeq == wanted.columns.toSeq)
-        assert(rowsOf(rows) == rowsOf(wanted), name)
-        val one = rows.where("key.value = 'u1'")
-        assert(rowsOf(one) == rowsOf(rows).filter(_.startsWith("[[u1]")))
-        assert(rowsOf(one).nonEmpty)
-        val looks = if (name == "counts") "the buckets of 1 beginning of keys" else "1 key"
-        assert(explained(one).contains(s"reads $looks of 1 of 2 partitions"), explained(one))
-      }
-      val counts = load(spark, checkpoint, "stateVarName" -> "counts")
-      val entry = counts.where("key.value = 'u1' and user_map_key.value = 1")
-      assert(entry.count() == 1)
-      assert(explained(entry).contains("reads 1 key of 1 of 2"), explained(entry))
-      val timers = load(spark, checkpoint, "readRegisteredTimers" -> "true")
-      assert(rowsOf(timers) == rowsOf(sparks(spark, checkpoint, "readRegisteredTimers" -> "true")))
-      assert(timers.where("key.value = 'u1'").count() == 1)
+  for (expires <- Seq(true, false).take(Seeds.of(1, 2)))
+    test(s"variables of transformWithState, of which some expire ($expires), and its timers") {
+      inPlainFolder() { (spark, folder) =>
+        import spark.implicits._
+        // By processing time there would always be one more batch.
+        spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        val checkpoint = folder.resolve("checkpoint").toString
+        run(spark, checkpoint, batches(2)) {
+          _.where("user is not null")
+            .as[(String, Int, Long, Timestamp)]
+            .groupByKey(_._1)
+            .transformWithState(
+              new Keeping(expires),
+              TimeMode.ProcessingTime(),
+              OutputMode.Update()
+            )
+            .toDF()
+        }
+        for (name <- Seq("newest", "all", "counts")) {
+          val rows = load(spark, checkpoint, "stateVarName" -> name)
+          val wanted = sparks(spark, checkpoint, "stateVarName" -> name)
+          assert(rows.columns.toSeq == wanted.columns.toSeq)
+          assert(rowsOf(rows) == rowsOf(wanted), name)
+          val one = rows.where("key.value = 'u1'")
+          assert(rowsOf(one) == rowsOf(rows).filter(_.startsWith("[[u1]")))
+          assert(rowsOf(one).nonEmpty)
+          val looks = if (name == "counts") "the buckets of 1 beginning of keys" else "1 key"
+          assert(explained(one).contains(s"reads $looks of 1 of 2 partitions"), explained(one))
+        }
+        val counts = load(spark, checkpoint, "stateVarName" -> "counts")
+        val entry = counts.where("key.value = 'u1' and user_map_key.value = 1")
+        assert(entry.count() == 1)
+        assert(explained(entry).contains("reads 1 key of 1 of 2"), explained(entry))
+        val timers = load(spark, checkpoint, "readRegisteredTimers" -> "true")
+        assert(
+          rowsOf(timers) == rowsOf(sparks(spark, checkpoint, "readRegisteredTimers" -> "true"))
+        )
+        assert(timers.where("key.value = 'u1'").count() == 1)
 
-      val unnamed = refused(load(spark, checkpoint))
-      assert(unnamed.contains("in variables: all, counts, newest. Name one with"), unnamed)
-      val unknown = refused(load(spark, checkpoint, "stateVarName" -> "last"))
-      assert(unknown.contains("Option stateVarName is 'last'"), unknown)
+        val unnamed = refused(load(spark, checkpoint))
+        assert(unnamed.contains("in variables: all, counts, newest. Name one with"), unnamed)
+        val unknown = refused(load(spark, checkpoint, "stateVarName" -> "last"))
+        assert(unknown.contains("Option stateVarName is 'last'"), unknown)
+      }
     }
-  }
 
   test("in SQL, by its path or as a view, also where that has a blank") {
     withSession() { (spark, folder) =>
@@ -375,18 +393,22 @@ private object StateSourceSuite {
 
   private def explained(frame: DataFrame): String = frame.queryExecution.executedPlan.toString
 
-  /** A value, a list, counts by number, and a timer far off. */
-  private final class Keeping
+  /**
+   * A value, a list, counts by number, and a timer far off.
+   *
+   * @param expires whether value and counts have a time to live, or else the list
+   */
+  private final class Keeping(expires: Boolean)
       extends StatefulProcessor[String, (String, Int, Long, Timestamp), String] {
     @transient private var newest: ValueState[Long] = _
     @transient private var all: ListState[Long] = _
     @transient private var counts: MapState[Int, Long] = _
 
     override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
-      newest = getHandle.getValueState("newest", Encoders.scalaLong, TTLConfig.NONE)
-      all = getHandle.getListState("all", Encoders.scalaLong, TTLConfig.NONE)
-      counts =
-        getHandle.getMapState("counts", Encoders.scalaInt, Encoders.scalaLong, TTLConfig.NONE)
+      def ttl(does: Boolean) = if (does) TTLConfig(Duration.ofHours(1)) else TTLConfig.NONE
+      newest = getHandle.getValueState("newest", Encoders.scalaLong, ttl(expires))
+      all = getHandle.getListState("all", Encoders.scalaLong, ttl(!expires))
+      counts = getHandle.getMapState("counts", Encoders.scalaInt, Encoders.scalaLong, ttl(expires))
     }
 
     override def handleInputRows(
