@@ -14,6 +14,7 @@ from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rewrite, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from bucketstate.checkpoint import Finding, Report
@@ -69,6 +70,100 @@ def test_what_retention_removed_is_not_missed(tmp_path: Path) -> None:
     report = verified(tmp_path)
     assert report.ok, report.findings
     assert report.versions == 2 * 3
+
+
+def during(root: Path, happens: Callable[[], None]) -> Report:
+    """What is found where something happens behind the first file that is read."""
+    left = [happens]
+    return Checkpoint(root).verify(lambda *_: left.pop()() if left else None)
+
+
+def forget(built: Built, *batches: int) -> None:
+    """As Spark does with what it keeps no longer."""
+    for batch in batches:
+        for name in ("offsets", "commits"):
+            (built.root / name / str(batch)).unlink()
+
+
+def test_what_retention_removes_meanwhile_is_not_missed(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+
+    def retention() -> None:
+        forget(built, 0, 1, 2)
+        built.drop_changelogs(4)
+
+    report = during(tmp_path, retention)
+    assert report.ok, report.findings
+    assert report.findings == ()
+    # Versions 5 and 6, and 4, the one that Spark's own log keeps for longer.
+    assert report.versions == 2 * 2
+
+
+def test_a_version_that_is_still_needed_is_read_from_what_took_the_place_of_its_files(
+    tmp_path: Path,
+) -> None:
+    built = grown(tmp_path)
+    built.snapshot(2)
+
+    def retention() -> None:
+        older = [p for n in range(2) for p in built.folder(n).glob("runs/*")]
+        built.snapshot(5)
+        for path in (*older, *(built.folder(n) / "2.manifest" for n in range(2))):
+            path.unlink()
+        forget(built, 0, 1, 2, 3)
+        built.drop_changelogs(5)
+
+    report = during(tmp_path, retention)
+    assert report.ok, report.findings
+    assert [f.what for f in found(report, "warning")] == []
+    assert report.restarts[1].manifest_version == 5
+    assert sum(r.keys for r in report.restarts) == len(built.rows())
+
+
+def test_what_took_the_place_of_files_is_read_too(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    built.snapshot(2)
+
+    def retention() -> None:
+        built.snapshot(5)
+        damage(next(built.folder(1).glob("runs/5-*.sst")), 50)
+        forget(built, 0, 1, 2, 3)
+        built.drop_changelogs(5)
+
+    report = during(tmp_path, retention)
+    assert any("expected checksum" in f.what for f in found(report, "error"))
+
+
+def test_a_log_that_spark_cleans_up_meanwhile(tmp_path: Path) -> None:
+    built = grown(tmp_path)
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.versions
+    forget(built, 0, 1)
+    report = checkpoint.verify()
+    assert report.ok, report.findings
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.versions
+    (tmp_path / "commits/4").unlink()
+    assert not checkpoint.verify().ok
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_what_somebody_else_removes_meanwhile_is_missed(tmp_path: Path, version: int) -> None:
+    built = grown(tmp_path)
+    built.snapshot(4)
+
+    def removed() -> None:
+        forget(built, 0, 1, 2)
+        built.drop_changelogs(4)
+        (built.folder(1) / f"{version}.changelog").unlink()
+
+    report = during(tmp_path, removed)
+    assert not report.ok
+    (error,) = found(report, "error")
+    assert f"{version}.changelog is not there" in error.what
+    assert "a restart fails" in error.what
+    assert report.versions == 2 + (version - 5)
 
 
 def test_a_damaged_changelog_below_a_manifest_is_an_error_while_spark_may_ask_for_it(

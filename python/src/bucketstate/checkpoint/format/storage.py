@@ -185,7 +185,10 @@ class Folder:
                 with REQUESTS.asking(_SECRET.sub("//", path)):
                     yield
         except FileNotFoundError as error:
-            raise MissingFileError(f"{path} is not there. Was it moved, or deleted?") from error
+            problem = f"{path} is not there."
+            raise MissingFileError(f"{problem} Was it moved, or deleted?").about(
+                path, problem
+            ) from error
         except Exception as error:
             # Others than pyarrow's raise what their libraries do, which have no error in common.
             foreign = isinstance(self._fs, fs.PyFileSystem)

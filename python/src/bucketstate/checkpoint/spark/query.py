@@ -363,6 +363,11 @@ class Query:
         """From here on has of an operator what its folders say. Not thread-safe."""
         self._passed_over.add(number)
 
+    @property
+    def passed_over(self) -> frozenset[int]:
+        """Operators of which it has what their folders say."""
+        return frozenset(self._passed_over)
+
     def starts_by_record(self, number: int) -> bool:
         """Whether Spark starts the query with what it recorded of the operator."""
         folder = self.folder / "state" / str(number) / "_metadata" / "v2"

@@ -9,7 +9,7 @@ from bucketstate.checkpoint.spark.query import Query
 from bucketstate.checkpoint.store.catalog import Catalog
 from bucketstate.checkpoint.verify.report import FAILS, Findings
 from bucketstate.checkpoint.verify.sources import check_sources
-from bucketstate.errors import CheckpointError
+from bucketstate.errors import CheckpointError, MissingFileError
 
 
 def check_logs(catalog: Catalog, found: Findings) -> None:
@@ -28,6 +28,8 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
             try:
                 read(batch)
             except CheckpointError as error:
+                if isinstance(error, MissingFileError) and _cleaned_up(query, name, batch):
+                    continue
                 needed = batch in (query.planned[-2:] if name == "offsets" else batches[-1:])
                 what = f"{error} {FAILS}" if needed else str(error)
                 found.add("error", (query.folder / name).path_of(str(batch)), what)
@@ -38,6 +40,13 @@ def check_logs(catalog: Catalog, found: Findings) -> None:
     else:
         _no_offsets(catalog, found)
     check_sources(query, found)
+
+
+def _cleaned_up(query: Query, name: str, batch: int) -> bool:
+    """Whether an entry is older than all that are there now: Spark has removed it since."""
+    names = [f.name for f in (query.folder / name).files()]
+    there = [int(n) for n in names if n.isascii() and n.isdecimal()]
+    return bool(there) and batch < min(there)
 
 
 def _read_offsets(query: Query) -> Callable[[int], object]:

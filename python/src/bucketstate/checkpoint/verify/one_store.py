@@ -23,9 +23,10 @@ from bucketstate.checkpoint.store.holding import files_of
 from bucketstate.checkpoint.store.plan import Plan
 from bucketstate.checkpoint.store.savepoint import Savepoint
 from bucketstate.checkpoint.store.store import Store
+from bucketstate.checkpoint.verify.meanwhile import look, required
 from bucketstate.checkpoint.verify.report import Findings
 from bucketstate.checkpoint.verify.restart import RestartState
-from bucketstate.errors import CheckpointError, NewerFormatError
+from bucketstate.errors import CheckpointError, MissingFileError, NewerFormatError
 
 Progress = Callable[[int, int], None]
 """Is told how many files of how many are done, in one thread at a time."""
@@ -71,7 +72,10 @@ class _Lost:
 
 
 class StoreVerifier:
-    """One store of one partition. `memory`: bytes of keys and values held at a time."""
+    """One store of one partition. `memory`: bytes of keys and values held at a time.
+
+    What a query that runs has deleted since, because no version needs it any more, is not missed.
+    """
 
     def __init__(
         self,
@@ -88,40 +92,89 @@ class StoreVerifier:
         self._count = count
         self._memory = memory
         self._found = Findings()
+        self._of_restart = Findings()
+        self._judged = Findings()
+        self._failure: CheckpointError | None = None
+        self._read: set[StoreFile] = set()
         self._bad: dict[StoreFile, CheckpointError] = {}
         self._lost: dict[str, _Lost] = {}
+        self._wanted: list[int] = []
 
     def run(self) -> Findings:
         """Reads all of its files, and judges each by what needs it."""
-        of_restart = Findings()
+        self._wanted = self._required()
         # Several stores are read at a time already, and each file that is fetched holds memory.
         with Runs(self._store.folder, at_once=1) as runs:
             # First, so that files of which it reads all need not be read once more.
             runs.tally()
-            state = RestartState(self._catalog, self._store, runs, self._memory)
-            failure = state.read(of_restart)
+            self._restart(self._catalog, runs)
             self._files(runs)
-        self._held_versions()
-        self._versions()
-        if failure is not None:
-            self._lost_by(failure).restart = True
-        self._found.include(of_restart)
+            self._judge(runs)
+            while self._moved_on(runs):
+                self._judge(runs)
+        self._found.include(self._of_restart)
+        self._found.include(self._judged)
         self._losses()
         self._spare()
         self._leftovers()
         return self._found
 
+    def _restart(self, catalog: Catalog, runs: Runs) -> None:
+        self._of_restart = Findings()
+        state = RestartState(catalog, self._store, runs, self._memory)
+        self._failure = state.read(self._of_restart)
+
+    def _judge(self, runs: Runs) -> None:
+        """What is lost, by the files that were read and by the newest listing."""
+        self._judged, self._lost, self._held = Findings(), {}, set()
+        self._held_versions(runs)
+        self._versions(runs)
+        if self._failure is not None:
+            self._lost_by(self._failure).restart = True
+
+    def _moved_on(self, runs: Runs) -> bool:
+        """Looks again where files are missed; whether there is something to judge anew.
+
+        What retention took is not needed any more, or another file has taken its place. Each time
+        a file that was missed has gone from the listing, or a version from what is required: so
+        this ends.
+        """
+        errors = [*self._bad.values(), *(lost.error for lost in self._lost.values())]
+        missed = {error.path for error in errors if isinstance(error, MissingFileError)}
+        now = look(self._catalog, self._store) if missed else None
+        if now is None:
+            return False
+        folder, listed = self._store.folder, now.store.files
+        gone = {folder.path_of(str(name)) for name in self._store.files if name not in listed}
+        wanted = [version for version in self._wanted if version in now.required]
+        if not missed & gone and wanted == self._wanted:
+            return False
+        self._store, self._wanted = now.store, wanted
+        self._savepoints = now.still(self._savepoints)
+        again = {n for n, error in self._bad.items() if isinstance(error, MissingFileError)}
+        self._read -= again
+        self._bad = {n: e for n, e in self._bad.items() if n not in again and n in listed}
+        failure = self._failure
+        old = self._catalog.restart_version not in now.required
+        if isinstance(failure, MissingFileError) and (old or failure.path in gone):
+            self._restart(now.catalog, runs)
+        return True
+
     def _files(self, runs: Runs) -> None:
         """Each file by itself: what is wrong with it is judged when it is known who needs it."""
         named = self._run_files()
-        for name, size in sorted(self._store.files.items(), key=lambda f: str(f[0])):
-            self._found.files += 1
-            self._found.bytes += size
-            try:
-                self._file(name, named, runs)
-            except CheckpointError as error:
-                self._bad[name] = error
+        for name in sorted(self._store.files, key=str):
+            self._one(name, named, runs)
             self._count.next()
+
+    def _one(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
+        self._found.files += 1
+        self._found.bytes += self._store.files[name]
+        self._read.add(name)
+        try:
+            self._file(name, named, runs)
+        except CheckpointError as error:
+            self._bad[name] = error
 
     def _file(self, name: StoreFile, named: dict[str, RunFile], runs: Runs) -> None:
         match name:
@@ -156,9 +209,9 @@ class StoreVerifier:
                     )
         return named
 
-    def _versions(self) -> None:
+    def _versions(self, runs: Runs) -> None:
         """Every version that Spark could ask for."""
-        for version in self._required():
+        for version in self._wanted:
             try:
                 plan = self._plan(version)
             except CheckpointError as error:
@@ -166,12 +219,12 @@ class StoreVerifier:
                 if restart or not self._retired(version):
                     self._lost_by(error).versions.append(version)
                 continue
-            broken = self._broken(plan)
+            broken = self._broken(plan, runs)
             for bad in broken:
                 self._lost_by(bad).versions.append(version)
-            self._found.versions += not broken
+            self._judged.versions += not broken
 
-    def _held_versions(self) -> None:
+    def _held_versions(self, runs: Runs) -> None:
         """What savepoints hold."""
         store = self._store
         own = store.operator, store.partition, store.name
@@ -185,24 +238,28 @@ class StoreVerifier:
                 self._lost_by(error).savepoints.append(savepoint.name)
                 continue
             self._held |= files_of(plan)
-            for bad in self._broken(plan):
+            for bad in self._broken(plan, runs):
                 self._lost_by(bad).savepoints.append(savepoint.name)
 
-    def _broken(self, plan: Plan) -> list[CheckpointError]:
-        """What is wrong with the files of a plan; what was passed over for it is told."""
+    def _broken(self, plan: Plan, runs: Runs) -> list[CheckpointError]:
+        """What is wrong with the files of a plan; what was passed over for it is told.
+
+        Those that came since all were read are read now.
+        """
         for skipped in plan.skipped:
             path = self._store.folder.path_of(str(skipped.manifest))
-            self._found.add("warning", path, f"{skipped} {MADE_UP_FOR}")
+            self._judged.add("warning", path, f"{skipped} {MADE_UP_FOR}")
         for replaced in plan.replaced:
-            self._found.add("note", replaced.path, str(replaced))
+            self._judged.add("note", replaced.path, str(replaced))
+        if came := (files_of(plan) & self._store.files.keys()) - self._read:
+            named = self._run_files()
+            for name in sorted(came, key=str):
+                self._one(name, named, runs)
         return [self._bad[f] for f in files_of(plan) if f in self._bad]
 
     def _required(self) -> list[int]:
-        versions = set(self._catalog.versions) | {self._catalog.restart_version}
-        # Spark's own log keeps one batch more than the state has to.
-        oldest = min(versions)
-        spare = {oldest} if oldest > 1 and len(versions) > 1 else set()
-        return sorted(v for v in versions - spare - {0} if is_there(self._catalog, self._store, v))
+        catalog, store = self._catalog, self._store
+        return sorted(v for v in required(catalog) if is_there(catalog, store, v))
 
     def _retired(self, version: int) -> bool:
         """Whether retention removed what it takes.
