@@ -24,6 +24,7 @@ from bucketstate.errors import (
     MissingFileError,
     NoSuchStateError,
     NotACheckpointError,
+    StorageError,
 )
 from bucketstate.live import Live
 from bucketstate.live.following import Follower
@@ -350,6 +351,53 @@ def test_not_all_data_files_are_open_at_once(
         built.batch(changed(built, 50))
         built.snapshot(3, 5)
         agrees(live, built, KEYS[::15])
+
+
+@pytest.mark.parametrize("of", ["database", "ingest", "get"])
+@pytest.mark.parametrize("what", ["No space left on device", "While opendir: Too many open files"])
+def test_what_the_disk_of_copies_lacks_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str, what: str
+) -> None:
+    import rocksdict
+
+    from bucketstate.checkpoint.format import runs
+    from bucketstate.checkpoint.format.sst import copy
+
+    made, failed = rocksdict.Rdict, []
+    full = True
+
+    def asked(name: str) -> None:
+        if full and name == of:
+            failed.append(name)
+            raise Exception(f"IO error: {what}")
+
+    class Database:
+        def __init__(self, *given: Any, **how: Any) -> None:
+            asked("database")
+            self._made = made(*given, **how)
+
+        def ingest_external_file(self, *given: Any) -> None:
+            asked("ingest")
+            self._made.ingest_external_file(*given)
+
+        def get(self, keys: Any) -> Any:
+            asked("get")
+            return self._made.get(keys)
+
+        def close(self) -> None:
+            self._made.close()
+
+    monkeypatch.setattr(runs, "_SMALL", 0)
+    monkeypatch.setattr(copy, "Rdict", Database)
+    built = hashed(tmp_path, 4, partitions=1)
+    built.snapshot(4, files=1)
+    with Live(tmp_path) as live:
+        with pytest.raises(StorageError, match=rf"{what}\).*TMPDIR.*ulimit -n") as raised:
+            live.get(KEYS[0])
+        assert ".sst" in str(raised.value)
+        assert len(failed) == 1
+        full = False
+        agrees(live, built)
 
 
 def test_threads_are_answered_one_by_one(tmp_path: Path) -> None:

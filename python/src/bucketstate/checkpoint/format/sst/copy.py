@@ -14,10 +14,14 @@ from bucketstate.checkpoint.format.damage import damaged
 from bucketstate.checkpoint.format.filesystems import first_line
 from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import OpenFile
-from bucketstate.errors import StorageError
+from bucketstate.errors import BucketstateError, StorageError
 
 _BUFFER = 64 * 1024
 """Bytes of what is written to a database, which is nothing."""
+
+
+_OF_THE_FILE = ("Corruption", "Invalid argument", "Not implemented")
+"""How RocksDB's errors begin that are about what a file holds."""
 
 
 class Copy:
@@ -61,7 +65,7 @@ class Copy:
         try:
             found: list[bytes | None] = database.get(list(keys)) or []
         except Exception as error:  # rocksdict raises nothing more special
-            raise damaged(self._path, f"RocksDB cannot read it ({error})") from error
+            raise _failure(self._path, "read", error) from error
         return [(k, v) for k, v in zip(keys, found, strict=True) if v is not None]
 
     def shut(self) -> None:
@@ -128,7 +132,7 @@ def _ingested(file: Path, path: str) -> Rdict:
         if not isinstance(error, Exception):
             raise
         # rocksdict raises nothing more special
-        raise damaged(path, f"RocksDB cannot open it ({error})") from error
+        raise _failure(path, "open", error) from error
     return database
 
 
@@ -145,4 +149,19 @@ def _database(folder: Path, path: str) -> Rdict:
     try:
         return Rdict(str(folder), options=options, access_type=AccessType.read_write())
     except Exception as error:  # rocksdict raises nothing more special
-        raise damaged(path, f"RocksDB cannot open it ({error})") from error
+        raise _failure(path, "open", error) from error
+
+
+def _failure(path: str, verb: str, error: Exception) -> BucketstateError:
+    """What an error of RocksDB's means: of the file, or of the folder that its copy is in.
+
+    The copy was verified: a disk that is full, or too many open files, say nothing about the file.
+    """
+    what = f"RocksDB cannot {verb} it ({first_line(error)})"
+    if str(error).startswith(_OF_THE_FILE):
+        return damaged(path, what)
+    return StorageError(
+        f"{path} is copied to be looked into, and {what}. See that the temporary folder (TMPDIR) "
+        "has room and can be written to, and that the process may have enough open files "
+        "(ulimit -n)."
+    )
