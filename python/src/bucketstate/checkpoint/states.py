@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -90,11 +90,13 @@ class States:
                 found.append(dict(zip(names, row, strict=True)))
         return found
 
-    def columns_in(self, table: pa.Table, schema: pa.Schema) -> pa.Table:
-        """The stored rows of a few keys as columns of this schema; parts are looked up."""
-        paths = [(name,) for name in schema.names]
-        stored = table.to_batches(max_chunksize=_FEW)
-        return pa.Table.from_batches(self._typed(stored, paths, (), schema), schema)
+    def columns_of(self, table: pa.Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+        """What `rows_in` has made of the stored rows, as columns. Reads no file; thread-safe."""
+        schema = self.schema_over(table.schema)
+        states = self._documents.column([row["state"] for row in rows], self._documents.names)
+        timers = pa.array([row["timers"] for row in rows], TIMERS)
+        columns = [table["key"], states, timers, table["partition_id"]]
+        return pa.Table.from_arrays(columns, schema=schema)
 
     def every(self, stored: pa.RecordBatchReader) -> pa.RecordBatchReader:
         """The stored rows, and those of keys of which parts alone differ."""
@@ -130,22 +132,13 @@ class States:
         filters: Sequence[Filter],
     ) -> Iterator[pa.RecordBatch]:
         """The stored rows with typed states, of which only the fields on the paths are made."""
-        return self._typed(stored, paths, filters, self.schema)
-
-    def _typed(
-        self,
-        stored: Iterable[pa.RecordBatch],
-        paths: Sequence[tuple[str, ...]],
-        filters: Sequence[Filter],
-        typed: pa.Schema,
-    ) -> Iterator[pa.RecordBatch]:
         every = self._documents.names
         asked = {state: _state_fields(paths, state, every) for state, _ in self._columns.values()}
         kinds = {
             state: pa.struct([self._documents.type.field(name) for name in names])
             for state, names in asked.items()
         }
-        schema = pa.schema([(f.name, kinds.get(f.name, f.type)) for f in typed])
+        schema = pa.schema([(f.name, kinds.get(f.name, f.type)) for f in self.schema])
         of_key = [f for f in filters if f[0].startswith("key.")]
         for batch in stored:
             rows = rows_where(batch, of_key)

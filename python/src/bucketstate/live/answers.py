@@ -162,7 +162,8 @@ class Answers:
         """The rows of all keys as one table, as `Checkpoint.scan` has them, key by key.
 
         The first column, `asked`, says by its number from 0 which of the keys a row is for. A key
-        that is not there has none.
+        that is not there has none. With `decode` the columns of states are made of the instances
+        that `rows` has.
         """
         asked = pa.array(self._of.owners, pa.int64())
         return self._of.columns().add_column(0, "asked", asked)

@@ -272,15 +272,9 @@ class Live:
             values = Values("state", of_map=False, several=False)
             # Parts are looked up in other variables, at this version.
             decoded = states.rows_in(table)
-            rows, columns = (lambda: decoded), partial(self._typed, view, table)
-
+            rows, columns = (lambda: decoded), partial(states.columns_of, table, decoded)
         at = view.version, view.batch
         return Answers(Looked(keys, found.owners, at, values, rows, columns))
-
-    def _typed(self, view: View, table: Any) -> Any:
-        assert view.states is not None
-        with self._lock:
-            return view.states.columns_in(table, view.columns)
 
 
 def _seconds(max_age: object) -> float:
