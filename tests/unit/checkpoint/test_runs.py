@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import tempfile
 from contextlib import closing, suppress
@@ -21,7 +22,7 @@ from bucketstate.checkpoint.format.names import ManifestName, parse
 from bucketstate.checkpoint.format.sst import copy
 from bucketstate.checkpoint.format.sst.opened import Opened
 from bucketstate.checkpoint.format.storage import Folder
-from bucketstate.errors import DamagedFileError, StorageError
+from bucketstate.errors import DamagedFileError, MissingFileError, StorageError
 from bucketstate.live import Live
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
@@ -130,6 +131,32 @@ def test_a_local_file_may_be_deleted_while_it_is_read(large: Built, tmp_path: Pa
     assert rows(pa.Table.from_batches(found)) == large.rows()
 
 
+@pytest.mark.parametrize("soft", [600, 3])
+def test_more_files_than_a_hundred_stay_open_while_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, soft: int
+) -> None:
+    """As many as the process may have; where one is gone that was shut, it is said what took it."""
+    monkeypatch.setattr(runs, "_SMALL", 0)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
+    built = Built(tmp_path / "checkpoint", partitions=1, buckets=128)
+    built.batch({(f"key-{n}",): (n, n) for n in range(4_000)})
+    built.snapshot(1, files=128)
+    assert len(list((built.folder(0) / "runs").iterdir())) > 110
+    scan = Checkpoint(built.root, memory=4 * 1024).scan()
+    with closing(scan.to_arrow_batch_reader()) as reader:
+        found = [reader.read_next_batch()]
+        shutil.rmtree(built.root)
+        if soft > 500:
+            found += reader
+            assert rows(pa.Table.from_batches(found)) == built.rows()
+            return
+        with pytest.raises(MissingFileError, match=r"\.sst .*open the checkpoint again") as raised:
+            found += reader
+    assert "backup" not in str(raised.value)
+    assert raised.value.path
+    assert raised.value.path.endswith(".sst")
+
+
 def open_files() -> list[Path]:
     """The data files that this process has open."""
     found = []
@@ -142,7 +169,7 @@ def open_files() -> list[Path]:
 def test_not_all_files_are_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may not have any number: those that were asked for last stay open."""
     monkeypatch.setattr(runs, "_SMALL", 0)
-    monkeypatch.setattr(runs, "_OPEN", 3)
+    monkeypatch.setattr(runs, "_ORIGINALS", 3)
     built = grown(tmp_path, partitions=1)
     built.snapshot(2, 4, 6, files=8)
     handles: list[int] = []

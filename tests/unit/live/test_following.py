@@ -339,7 +339,7 @@ def test_not_all_data_files_are_open_at_once(
     from bucketstate.live import held
 
     monkeypatch.setattr(runs, "_SMALL", 0)
-    monkeypatch.setattr(held, "_most_databases", lambda: 2)
+    monkeypatch.setattr(held, "_MOST_DATABASES", 2)
     built = hashed(tmp_path, 4, partitions=3)
     built.snapshot(2, 4)
     with Live(tmp_path, max_age=0) as live:

@@ -18,7 +18,7 @@ from bucketstate.checkpoint.format.family import Family
 from bucketstate.checkpoint.format.manifest import RunFile
 from bucketstate.checkpoint.format.records import Change, Records, parse
 from bucketstate.checkpoint.format.runs import Runs, change_of, is_small, opened_run, run_key
-from bucketstate.checkpoint.format.sst.opened import Opened
+from bucketstate.checkpoint.format.sst.opened import Opened, most_open
 from bucketstate.checkpoint.format.sst.reader import SstReader
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes
@@ -177,7 +177,7 @@ class Held:
         self.lock = threading.RLock()
         """Around whatever is looked up."""
         self._indexes = Indexes(memory)
-        self._opened = Opened(_most_databases())
+        self._opened = Opened(most_open(_MOST_DATABASES, _FILES_OF_A_DATABASE))
         self._stores: dict[str, HeldStore] = {}
         self.rules: dict[Hashable, bool] = {}
         """Whether Spark's hash says where keys lie, by what was asked and how it is divided."""
@@ -199,15 +199,3 @@ class Held:
 def _commit(changelog: Changelog) -> _Commit:
     """What no other changelog of the store has."""
     return changelog.header.version, changelog.header.commit_id
-
-
-def _most_databases() -> int:
-    """So many that a third of the files that the process may have open is theirs."""
-    try:
-        import resource
-    except ImportError:
-        # Where there are no such limits, as on Windows.
-        return _MOST_DATABASES
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = soft if soft != resource.RLIM_INFINITY else 1 << 20
-    return max(1, min(_MOST_DATABASES, most // 3 // _FILES_OF_A_DATABASE))

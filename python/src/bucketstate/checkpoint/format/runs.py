@@ -23,7 +23,7 @@ from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.format.records import MERGE, PUT, REMOVE, Records
 from bucketstate.checkpoint.format.slices import Positions, Slices, gather
 from bucketstate.checkpoint.format.sst.copy import Copy
-from bucketstate.checkpoint.format.sst.opened import Opened
+from bucketstate.checkpoint.format.sst.opened import Opened, most_open
 from bucketstate.checkpoint.format.sst.original import Original
 from bucketstate.checkpoint.format.sst.together import Entries
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
@@ -44,9 +44,12 @@ their keys are looked up, and waits for the disk sixteen times."""
 _HELD = 16 * 1024 * 1024
 """How many bytes of small files are held in memory, of each store that is read."""
 
-_OPEN = 100
-"""How many files are open at a time, of each store that is read, but for those that are read just
+_COPIES = 100
+"""How many copies are open at a time, of each store that is read, but for those that are read just
 then: a process may not have any number."""
+_ORIGINALS = 2048
+"""As `_COPIES`, of files where they lie, as far as the process may have so many: what is shut may
+be gone when it is asked for again. One takes some 20 KiB of memory."""
 
 _fetching = threading.BoundedSemaphore(_FETCHED)
 
@@ -90,7 +93,8 @@ class Runs:
         self._folder = folder
         self._at_once = at_once
         self._in_place = folder.is_local and databases is None
-        self._opened = databases or Opened(_OPEN)
+        most = _ORIGINALS if self._in_place else _COPIES
+        self._opened = databases or Opened(most_open(most))
         self._local: tempfile.TemporaryDirectory[str] | None = None
         self._fetched: dict[str, Copy | Original] = {}
         self._room = _HELD

@@ -40,3 +40,18 @@ class Opened:
     def drop(self, name: Hashable) -> None:
         """Says that one is not there any more."""
         self._shut.pop(name, None)
+
+
+def most_open(most: int, files: int = 1) -> int:
+    """So many, of `files` files each, that a third of what the process may have open is theirs.
+
+    Not more than `most`, and one at least.
+    """
+    try:
+        import resource
+    except ImportError:
+        # Where there are no such limits, as on Windows.
+        return most
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = soft if soft != resource.RLIM_INFINITY else 1 << 20
+    return max(1, min(most, limit // 3 // files))
