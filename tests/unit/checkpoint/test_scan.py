@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import DoubleType, LongType, StringType, StructType, TimestampNTZType
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.errors import InvalidArgumentError, MissingLibraryError, NoSuchStateError
@@ -158,6 +163,96 @@ def test_filters_for_what_is_null(tmp_path: Path) -> None:
     assert keys(("value.count", "!=", None), ("value.total", "=", None)) == {"a"}
     with pytest.raises(InvalidArgumentError, match="give a value of that type"):
         keys(("value.total", "<", None))
+
+
+SOME = (
+    StructType().add("at", TimestampNTZType()).add("real", DoubleType()).add("name", StringType())
+)
+AT = datetime(2024, 1, 1, 12, 0, 0, 500_000)
+
+
+@pytest.fixture
+def with_nulls(tmp_path: Path) -> Callable[..., set[Any]]:
+    """Keys of 1 to 5, where 5 has nulls alone: those for which the filters hold."""
+    built = Built(tmp_path / "nulls", StructType().add("key", LongType()), SOME)
+    micros = int(AT.replace(tzinfo=UTC).timestamp() * 10**6)
+    built.batch(
+        {
+            (1,): (micros, 0.5, "a"),
+            (2,): (micros - 500_000, math.nan, "b"),
+            (3,): (0, -0.0, "c"),
+            (4,): (1, 1e300, ""),
+            (5,): (None, None, None),
+        }
+    )
+
+    def keys(*filters: tuple[str, str, Any]) -> set[Any]:
+        table = Checkpoint(built.root).scan(columns=["key.key"], filters=filters).to_arrow()
+        return set(table["key.key"].to_pylist())
+
+    return keys
+
+
+SEVERAL: list[tuple[str, list[Any]]] = [
+    ("key.key", [1, 3]),
+    ("key.key", [1.0, 2.9, Decimal("3.5")]),
+    ("key.key", [300, -(2**63), 2**63 - 1]),
+    ("key.key", []),
+    ("partition_id", [0, 2**40]),
+    ("value.at", [AT]),
+    ("value.at", [AT.replace(microsecond=0), AT.replace(microsecond=499_999)]),
+    ("value.at", [AT.date()]),
+    ("value.real", [0.5, 0.0, math.nan]),
+    ("value.real", [1, None]),
+    ("value.name", ["a", "c", "d"]),
+    ("value.name", ["a", None]),
+    ("value.name", [None]),
+]
+
+
+@pytest.mark.parametrize(("column", "values"), SEVERAL, ids=str)
+def test_one_of_several_values_is_equal_to_one(
+    with_nulls: Callable[..., set[Any]], column: str, values: list[Any]
+) -> None:
+    """A null is neither equal to another value nor unequal to it."""
+    equal = set[Any]().union(*(with_nulls((column, "=", value)) for value in values))
+    others = {1, 2, 3, 4} | ({5} if column in ("key.key", "partition_id") else set())
+    others = others.intersection(*(with_nulls((column, "!=", value)) for value in values))
+    assert with_nulls((column, "in", values)) == equal
+    assert with_nulls((column, "not in", values)) == others
+
+
+@pytest.mark.parametrize("how", ["in", "not in"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("key.key", [2**63]),
+        ("key.key", ["1"]),
+        ("key.key", [[1]]),
+        ("value.name", ["\udcff"]),
+        ("value.name", "abc"),
+        ("value.name", iter(["a"])),
+        ("value.name", None),
+        ("value.at", ["2024-01-01"]),
+        ("value.at", [AT.replace(tzinfo=UTC)]),
+        ("value.real", [object()]),
+    ],
+)
+def test_several_values_that_are_none_of_the_column(
+    with_nulls: Callable[..., set[Any]], column: str, how: str, values: Any
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"^filters has .*give "):
+        with_nulls((column, how, values))
+
+
+@pytest.mark.parametrize("value", [2**63, [1], "1", object()])
+def test_a_value_that_is_none_of_the_column(
+    with_nulls: Callable[..., set[Any]], value: Any
+) -> None:
+    """Whether a batch has one row or many."""
+    for key in (("key.key", ">", 0), ("key.key", "=", 1)):
+        with pytest.raises(InvalidArgumentError, match=r"^filters has .*give a value"):
+            with_nulls(key, ("key.key", "=", value))
 
 
 @pytest.mark.parametrize("memory", ["1g", 0, -1, 1.5, None, True])

@@ -145,9 +145,10 @@ class Checkpoint(Catalog):
                 memory, unless few keys are asked for. Takes pyspark.
             columns: these alone, such as `key.station` and `state.total`, by those names.
             filters: rows for which all of them hold, such as `("value.count", ">", 5)`, with one of
-                `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. None is what is null. Where they
-                say what the whole key is, it is looked up; other filters of the key are applied
-                before documents are decoded.
+                `=`, `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`, the last two of a list of
+                values. None is what is null, which is found by that alone. Where they say what the
+                whole key is, it is looked up; other filters of the key are applied before documents
+                are decoded.
 
         Raises:
             InvalidArgumentError: an argument is at odds with another.

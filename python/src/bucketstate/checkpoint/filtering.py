@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from bucketstate.errors import InvalidArgumentError
 Filter = tuple[str, str, Any]
 """A column's name, one of `OPERATORS`, and a value; of `in` and `not in` several values."""
 
-OPERATORS: dict[str, Callable[[pa.Array, Any], pa.Array]] = {
+_COMPARED: dict[str, Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     "=": pc.equal,
     "==": pc.equal,
     "!=": pc.not_equal,
@@ -21,13 +22,11 @@ OPERATORS: dict[str, Callable[[pa.Array, Any], pa.Array]] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
-    "in": lambda column, values: pc.is_in(column, pa.array(list(values), column.type)),
-    "not in": lambda column, values: pc.invert(
-        pc.is_in(column, pa.array(list(values), column.type))
-    ),
 }
+_OF_SEVERAL = ("in", "not in")
+OPERATORS = (*_COMPARED, *_OF_SEVERAL)
 _OF_NULL = {"=": pc.is_null, "==": pc.is_null, "!=": pc.is_valid}
-_EQUAL = (pc.equal,)
+_EQUAL = ("=", "==")
 _EXACT = ((pa.types.is_integer, int), (pa.types.is_string, str), (pa.types.is_boolean, bool))
 """Types of columns, and of the values with which a key of them is looked up."""
 
@@ -41,6 +40,8 @@ def checked(filters: Sequence[Filter] | None, schema: pa.Schema) -> list[Filter]
                 f"filters has {given!r}: give tuples of a column, one of "
                 f"{', '.join(OPERATORS)}, and a value."
             )
+        if given[1] in _OF_SEVERAL and not _are_several(given[2]):
+            raise InvalidArgumentError(f"filters has {given!r}: give a list of values.")
         path_of(given[0], schema, "filters")
         found.append(given)
     return found
@@ -65,11 +66,11 @@ def key_in(filters: Sequence[Filter], schema: pa.Schema) -> dict[str, Any] | Non
     kind = schema.field("key").type
     if not pa.types.is_struct(kind):
         return None
-    wanted = {name: value for name, how, value in filters if OPERATORS[how] in _EQUAL}
+    wanted = {name: value for name, how, value in filters if how in _EQUAL}
     found = {}
     for field in kind:
         value = wanted.get(f"key.{field.name}")
-        if not any(is_kind(field.type) and type(value) is of for is_kind, of in _EXACT):
+        if not _is_exact(field.type, value):
             return None
         found[field.name] = value
     return found or None
@@ -84,9 +85,11 @@ def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBat
         column = column_of(batch, path_of(name, batch.schema, "filters"))
         try:
             masks.append(_mask(column, how, value))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError) as e:
+        # Of numbers that are too large, and of texts that are none, come errors of Python's own.
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
+            wanted = "values" if how in _OF_SEVERAL else "a value"
             raise InvalidArgumentError(
-                f"filters has {(name, how, value)!r}, but {name} is {column.type}: give a value "
+                f"filters has {(name, how, value)!r}, but {name} is {column.type}: give {wanted} "
                 "of that type."
             ) from e
     mask = masks[0]
@@ -96,11 +99,41 @@ def rows_where(batch: pa.RecordBatch, filters: Sequence[Filter]) -> pa.RecordBat
 
 
 def _mask(column: pa.Array, how: str, value: Any) -> pa.Array:
+    if how in _OF_SEVERAL:
+        found = _equal_to_one(column, value)
+        return found if how == "in" else pc.invert(found)
     if value is not None:
-        return OPERATORS[how](column, value)
+        # As one value: a list would be compared to the rows, one by one.
+        one = value if isinstance(value, pa.Scalar) else pa.scalar(value)
+        return _COMPARED[how](column, one)
     if how not in _OF_NULL:
         raise TypeError("null is neither less nor more")
     return _OF_NULL[how](column)
+
+
+def _equal_to_one(column: pa.Array, values: Iterable[Any]) -> pa.Array:
+    """What `=` says of the values, any of them; null for a null if None is not among them."""
+    several = list(values)
+    if all(_is_exact(column.type, value) for value in several):
+        # All at once: an array of these has the values themselves. One of others may have less,
+        # such as 57 for 57.9, or is compared in another way, as 0.0 and -0.0.
+        with suppress(pa.ArrowInvalid, OverflowError):
+            # A number may be too large for the column, though not for a comparison.
+            found = pc.is_in(column, pa.array(several, column.type))
+            return pc.if_else(pc.is_valid(column), found, None)
+    found = _mask(column, "=", several[0])
+    for value in several[1:]:
+        found = pc.or_kleene(found, _mask(column, "=", value))
+    return found
+
+
+def _is_exact(kind: pa.DataType, value: Any) -> bool:
+    return any(is_kind(kind) and type(value) is of for is_kind, of in _EXACT)
+
+
+def _are_several(values: Any) -> bool:
+    """Whether they are values that can be read for each batch: an iterator is read once."""
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Iterator))
 
 
 def column_of(batch: pa.RecordBatch, path: Sequence[str]) -> pa.Array:
