@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
 
 from bucketstate.checkpoint import Checkpoint
@@ -89,6 +91,102 @@ def test_an_object_store(
     damage(built)
     assert "is damaged" in export(f"s3://{BUCKET}/other.csv{options}", code=1)
     assert store.get_file_info(f"{BUCKET}/other.csv").type == fs.FileType.NotFound
+
+
+class Disk(MemoryFileSystem):  # type: ignore[misc]
+    """A file is seen from its first byte on. `left` more writes do not fail."""
+
+    protocol = "disk"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+    left = 0
+    error: ClassVar[type[Exception]] = OSError
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("disk://", "memory://")))
+
+    def _open(self, path: str, mode: str = "rb", *given: Any, **named: Any) -> Any:
+        file = super()._open(path, mode, *given, **named)
+        if mode == "wb":
+            write = file.write
+
+            def failing(data: bytes) -> int:
+                if Disk.left == 0:
+                    raise Disk.error("nobody is there")
+                Disk.left -= 1
+                return int(write(data))
+
+            file.write = failing
+        return file
+
+
+class Renaming(Disk):
+    protocol = "renaming"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("renaming://", "memory://")))
+
+    def mv(self, path1: str, path2: str, **_: Any) -> None:
+        if self.exists(path2):
+            raise FileExistsError(path2)
+        if Disk.left == 0:
+            raise Disk.error("nobody is there")
+        self.store[path2] = self.store.pop(path1)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Disk]]:
+    """File systems whose files are seen while they are written, in chunks of 100 bytes."""
+    monkeypatch.setattr("bucketstate.checkpoint.format.writing._CHUNK", 100)
+    for kind in (Disk, Renaming):
+        fsspec.register_implementation(kind.protocol, kind, clobber=True)
+    Disk.store.clear()
+    Disk.left, Disk.error = 10**6, OSError
+    yield Disk
+    Disk.store.clear()
+
+
+def held(disk: type[Disk]) -> dict[str, bytes]:
+    return {path: file.getvalue() for path, file in disk.store.items()}
+
+
+@pytest.mark.parametrize("error", [OSError, RuntimeError])
+@pytest.mark.parametrize("scheme", ["disk", "renaming"])
+def test_what_fails_while_it_is_sent_leaves_nothing(
+    built: Built, export: Any, disk: type[Disk], scheme: str, error: type[Exception]
+) -> None:
+    target = f"{scheme}://out/state.csv"
+    disk.left, disk.error = 1, error
+    told = export(target, code=1)
+    assert f"{target} cannot be written: nobody is there" in told
+    assert held(disk) == {}
+    disk.left = 10**6
+    assert "rows in" in export(target)
+    ((path, written),) = held(disk).items()
+    assert (path, written.count(b"\n")) == ("/out/state.csv", 1 + len(built.rows()))
+    assert "is there already" in export(target, code=1)
+    export(target, "--overwrite", "--version", "2")
+    assert held(disk)[path].count(b"\n") == 1 + len(built.rows(2))
+
+
+def test_where_files_are_renamed_the_old_one_stays_until_the_new_one_is_whole(
+    built: Built, export: Any, disk: type[Disk]
+) -> None:
+    target = "renaming://out/state.csv"
+    export(target, "--version", "2")
+    before = held(disk)
+    disk.left = 1
+    assert "cannot be written" in export(target, "--overwrite", code=1)
+    assert held(disk) == before
+    # As many writes as it takes, and then nobody is there for the new name.
+    disk.left = -(-len(before["/out/state.csv"]) // 100)
+    told = export(target, "--overwrite", "--version", "2", code=1)
+    ((hidden, whole),) = held(disk).items()
+    assert f"nobody is there; it is whole under the name {hidden}" in told
+    assert whole == before["/out/state.csv"]
+    assert built.root
 
 
 def test_a_table_of_delta(built: Built, export: Any, tmp_path: Path) -> None:

@@ -130,6 +130,40 @@ def test_an_export_leaves_nothing_half_written(built: Built, tmp_path: Path) -> 
     assert [file.name for file in folder.iterdir()] == ["mark"]
 
 
+def test_an_export_that_is_sent_leaves_nothing(built: Built, tmp_path: Path) -> None:
+    """It is held up when the file system has some of it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    code = (
+        "import sys, time, fsspec; from pathlib import Path\n"
+        "import bucketstate.__main__ as program\n"
+        "from bucketstate.cli import targets\n"
+        "from fsspec.implementations.local import LocalFileSystem\n"
+        "class Seen(LocalFileSystem):\n"
+        "    protocol = 'seen'\n"
+        "    @classmethod\n"
+        "    def _strip_protocol(cls, path):\n"
+        "        return path.removeprefix('seen://')\n"
+        "fsspec.register_implementation('seen', Seen)\n"
+        "def held_up(filesystem, source, path):\n"
+        "    stream = filesystem.open_output_stream(path); stream.write(b'half')\n"
+        f"    Path({str(tmp_path / 'mark')!r}).touch(); time.sleep(60)\n"
+        "targets.sent = held_up\n"
+        f"sys.argv[1:] = ['export', {str(built.root)!r}, 'seen://{folder}/state.csv']\n"
+        "program.main()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    try:
+        waited_for((tmp_path / "mark").exists)
+        (file,) = folder.iterdir()
+        assert file.name.startswith(".state.csv.")
+        assert interrupted(process) == (-signal.SIGINT, b"")
+    finally:
+        process.kill()
+        process.communicate()
+    assert [*folder.iterdir()] == []
+
+
 def test_who_ignores_it_goes_on() -> None:
     """As a shell starts what runs beside it."""
     code = (

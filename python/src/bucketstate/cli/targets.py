@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import fs
 
 from bucketstate.checkpoint.format.filesystems import first_line, hint, opened, split_uri
+from bucketstate.checkpoint.format.writing import first_name, renamed, sent
 from bucketstate.cli.export import ExportError, exported, format_of
 from bucketstate.cli.terminal.usage import STANDARD_OUTPUT, TABLES
 from bucketstate.errors import BucketstateError, StorageError
@@ -76,17 +77,36 @@ def _uploaded(
         local = Path(folder) / f"rows.{found}"
         done = exported(reader, local, found, progress=progress)
         with _told(shown, scheme), local.open("rb") as source:
-            sink = filesystem.open_output_stream(str(name))
-            shutil.copyfileobj(source, sink, 1 << 23)
-            sink.close()
+            _sent(source, filesystem, str(name))
     return done
+
+
+def _sent(source: BinaryIO, filesystem: fs.FileSystem, name: str) -> None:
+    """The file is there when it is whole; what fails or is stopped leaves no part of it."""
+    before = filesystem.get_file_info(name)
+    hidden = first_name(filesystem, name)
+
+    def withdraw() -> None:
+        if hidden != name or filesystem.get_file_info(name) != before:
+            filesystem.delete_file(hidden)
+
+    with undone(withdraw):
+        try:
+            sent(filesystem, source, hidden)
+        except BaseException:
+            # What is wrong is told as it is.
+            with suppress(Exception):
+                withdraw()
+            raise
+    renamed(filesystem, hidden, name)
 
 
 @contextmanager
 def _told(shown: str, scheme: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    # Those of fsspec raise what their libraries do, which have no error in common.
+    except Exception as error:
         raise StorageError(
             f"{shown} cannot be written: {first_line(error)}. {hint(scheme)}"
         ) from error

@@ -3,27 +3,77 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from pyarrow import fs
+
+from bucketstate.checkpoint.format.filesystems import first_line
 from bucketstate.checkpoint.format.storage import Folder
 
 _FLAT = ("s3", "gcs", "abfs")
 """File systems that have no folders to be made first."""
-_RENAMING = "hdfs"
-"""A file system on which a file can be seen while it is written."""
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 _CHUNK = 8 << 20
+
+
+def first_name(filesystem: fs.FileSystem, path: str) -> str:
+    """The name under which to write a file that is not there before it is whole: see `renamed`.
+
+    It is the path itself where a file appears when its stream is closed, or is copied to be moved.
+    """
+    if not _renames(filesystem):
+        return path
+    parent, _, leaf = path.rpartition("/")
+    # Whoever lists the folder takes what begins with a dot for a write under way.
+    return f"{parent}/.{leaf}.{uuid.uuid4()}.tmp"
+
+
+def sent(filesystem: fs.FileSystem, source: BinaryIO, path: str) -> None:
+    """Writes all that is left of the source to that path; what fails may leave a part there."""
+    with filesystem.open_output_stream(path) as out:
+        shutil.copyfileobj(source, out, _CHUNK)
+
+
+def renamed(filesystem: fs.FileSystem, hidden: str, path: str) -> None:
+    """Gives a whole file its name, and the place of the one that has it.
+
+    What fails is an OSError that says where the file is: the one before it may be gone.
+    """
+    if hidden == path:
+        return
+    try:
+        if filesystem.get_file_info(path).type != fs.FileType.NotFound:
+            filesystem.delete_file(path)
+        filesystem.move(hidden, path)
+    except Exception as error:
+        told = f"{first_line(error)}; it is whole under the name {hidden}"
+        raise OSError(told) from error
+
+
+def _renames(filesystem: fs.FileSystem) -> bool:
+    """Whether a file can be seen while it is written, and another name takes no copy of it."""
+    if isinstance(filesystem, fs.SubTreeFileSystem):
+        return _renames(filesystem.base_fs)
+    if not isinstance(filesystem, fs.PyFileSystem):
+        return filesystem.type_name in ("hdfs", "local")
+    # Those of fsspec copy and delete, unless they have a way of their own, as WebHDFS has.
+    of = getattr(filesystem.handler, "fs", None)
+    kinds = [k for k in type(of).__mro__ if k.__module__ != "fsspec.spec"]
+    return any("mv" in vars(kind) for kind in kinds)
 
 
 class WritableFolder(Folder):
     """A folder as it is read, and written to. Thread-safe as far as its file system is.
 
-    A file is written whole: on local disks under another name first, elsewhere as the file system
-    has it. It is never written in place, so that what is linked to it stays as it is.
+    A file is written whole: under another name first where it could be seen meanwhile and the file
+    system renames, elsewhere as the file system has it. It is never written in place, so that what
+    is linked to it stays as it is.
     """
 
     def make(self) -> None:
@@ -45,24 +95,16 @@ class WritableFolder(Folder):
                 except BaseException:
                     temporary.unlink(missing_ok=True)
                     raise
-            elif self._fs.type_name != _RENAMING:
-                # It appears when its stream is closed.
-                with self._fs.open_output_stream(path) as out:
-                    out.write(data)
             else:
-                parent, _, leaf = path.rpartition("/")
-                # Whoever lists the folder takes what begins with a dot for a write under way.
-                hidden = f"{parent}/.{leaf}.{uuid.uuid4()}.tmp"
+                hidden = first_name(self._fs, path)
                 try:
-                    with self._fs.open_output_stream(hidden) as out:
-                        out.write(data)
-                    if self.exists(name):
-                        self._fs.delete_file(path)
-                    self._fs.move(hidden, path)
+                    sent(self._fs, io.BytesIO(data), hidden)
                 except BaseException:
-                    with suppress(Exception):
-                        self._fs.delete_file(hidden)
+                    if hidden != path:
+                        with suppress(Exception):
+                            self._fs.delete_file(hidden)
                     raise
+                renamed(self._fs, hidden, path)
 
     def create(self, name: str, data: bytes) -> None:
         """A file in this folder, which is made if need be, that is to be new.
