@@ -92,6 +92,42 @@ def test_every_command_ends_with_a_code(
     assert code in (0, 1, 2)
 
 
+TOLD: list[tuple[str, ...]] = [
+    ("show", "{cp}", "--json", "--limit", "5"),
+    ("show", "{cp}", "--key", "a", "--history", "--json", "--limit", "1"),
+    ("show", "{cp}-none"),
+    ("show", "{cp}", "--json", "--where", "value.count in (9223372036854775808)"),
+    ("inspect", "{cp}", "--json", "-vv"),
+    ("sql", "{cp}", "select * from state order by key.key", "--json", "--limit", "5"),
+    ("sql", "{cp}", "select * from nothing"),
+    ("report", "{cp}", "-o", "-"),
+    ("check", "builtins:len"),
+    ("conf", "--no-jar", "--engine", "nothing"),
+]
+
+
+@pytest.mark.parametrize("arguments", TOLD, ids=" ".join)
+def test_what_is_told_where_standard_error_is_closed_is_told_nowhere(
+    arguments: tuple[str, ...], checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketstate.cli.report.page_about", lambda *_, **__: (b"<html>", False))
+    given = [_placed(argument, {"{cp}": str(checkpoint)}) for argument in arguments]
+
+    def printed(err: IO[str] | None) -> tuple[int, bytes]:
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+        with monkeypatch.context() as during:
+            during.setattr(sys, "stdout", out)
+            during.setattr(sys, "stderr", err)
+            code = main(given)
+        out.flush()
+        return code, out.buffer.getvalue()
+
+    err = io.StringIO()
+    whole = printed(err)
+    assert err.getvalue()
+    assert printed(None) == whole
+
+
 def _placed(argument: str, places: dict[str, str]) -> str:
     for name, place in places.items():
         argument = argument.replace(name, place)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import TYPE_CHECKING
 
+from bucketstate.cli.terminal.telling import tell
 from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK
 from bucketstate.errors import InvalidArgumentError, SessionError
 from bucketstate.imports import imported
@@ -29,7 +29,7 @@ def check(arguments: argparse.Namespace) -> int:
             put_out = "no output" if found["output"] is None else f"puts out {found['output']}"
             print(f"{name} is fine: {kept}; {put_out}")
         else:
-            print(f"{name}: {problem}", file=sys.stderr)
+            tell(f"{name}: {problem}")
         code = code if problem is None else EXIT_FOUND
     return code
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +31,7 @@ from bucketstate.cli.terminal.tables import (
     print_sums,
     print_variables,
 )
+from bucketstate.cli.terminal.telling import tell
 from bucketstate.cli.terminal.unfolding import VARIABLE, is_kept, paths_of, unfolded
 from bucketstate.cli.terminal.usage import (
     EXIT_FOUND,
@@ -85,7 +85,7 @@ def show(arguments: argparse.Namespace) -> int:
         reader = table.slice(left_out).to_reader()
     _print_rows(reader, arguments, title, unfold=unfold)
     if left_out:
-        print(f"... and {left_out} older: --limit 0 shows all", file=sys.stderr)
+        tell(f"... and {left_out} older: --limit 0 shows all")
     if parts and not arguments.json:
         print(f"beside it --state-var shows its parts: {', '.join(parts)}")
     return EXIT_OK
@@ -253,7 +253,7 @@ def _print_rows(
         for row in found:
             if limit and printed == limit:
                 # Standard output is rows alone.
-                print(more, file=sys.stderr)
+                tell(more)
                 break
             print(as_json(row))
             printed += 1

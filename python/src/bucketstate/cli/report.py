@@ -12,6 +12,7 @@ from typing import Any
 from bucketstate.cli.export import ExportError, check_target
 from bucketstate.cli.terminal import console
 from bucketstate.cli.terminal.rows import as_json
+from bucketstate.cli.terminal.telling import tell
 from bucketstate.cli.terminal.usage import EXIT_FOUND, EXIT_OK, STANDARD_OUTPUT
 from bucketstate.doctor import read_progress
 from bucketstate.errors import InvalidArgumentError
@@ -47,7 +48,7 @@ def _to_standard_output(arguments: argparse.Namespace) -> int:
     data, ok = page_about(arguments.checkpoint, **_how(arguments, None))
     sys.stdout.buffer.write(data)
     if not ok:
-        print(f"bucketstate: {_DAMAGED}", file=sys.stderr)
+        tell(f"bucketstate: {_DAMAGED}")
     return EXIT_OK if ok else EXIT_FOUND
 
 

@@ -14,7 +14,7 @@ from bucketstate.cli.conf import conf
 from bucketstate.cli.parser import parser
 from bucketstate.cli.planned import move
 from bucketstate.cli.size import sizing
-from bucketstate.cli.terminal.telling import telling
+from bucketstate.cli.terminal.telling import tell, telling
 from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_MISUSE, EXIT_OK
 from bucketstate.errors import (
     BucketstateError,
@@ -62,12 +62,12 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
 
 
 def _failed(what: object, code: int = EXIT_FAILED) -> int:
-    print(f"bucketstate: {what}", file=sys.stderr)
+    tell(f"bucketstate: {what}")
     return code
 
 
 def _warned(message: Warning | str, *_: object) -> None:
-    print(f"bucketstate: warning: {message}", file=sys.stderr)
+    tell(f"bucketstate: warning: {message}")
 
 
 def _drop_output() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -20,6 +19,7 @@ from bucketstate.cli.export import standard_output, streamed
 from bucketstate.cli.given import MORE, limit_of, state_of
 from bucketstate.cli.terminal import console
 from bucketstate.cli.terminal.rows import as_json, as_text, records
+from bucketstate.cli.terminal.telling import tell
 from bucketstate.cli.terminal.usage import EXIT_OK
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.optional import needed
@@ -153,7 +153,7 @@ def _print(reader: pa.RecordBatchReader, arguments: argparse.Namespace) -> None:
         for number, row in enumerate(rows):
             if limit and number == limit:
                 # Standard output is rows alone.
-                print(MORE.format(limit), file=sys.stderr)
+                tell(MORE.format(limit))
                 break
             print(as_json(row))
         return

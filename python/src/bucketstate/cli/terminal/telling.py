@@ -19,6 +19,15 @@ _AGAIN = 5.0
 _LOOK = 0.2
 
 
+def tell(line: str) -> None:
+    """A line on standard error, as soon as it is told; nowhere where the shell closed it.
+
+    `print` would have it on standard output, among the rows.
+    """
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def telling(verbose: int) -> Iterator[None]:
     """While the block runs, the log of that much, and a line where an answer takes long."""
@@ -42,7 +51,7 @@ class _Told(logging.Handler):
     """Writes to what standard error is when something is told: a progress bar changes it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        _print(self.format(record))
+        tell(self.format(record))
 
 
 def _tell_who_is_asked(done: threading.Event) -> None:
@@ -52,10 +61,5 @@ def _tell_who_is_asked(done: threading.Event) -> None:
         asked, now = REQUESTS.oldest(), REQUESTS.clock()
         if asked is None or asked is told or now - asked.since < _PATIENCE or now - last < _AGAIN:
             continue
-        _print(f"bucketstate: asking {asked.what} ...")
+        tell(f"bucketstate: asking {asked.what} ...")
         told, last = asked, now
-
-
-def _print(line: str) -> None:
-    if sys.stderr is not None:
-        print(line, file=sys.stderr, flush=True)
