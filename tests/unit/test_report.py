@@ -21,7 +21,7 @@ from tests.kit.aging import Aging
 from tests.kit.checkpoints import NEVER, Built
 from tests.kit.pages import Page
 from tests.unit.checkpoint import test_variables
-from tests.unit.checkpoint.test_state import grown
+from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
 from tests.unit.test_doctor import progress
 
@@ -136,6 +136,15 @@ def test_times_of_keys(tmp_path: Path) -> None:
         "Keys are of 1970-01-01 01:00:00 to 1970-01-01 05:00:00; what is before "
         "1970-01-01 01:00:00 has expired; 1 keys never expire."
     )
+
+
+def test_keys_that_nobody_counted_have_no_share(tmp_path: Path) -> None:
+    built = grown(tmp_path / "checkpoint")
+    rewrite(built, 6, None)
+    (operator,) = Checkpoint(built.root).overview().operators
+    held = sum(store.residency.resident_keys for store in operator.stores if store.residency)
+    (told,) = [c.finding for c in page(built.root).charts.values() if "At most" in c.finding]
+    assert told.startswith(f"At most {held} keys: what changed")
 
 
 def test_state_variables(tmp_path: Path) -> None:

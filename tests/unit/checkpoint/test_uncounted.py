@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.checkpoint import Checkpoint, KeysAt
+from bucketstate.cli import main
 from bucketstate.cli.terminal.tables import keys_of
 from bucketstate.errors import DamagedFileError
 from tests.kit.checkpoints import Built
@@ -43,6 +44,23 @@ def test_a_changelog_need_not_say_how_many(tmp_path: Path) -> None:
     by_version = checkpoint.history().to_pylist()
     assert [r["version"] for r in by_version if r["keys"] is None] == [6]
     assert checkpoint.scan().keys_per_time_bucket().column("keys").null_count == 1
+
+
+def test_how_many_a_restart_must_hold_is_told_without_their_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = grown(tmp_path)
+    rewrite(built, 6, None)
+    (operator,) = Checkpoint(tmp_path).overview().operators
+    uncounted, counted = (s.residency for s in operator.stores)
+    assert uncounted is not None
+    assert counted is not None
+    assert uncounted.resident_share is None
+    assert main(["inspect", str(tmp_path), "-v"]) == 0
+    told = capsys.readouterr().out.partition("cold in data files")[2]
+    cells = [line.strip("│").split("│")[-1].strip() for line in told.splitlines() if "│" in line]
+    assert cells == [f"{uncounted.resident_keys:,}", f"{counted.resident_keys:,} (100.0%)"]
+    assert uncounted.resident_keys > 0
 
 
 def test_what_was_counted_last_is_told_with_its_version(tmp_path: Path) -> None:

@@ -89,7 +89,8 @@ def _held(title: str, stores: Sequence[StoreOverview]) -> Chart:
         Series("may stay in files", rest, [f"{number:,} keys" for number in rest]),
     ]
     of, all_ = sum(held), sum(keys)
-    part = f", {share(of, all_)} of all" if all_ else ""
+    counted = all(store.keys is not None for store in stores)
+    part = f", {share(of, all_)} of all" if all_ and counted else ""
     finding = (
         f"At most {of:,} keys{part}: what changed since the newest snapshot stays in memory until "
         f"the next one.{not_all}"

@@ -243,9 +243,9 @@ def print_residency(operator: OperatorOverview) -> None:
 
 
 def _resident(of: Residency) -> str:
-    if of.resident_share is None:
-        return "0"
-    return f"{of.resident_keys:,} ({of.resident_share:.1%})"
+    # There is no share where there are no keys, and where nobody counted them.
+    share = "" if of.resident_share is None else f" ({of.resident_share:.1%})"
+    return f"{of.resident_keys:,}{share}"
 
 
 def keys_of(families: Iterable[FamilyOverview]) -> str:
