@@ -19,8 +19,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bucketstate import stateful
+from bucketstate.stateful.codec.instants import EPOCH
 from bucketstate.testing import Harness
-from tests.unit.ready.rows import DELAY, MINUTE, SCHEMA, Row, at, batches, row
+from tests.unit.ready.rows import BESIDE, DELAY, MINUTE, SCHEMA, Row, at, batches, row
 
 TOTALS: dict[str, stateful.Aggregate] = {
     "count": stateful.count(),
@@ -120,7 +121,12 @@ class Clock:
     def after(self, rows: list[Row]) -> None:
         self.late = self.now
         times = values(rows, "at")
-        self.now = max([self.now, *(t - DELAY for t in times)])
+        self.now = max([self.now, *(whole(t) - DELAY for t in times)])
+
+
+def whole(time: datetime) -> datetime:
+    """The time in whole milliseconds."""
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 @settings(max_examples=60)
@@ -170,11 +176,10 @@ def test_windows(given: list[list[Row]], seed: int, slide: int, final: bool) -> 
 def starts(time: datetime | None, length: int, slide: int, offset: int) -> list[datetime]:
     if time is None:
         return []
-    minutes = int(time.timestamp()) // 60
+    minutes = (time - EPOCH) // MINUTE
     first = (minutes - length - slide) // slide * slide + offset
     begins = range(first - slide, minutes + slide, slide)
-    epoch = time - minutes * MINUTE
-    return [epoch + b * MINUTE for b in begins if b <= minutes < b + length]
+    return [EPOCH + b * MINUTE for b in begins if b <= minutes < b + length]
 
 
 def windowed(window: tuple[Any, datetime], rows: list[Row], length: int) -> Row:
@@ -184,6 +189,7 @@ def windowed(window: tuple[Any, datetime], rows: list[Row], length: int) -> Row:
 
 @settings(max_examples=60)
 @example([[row("a", 81, name="b")], [row("a", 71)], [row("a", 80), row("a", 100)]], 0)
+@example([[row("a", 0) | {"at": at(0) - BESIDE[0] / 2}, row("b", 19)], [row("b", 20)]], 0)
 @given(batches(), st.integers(0, 1000))
 def test_sessions(given: list[list[Row]], seed: int) -> None:
     gap = 9 * MINUTE
@@ -221,6 +227,18 @@ def sessions_of(rows: list[Row], gap: timedelta) -> list[list[Row]]:
             made.append([one])
     # As they came.
     return [[r for r in rows if any(r is s for s in session)] for session in made]
+
+
+def test_a_session_that_ends_within_a_millisecond() -> None:
+    """The watermark has whole milliseconds, and may come to stand just before such an end."""
+    recipe = stateful.sessions("at", 9 * MINUTE, n=stateful.count())
+    harness = Harness(recipe, by="k", schema=SCHEMA, event_time="at", delay=timedelta())
+    begun = at(0) + timedelta(microseconds=500)
+    assert harness.run([row("a", 0) | {"at": begun}, row("b", 9)]) == []
+    assert harness.run([row("a", 0) | {"at": begun}]) == []
+    assert harness.run([row("b", 9) | {"at": at(9) + timedelta(milliseconds=1)}]) == []
+    (made,) = harness.run()
+    assert plain(made) == plain({"k": "a", "session": (begun, begun + 9 * MINUTE), "n": 2})
 
 
 @settings(max_examples=60)

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from pyspark.sql.functions import col
 from pyspark.sql.types import StructField, StructType, TimestampType
 
-from bucketstate.stateful.codec.instants import MICROS_PER_MILLI
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.instants import instants
 from bucketstate.stateful.ready.recipe import Recipe, time_column
@@ -69,8 +68,9 @@ class Spanned(Recipe):
 
 def call_at(keys: Keys[Any], ends: pa.Array, where: pa.Array) -> None:
     """Keys are called when the watermark has reached the end of their span, in microseconds."""
-    # A timeout is reached once the watermark is beyond it.
-    keys.timeout_at(instants(pc.subtract(ends, MICROS_PER_MILLI)), where=where)
+    # A timeout is reached once the watermark is beyond it. Both have whole milliseconds, so that of
+    # an end within one is the last that lies before it, and never one that is over.
+    keys.timeout_at(instants(pc.subtract(ends, 1)), where=where)
 
 
 def spans_of(starts: pa.Array, ends: pa.Array) -> pa.StructArray:
