@@ -94,8 +94,12 @@ class Kept(NamedTuple):
         return self._replace(timers=tuple(t for t in self.timers if t != due))
 
     def same(self, other: Kept) -> bool:
-        """Whether both say the same; the version changes with the text only."""
-        return (self.timeout, self.timers, self.text) == (other.timeout, other.timers, other.text)
+        """Whether both say the same; where there is no text the version says nothing."""
+        return (self.timeout, self.timers, self.text) == (
+            other.timeout,
+            other.timers,
+            other.text,
+        ) and (self.version == other.version or self.text is None)
 
 
 NOTHING_KEPT = Kept()

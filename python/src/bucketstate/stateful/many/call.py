@@ -186,6 +186,7 @@ class ColumnsCall:
     def settled(self) -> tuple[Numbers, pa.StructArray, Numbers]:
         """For each key an action, the state to be stored and its timeout."""
         texts, versions = self._texts, self._versions
+        migrated = None
         if self._values is not None and self._updated.any():
             every = bool(self._updated.all())
             values = self._values if every else self._values.filter(pa.array(self._updated))
@@ -194,18 +195,24 @@ class ColumnsCall:
             if not every:
                 made = pc.replace_with_mask(texts, pa.array(self._updated), made)
             changed = pc.invert(pc.fill_null(pc.equal(made, texts), False))
+            # Fields that a migration changes are others, even where they read alike.
+            if (older := self._documents.older(self._versions)) is not None:
+                migrated = older & self._updated
+                changed = pc.or_(changed, pa.array(migrated))
             versions = pc.if_else(changed, pa.scalar(self._documents.version, pa.int32()), versions)
             texts = made
         if not self._present.all():
             texts = pc.if_else(pa.array(self._present), texts, pa.scalar(None, texts.type))
         versions = versions.fill_null(self._documents.version)
-        return self._actions(texts), self._rows(versions, texts), self._moments()
+        return self._actions(texts, migrated), self._rows(versions, texts), self._moments()
 
-    def _actions(self, texts: pa.Array) -> Numbers:
+    def _actions(self, texts: pa.Array, migrated: Bools | None) -> Numbers:
         same_text = pc.equal(texts, self._texts).fill_null(False)
         both = pc.and_(texts.is_null(), self._texts.is_null())
         same = pc.or_(same_text, both).to_numpy(zero_copy_only=False)
         same &= self._new_timeouts == self._timeouts
+        if migrated is not None:
+            same &= ~migrated
         empty = ~self._present & (self._new_timeouts == NO_TIMEOUT)
         gone = np.where(self._stored, REMOVED, UNTOUCHED)
         made: Numbers = np.where(same, UNTOUCHED, np.where(empty, gone, PUT)).astype(np.int8)

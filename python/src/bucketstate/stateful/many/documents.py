@@ -56,6 +56,7 @@ class Documents:
         """The type of the columns."""
         self._cells = [Cells(f.codec.spark) for f in codec.fields]
         self._plain = all(isinstance(_inner(f.codec), _PLAIN) for f in codec.fields)
+        self._migrated = max(codec.evolution.migrations, default=None)
         try:
             self._fresh: tuple[Any, ...] | None = codec.row(codec.new())
         except MismatchError:
@@ -66,6 +67,14 @@ class Documents:
     def version(self) -> int:
         """The version of the class, which is stored beside each document."""
         return self._codec.evolution.version
+
+    def older(self, versions: pa.Array) -> np.ndarray[Any, Any] | None:
+        """Which documents have fields that a migration changes; None where there is none."""
+        if self._migrated is None:
+            return None
+        found = pc.fill_null(pc.less_equal(versions, self._migrated), False)
+        made: np.ndarray[Any, Any] = found.to_numpy(zero_copy_only=False)
+        return made
 
     def read(
         self, versions: pa.Array, texts: pa.Array, key: Callable[[int], Any]

@@ -266,9 +266,11 @@ class State(Generic[T]):
         """
         version, text = self._kept.version, self._kept.text
         if self._value is not _UNREAD:
-            new_text = self._dump()
-            if self.exists or new_text != self._baseline or self._grown():
-                version = version if new_text == text else self._codec.evolution.version
+            new_text = self._dump(self._value)
+            if self._given or new_text != self._baseline or (not self._present and self._grown()):
+                # Fields that a migration changes are others, even where they read alike.
+                if new_text != text or self._codec.evolution.changes(version):
+                    version = self._codec.evolution.version
                 text = new_text
             elif not self._present:
                 text = None
@@ -342,14 +344,19 @@ class State(Generic[T]):
         return at
 
     def _load(self) -> tuple[Any, str]:
+        """The stored value, and the document that it has while it is not changed."""
         version, text = self._kept.version, self._kept.text
         assert text is not None
         try:
-            return self._codec.load(text, version, self._clock(), self._parts()), text
+            value = self._codec.load(text, version, self._clock(), self._parts())
         except MismatchError as e:
             raise self.unreadable(e) from e.cause
         except UnreadableError as e:
             raise self.unreadable(e) from e
+        evolution = self._codec.evolution
+        if version != evolution.version and evolution.changes(version):
+            text = self._dump(value)
+        return value, text
 
     def _new(self) -> tuple[Any, str]:
         try:
@@ -361,14 +368,11 @@ class State(Generic[T]):
                 f"There is no state of {self._key!r}, and {self._codec.name}.{e.path} has no "
                 "default to make one with. Look at state.exists first, or give it a default."
             ) from None
-        try:
-            return value, self._codec.dump(value, self._clock(), self._parts())
-        except MismatchError as e:
-            raise self.unfit(e) from None
+        return value, self._dump(value)
 
-    def _dump(self) -> str:
+    def _dump(self, value: Any) -> str:
         try:
-            return self._codec.dump(self._value, self._clock(), self._parts())
+            return self._codec.dump(value, self._clock(), self._parts())
         except MismatchError as e:
             raise self.unfit(e) from None
 
