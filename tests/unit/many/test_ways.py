@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketstate import stateful
+from bucketstate.stateful import Keys
 from bucketstate.testing import Harness
 from tests.kit.columns import EVERY, SCHEMA, Alone, Report
 
 pytestmark = pytest.mark.usefixtures("few")
 
 START = datetime(2024, 3, 31, tzinfo=UTC)
+
+
+@dataclass
+class Counted:
+    n: int = 0
 
 
 @st.composite
@@ -64,6 +74,38 @@ def test_many_keys_and_one_in_a_call(given: list[list[dict[str, Any]]], seed: in
 def test_columns_of_every_library(fn: Any, given: list[list[dict[str, Any]]], seed: int) -> None:
     """The harness itself holds many keys in a call against one."""
     assert ran(fn, given, seed=seed) == ran(Alone(), given, many_keys=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("byte", 1),
+        ("short", 1),
+        ("int", 1),
+        ("long", 2**53 + 1),
+        ("float", 1.5),
+        ("double", 1.5),
+        ("boolean", True),
+        ("string", "a"),
+        ("binary", b"a"),
+        ("date", date(2024, 2, 29)),
+        ("timestamp", START),
+        ("timestamp_ntz", datetime(2024, 3, 31, 2, 30)),
+        ("interval day to second", timedelta(seconds=1)),
+        ("decimal(9, 2)", Decimal("1.50")),
+    ],
+)
+def test_a_null_key(kind: str, value: Any) -> None:
+    def counted(keys: Keys[Counted], _rows: pa.Table) -> Any:
+        keys.update({"n": np.diff(keys.offsets)})
+        return keys.frame
+
+    output = stateful.define(counted, output=f"k {kind}")
+    harness = Harness(output, by="k", schema=f"k {kind}, x long", time_zone="Europe/Berlin")
+    for _ in range(2):
+        found = harness.run([{"k": None, "x": 1}, {"k": value, "x": 2}])
+        assert sorted((r["k"] for r in found), key=repr) == sorted([None, value], key=repr)
+    assert [kept.n for kept in harness.states().values()] == [1, 1]
 
 
 @pytest.mark.parametrize("fn", EVERY)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.codecs import missing
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, NOTHING_KEPT, SCHEMA, Kept
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 from bucketstate.stateful.many.answers import answer
@@ -186,7 +187,9 @@ class ColumnsAlone:
         self._columnar = columnar
         self._names = names
         schema = columnar.wire.schema
-        self._call = call_type(StructType([schema[name] for name in names]))
+        key = StructType([schema[name] for name in names])
+        self._call = call_type(key)
+        self._floats = [isinstance(f.dataType, FloatType | DoubleType) for f in key.fields]
         self._types = arrow_schema(columnar.wire.sent)
         self._cells = [Cells(f.dataType) for f in columnar.wire.sent.fields]
 
@@ -198,7 +201,7 @@ class ColumnsAlone:
         rows = self._line([]) if timed_out else self._line([dict(c) for c in columns_of(chunks)])
         kept = slot.kept
         call = {
-            "key": dict(zip(self._names, map(_plain, cells), strict=True)),
+            "key": dict(zip(self._names, map(_plain, cells, self._floats), strict=True)),
             "state": None
             if kept is NOTHING_KEPT
             else dict(zip(SCHEMA.names, kept.row, strict=True)),
@@ -265,11 +268,14 @@ def _array(series: pd.Series[Any], kind: pa.DataType, cells: Cells) -> pa.Array:
     return pa.Array.from_pandas(series, type=kind)
 
 
-def _plain(cell: Any) -> Any:
-    if isinstance(cell, np.generic):
-        return cell.item()
+def _plain(cell: Any, is_float: bool) -> Any:
     if isinstance(cell, np.ndarray):
         return cell.tolist()
+    # To pandas a null is a NaN or a NaT; a key of floats may be a NaN itself.
+    if not is_float and missing(cell):
+        return None
+    if isinstance(cell, np.generic):
+        return cell.item()
     return cell.asDict(True) if hasattr(cell, "asDict") else cell
 
 
