@@ -105,12 +105,12 @@ class ColumnsCall:
 
     @cached_property
     def frame(self) -> Any:
-        return self._tables.table(self._keys)
+        return self._tables.table(self._keys, "keys.frame")
 
     @cached_property
     def state(self) -> Any:
         zoned = in_zone(self._columns, self._zone)
-        return self._tables.table(pa.RecordBatch.from_struct_array(zoned))
+        return self._tables.table(pa.RecordBatch.from_struct_array(zoned), "keys.state")
 
     @cached_property
     def exists(self) -> Any:

@@ -92,7 +92,7 @@ class Columnar:
         self.wire = wire
         self._definition = definition
         self._library = definition.library
-        self._tables = tables_of(definition.library)
+        self._tables = tables_of(definition.library, extension=extension)
         self._documents = Documents(state)
         self._state = Given(f"The state of {name}", state.fields, zone, as_pandas=False)
         self._output = Given(f"The output of {name}", fields, zone, as_pandas=True)
@@ -138,7 +138,7 @@ class Columnar:
         arrays = self.wire.arrays(block.rows)
         if self._library == "pandas":
             return self._frames.made(arrays).copy()
-        return self._tables.table(self._seen(arrays))
+        return self._tables.table(self._seen(arrays), "the rows")
 
     def _seen(self, arrays: dict[str, pa.Array]) -> pa.RecordBatch:
         """Columns that travelled, as the function sees them."""

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bucketstate.optional import needed
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.errors import WrongTypeError
+from bucketstate.stateful.run.frames import EXTENSION
+from bucketstate.stateful.run.plain import EXACT
 
 if TYPE_CHECKING:
     from bucketstate.stateful.run.frames import Frames
@@ -24,8 +28,11 @@ class Tables(ABC):
     """What messages call a table of it."""
 
     @abstractmethod
-    def table(self, columns: pa.RecordBatch) -> Any:
-        """Columns of keys or states."""
+    def table(self, columns: pa.RecordBatch, what: str) -> Any:
+        """Columns of keys or states.
+
+        `what` names them. Raises WrongTypeError for what the library cannot hold as it is.
+        """
 
     @abstractmethod
     def column(self, values: pa.Array) -> Any:
@@ -37,13 +44,13 @@ class Tables(ABC):
 
     def rows(self, columns: pa.RecordBatch, _frames: Frames) -> Any:
         """The rows of the call."""
-        return self.table(columns)
+        return self.table(columns, "the rows")
 
 
 class ArrowBatches(Tables):
     name = "pyarrow.RecordBatch"
 
-    def table(self, columns: pa.RecordBatch) -> Any:
+    def table(self, columns: pa.RecordBatch, _what: str) -> Any:
         return columns
 
     def column(self, values: pa.Array) -> Any:
@@ -56,15 +63,42 @@ class ArrowBatches(Tables):
 class ArrowTables(ArrowBatches):
     name = "pyarrow.Table"
 
-    def table(self, columns: pa.RecordBatch) -> Any:
+    def table(self, columns: pa.RecordBatch, _what: str) -> Any:
         return pa.Table.from_batches([columns])
 
 
 class PandasFrames(Tables):
+    """Frames of pandas.
+
+    Args:
+        extension: as of `Frames`.
+    """
+
     name = "pandas.DataFrame"
 
-    def table(self, columns: pa.RecordBatch) -> Any:
-        return columns.to_pandas(date_as_object=True)
+    def __init__(self, *, extension: bool) -> None:
+        self._extension = extension
+
+    def table(self, columns: pa.RecordBatch, what: str) -> Any:
+        if not any(pa.types.is_nested(c.type) or _nulls_in_whole(c) for c in columns.columns):
+            return columns.to_pandas(date_as_object=True)
+        names = columns.schema.names
+        made = {n: self._series(c, n, what) for n, c in zip(names, columns.columns, strict=True)}
+        # Copied, as what shares its memory with Arrow cannot be changed in place.
+        return pd.DataFrame(made, copy=True)
+
+    def _series(self, column: pa.Array, name: str, what: str) -> Any:
+        types = None
+        if _nulls_in_whole(column):
+            if self._extension:
+                types = {pa.int64(): pd.Int64Dtype()}.get
+            else:
+                _check_exact(column, name, what)
+        # Within lists, maps and structs, too, pandas would make floats of whole numbers.
+        whole_numbers = pa.types.is_nested(column.type)
+        return column.to_pandas(
+            date_as_object=True, integer_object_nulls=whole_numbers, types_mapper=types
+        )
 
     def column(self, values: pa.Array) -> Any:
         return values.to_pandas()
@@ -80,7 +114,7 @@ class PandasFrames(Tables):
 class PolarsFrames(Tables):
     name = "polars.DataFrame"
 
-    def table(self, columns: pa.RecordBatch) -> Any:
+    def table(self, columns: pa.RecordBatch, _what: str) -> Any:
         return _polars().from_arrow(columns)
 
     def column(self, values: pa.Array) -> Any:
@@ -90,15 +124,34 @@ class PolarsFrames(Tables):
         return _polars().Series("key", values)
 
 
-def tables_of(library: Library) -> Tables:
-    """Raises MissingLibraryError for polars that is not installed."""
+def _nulls_in_whole(column: pa.Array) -> bool:
+    """Whether to pandas these are floats, which do not have all whole numbers of 64 bits."""
+    return bool(column.null_count and pa.types.is_int64(column.type))
+
+
+def _check_exact(column: pa.Array, name: str, what: str) -> None:
+    for value in pc.min_max(column).values():
+        if value.is_valid and abs(value.as_py()) > EXACT:
+            raise WrongTypeError(
+                f"The column {name} of {what} has the whole number {value} beside nulls, and "
+                "pandas would make another one of it, as a float. Take the rows as "
+                f"polars.DataFrame, pyarrow.Table or pyarrow.RecordBatch, or set {EXTENSION}=true "
+                "(from Spark 4.2 on)."
+            )
+
+
+def tables_of(library: Library, *, extension: bool) -> Tables:
+    """Raises MissingLibraryError for polars that is not installed.
+
+    `extension` is as of `Frames`.
+    """
     match library:
         case "RecordBatch":
             return ArrowBatches()
         case "Table":
             return ArrowTables()
         case "pandas":
-            return PandasFrames()
+            return PandasFrames(extension=extension)
     _polars()
     return PolarsFrames()
 

@@ -61,7 +61,11 @@ class Keys(Generic[T]):
 
     @property
     def frame(self) -> Any:
-        """The grouping columns, a row for each key."""
+        """The grouping columns, a row for each key.
+
+        Raises:
+            WrongTypeError: pandas would change a whole number beyond 2**53, beside a null.
+        """
         return self._call.frame
 
     @property
@@ -73,6 +77,7 @@ class Keys(Generic[T]):
         Raises:
             MigrationError: a stored value does not fit the class any more.
             StateUsageError: a state has timers, which a function over columns cannot call.
+            WrongTypeError: pandas would change a whole number beyond 2**53, beside a null.
         """
         return self._call.state
 
