@@ -33,6 +33,7 @@ private[plugin] final class DriverBoard {
   private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]
+  private[this] val gone = new RemovedExecutors
 
   def began(query: RunningQuery): Unit = synchronized {
     queries.put(query.run, query)
@@ -47,9 +48,10 @@ private[plugin] final class DriverBoard {
     ()
   }
 
-  /** Takes what an executor tells, and gives what it has to know. */
+  /** Takes what an executor tells, and gives what it has to know. One that was removed is answered alone. */
   def update(status: ExecutorStatus): KnownQueries = synchronized {
-    told.put(status.executor, status)
+    // What it had counted is in `lost` already.
+    if (!gone.has(status.executor)) told.put(status.executor, status)
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
       runs.flatMap(run => queries.get(run).map(run -> _.name)).toMap,
@@ -58,6 +60,7 @@ private[plugin] final class DriverBoard {
   }
 
   def removed(executor: String): Unit = synchronized {
+    gone.add(executor)
     told.remove(executor).foreach { status =>
       status.operators.filter(o => queries.contains(o.label.run)).foreach { operator =>
         lost.updateWith(operator.label)(before => Some(before.fold(operator)(_ + operator)))

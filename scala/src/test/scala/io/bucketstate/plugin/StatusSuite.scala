@@ -92,6 +92,28 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(board.update(one) == KnownQueries(Map.empty, Set("run")))
   }
 
+  test("a report that comes after its executor was removed brings nothing back") {
+    val board = new DriverBoard
+    board.began(RunningQuery("run", "counts"))
+    val one = executor("1", Seq(status(0, version = 3)), changed = 10)
+    board.update(one)
+    board.update(executor("2", Seq(status(1, version = 5)), changed = 7))
+    board.removed("1")
+    def seen = board.operators.map(v => (v.stores.map(_._1), changedOf(v)))
+    val before = seen
+    assert(before == Seq((Seq("2"), 17L)))
+    // It is answered all the same: it has to forget queries that have ended.
+    assert(board.update(one).names == Map("run" -> "counts"))
+    assert(seen == before)
+    assert(board.executors.map(_.executor) == Seq("2"))
+    // One may be removed before it has ever told of itself.
+    board.removed("3")
+    board.update(executor("3", Nil, changed = 5))
+    assert(seen == before)
+    board.ended("run")
+    assert(board.update(one).ended == Set("run"))
+  }
+
   test("gauges of versions behind are the highest of the partitions, others their sum") {
     val stores = Seq(1L, 4L).zipWithIndex.map { case (n, p) =>
       status(p, 1).copy(gauges = Map(MetricKey.SnapshotLag -> n, MetricKey.ColdBytes -> n))

@@ -2,7 +2,7 @@ package io.bucketstate.plugin.queries
 
 import scala.collection.mutable
 
-import io.bucketstate.plugin.status.ExecutorStatus
+import io.bucketstate.plugin.status.{ExecutorStatus, RemovedExecutors}
 import io.bucketstate.watch.StoreLabel
 
 /**
@@ -22,6 +22,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, Known]
   private[this] val executors = mutable.LinkedHashMap.empty[String, ExecutorView]
+  private[this] val gone = new RemovedExecutors
 
   def began(run: String, id: String, name: String, started: String): Unit = synchronized {
     queries.put(run, Known(QueryView(run, id, name, started, None, 0L, Vector.empty, Vector.empty)))
@@ -52,8 +53,12 @@ private[plugin] final class QueryBoard(kept: Kept) {
     over.foreach(view => queries.remove(view.run))
   }
 
-  /** Takes what an executor tells. Stores of runs that are not known are left out. */
+  /** Takes what an executor tells, unless it was removed. Stores of runs that are not known are left out. */
   def told(status: ExecutorStatus): Unit = synchronized {
+    if (!gone.has(status.executor)) take(status)
+  }
+
+  private def take(status: ExecutorStatus): Unit = {
     executors.put(
       status.executor,
       ExecutorView(
@@ -78,6 +83,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
 
   /** An executor is there no more. What it told of stores stays, until another one has them. */
   def removed(executor: String): Unit = synchronized {
+    gone.add(executor)
     executors.updateWith(executor)(_.map(_.copy(isLost = true)))
     executors.values.filter(_.isLost).map(_.executor).toVector.dropRight(MostLost).foreach {
       executors.remove(_)
@@ -90,7 +96,10 @@ private[plugin] final class QueryBoard(kept: Kept) {
       val stores = query.stores.map(placed => placed.status.label -> placed).toMap
       queries.put(query.run, Known(query, stores))
     }
-    shown.executors.foreach(one => executors.put(one.executor, one))
+    shown.executors.foreach { one =>
+      executors.put(one.executor, one)
+      if (one.isLost) gone.add(one.executor)
+    }
   }
 
   def view: BoardView = synchronized {

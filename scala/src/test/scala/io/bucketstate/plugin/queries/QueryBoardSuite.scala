@@ -42,6 +42,30 @@ class QueryBoardSuite extends AnyFunSuite {
     assert(it.view.queries.head.stores.size == 2)
   }
 
+  test("a report that comes after its executor was removed brings nothing back") {
+    val it = board()
+    it.told(Boards.executor("1", Boards.status(0, version = 3)))
+    it.removed("1")
+    val before = it.view
+    it.told(Boards.executor("1", Boards.status(0, version = 4)))
+    assert(it.view == before)
+    val next = new QueryBoard(Kept(3, 5))
+    next.restore(before)
+    next.told(Boards.executor("1", Boards.status(0, version = 4)))
+    assert(next.view == before)
+  }
+
+  test("no more than the last lost executors are kept, whatever they tell later") {
+    val it = board()
+    (1 to 60).foreach { n =>
+      it.told(Boards.executor(n.toString))
+      it.removed(n.toString)
+    }
+    (1 to 60).foreach(n => it.told(Boards.executor(n.toString)))
+    assert(it.view.executors.map(_.executor) == (11 to 60).map(_.toString))
+    assert(it.view.executors.forall(_.isLost))
+  }
+
   test("what ended is kept for a while, with the first line of why") {
     val it = board(ended = 2)
     it.ended("run", Some("it broke\n  at line 1"))
