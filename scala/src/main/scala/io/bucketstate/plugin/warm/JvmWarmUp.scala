@@ -73,7 +73,7 @@ private[plugin] final class JvmWarmUp(
     }
 
   private def rounds(folder: Path): Unit = {
-    val settings = storeConf
+    val settings = storeConf(folder)
     for {
       round <- 0 until MostRounds
       hasFamilies <- Seq(false, true)
@@ -88,10 +88,14 @@ private[plugin] final class JvmWarmUp(
 
   private def mayGoOn: Boolean = usedMs < limitMs && !isStopped
 
-  private def storeConf: StateStoreConf = {
+  private def storeConf(folder: Path): StateStoreConf = {
     val settings = new SQLConf
     OfApplication.map(_.key).foreach { name =>
       conf.getOption(name).foreach(settings.setConfString(name, _))
+    }
+    // A folder of the application's outlives the process, and nobody would ever ask for these stores again.
+    if (conf.getOption(ConfigKey.LocalDir.key).exists(_ != ConfigKey.LocalDir.default)) {
+      settings.setConfString(ConfigKey.LocalDir.key, folder.resolve("local").toString)
     }
     // There is no query, whose coordinator would be told of commits.
     settings.setConfString("spark.sql.streaming.stateStore.commitValidation.enabled", "false")
@@ -109,7 +113,7 @@ private object JvmWarmUp {
   private final val MostRounds = 20
 
   /** What decides which classes a store needs, and how much of the process's memory is for stores. */
-  private val OfApplication = Seq(ConfigKey.Engine, ConfigKey.LocalDir, ConfigKey.MemoryMaxBytes)
+  private val OfApplication = Seq(ConfigKey.Engine, ConfigKey.MemoryMaxBytes)
 
   private def usedMs: Long = TimeUnit.NANOSECONDS.toMillis(threads.getCurrentThreadCpuTime)
 

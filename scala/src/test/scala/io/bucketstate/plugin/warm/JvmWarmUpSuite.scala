@@ -1,9 +1,11 @@
 package io.bucketstate.plugin.warm
 
+import java.nio.file.Files
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkConf
@@ -12,7 +14,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.BucketedStateStoreProvider
 import io.bucketstate.config.{ConfigKey, Engine, MetricKey}
-import io.bucketstate.testkit.{LeftOvers, Warnings}
+import io.bucketstate.testkit.{LeftOvers, TempFolder, Warnings}
 import io.bucketstate.watch.{CommitReport, StoreWatch, WatchedStore}
 
 class JvmWarmUpSuite extends AnyFunSuite {
@@ -31,6 +33,26 @@ class JvmWarmUpSuite extends AnyFunSuite {
       // Each provider that is restarted reads its state from files.
       assert(watch.commits.asScala.exists(_.values.getOrElse(MetricKey.TableReloads, 0L) > 0))
       assert((LeftOvers.ofProcess, LeftOvers.workFolders) == before)
+    }
+
+  for (engine <- Engine.all)
+    test(s"${engine.name}: nothing is left in a folder that outlives the process's own") {
+      TempFolder.use { lasting =>
+        val watch = new Told
+        val warnings = Warnings.during("io.bucketstate") {
+          watch.during {
+            run(
+              EnoughMs,
+              ConfigKey.Engine.key -> engine.name,
+              ConfigKey.LocalDir.key -> lasting.toString
+            )(provider)
+          }
+        }
+        assert(warnings.isEmpty)
+        assert(watch.failures.isEmpty)
+        assert(watch.commits.asScala.exists(_.version == 5L))
+        assert(Using.resource(Files.walk(lasting))(_.count()) == 1)
+      }
     }
 
   test("its processor time is bounded") {
