@@ -8,13 +8,15 @@ import io.bucketstate.watch.OperatorLabel
 /**
  * A query run that the driver knows.
  *
+ * @param id   of the query, the same in each of its runs
  * @param name that the user gave it, or else its id
  */
-private[plugin] final case class RunningQuery(run: String, name: String)
+private[plugin] final case class RunningQuery(run: String, id: String, name: String)
 
 /**
  * One stateful operator over all executors.
  *
+ * @param query  with the name that metrics have for it
  * @param stores of each partition the one with the newest version, with the executor that has it
  */
 private[plugin] final case class OperatorView(
@@ -29,21 +31,25 @@ private[plugin] final class DriverBoard {
   import DriverBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
-  private[this] val ended = mutable.LinkedHashSet.empty[String]
+  private[this] var names = Map.empty[String, String]
+  private[this] val endedRuns = mutable.LinkedHashSet.empty[String]
   private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]
   private[this] val gone = new RemovedExecutors
 
   def began(query: RunningQuery): Unit = synchronized {
+    // Spark lets a query run once at a time, and may drop the event of an end when it has too many.
+    queries.values.filter(_.id == query.id).map(_.run).toVector.foreach(ended)
     queries.put(query.run, query)
-    ()
+    names = namesOf(queries.values.toVector)
   }
 
   def ended(run: String): Unit = synchronized {
     queries.remove(run)
-    ended += run
-    if (ended.size > MostEnded) ended -= ended.head
+    names = namesOf(queries.values.toVector)
+    endedRuns += run
+    if (endedRuns.size > MostEnded) endedRuns -= endedRuns.head
     lost.filterInPlace((operator, _) => operator.run != run)
     ()
   }
@@ -54,8 +60,8 @@ private[plugin] final class DriverBoard {
     if (!gone.has(status.executor)) told.put(status.executor, status)
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
-      runs.flatMap(run => queries.get(run).map(run -> _.name)).toMap,
-      runs.filter(ended)
+      names.filter(named => runs(named._1)),
+      runs.filter(endedRuns)
     )
   }
 
@@ -89,7 +95,7 @@ private[plugin] final class DriverBoard {
         .toVector
         .sortBy(_.operator)
     } yield OperatorView(
-      query,
+      query.copy(name = names(query.run)),
       operator.operator,
       stores.getOrElse(operator, Nil).toVector.sortBy { case (_, s) =>
         (s.label.partition, s.label.name)
@@ -103,4 +109,17 @@ private object DriverBoard {
 
   /** Executors that have not heard of the end of one of so many later runs keep what they counted for it. */
   private final val MostEnded = 10000
+
+  /**
+   * What metrics call each run. A session keeps its queries' names apart, an application has many sessions, and sinks do not
+   * tell all characters apart: where a name is not one query's alone, the id goes with it.
+   */
+  private def namesOf(running: Seq[RunningQuery]): Map[String, String] =
+    running
+      .groupBy(query => ExecutorMetrics.nameOf(query.name))
+      .values
+      .flatMap { alike =>
+        alike.map(q => q.run -> (if (alike.size == 1) q.name else s"${q.name} (${q.id})"))
+      }
+      .toMap
 }

@@ -82,8 +82,9 @@ private[plugin] object DriverSide {
   private final class Listener(board: DriverBoard) extends SparkListener {
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
       case start: QueryStartedEvent =>
-        val name = Option(start.name).filter(_.nonEmpty).getOrElse(start.id.toString)
-        board.began(RunningQuery(start.runId.toString, name))
+        val id = start.id.toString
+        val name = Option(start.name).filter(_.nonEmpty).getOrElse(id)
+        board.began(RunningQuery(start.runId.toString, id, name))
       case end: QueryTerminatedEvent => board.ended(end.runId.toString)
       case _                         => ()
     }

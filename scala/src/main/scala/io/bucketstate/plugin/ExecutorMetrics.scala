@@ -86,5 +86,5 @@ private[plugin] object ExecutorMetrics {
     }
 
   /** A query's name as one part of a metric's: what sinks make folders or fields of is left out. */
-  private def nameOf(query: String): String = query.replaceAll("[^A-Za-z0-9_-]", "_")
+  def nameOf(query: String): String = query.replaceAll("[^A-Za-z0-9_-]", "_")
 }

@@ -74,7 +74,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the driver shows each partition once, and loses no count with an executor") {
     val board = new DriverBoard
-    board.began(RunningQuery("run", "counts"))
+    board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3), status(1, version = 3)), changed = 10)
     board.update(one)
     // Partition 1 has moved; executor 1 has it loaded still.
@@ -94,7 +94,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a report that comes after its executor was removed brings nothing back") {
     val board = new DriverBoard
-    board.began(RunningQuery("run", "counts"))
+    board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3)), changed = 10)
     board.update(one)
     board.update(executor("2", Seq(status(1, version = 5)), changed = 7))
@@ -134,7 +134,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     shown.show(Map.empty, executor("1", Nil, 0).copy(operators = Seq(took)))
     assert(!registry.getNames.toArray.exists(_.toString.startsWith("a_b_c")))
     val board = new DriverBoard
-    board.began(RunningQuery("run", "q"))
+    board.began(RunningQuery("run", "id", "q"))
     board.update(executor("1", Nil, 0).copy(operators = Seq(took)))
     val lines = new PrometheusText("app", "auto")(board.executors, board.operators).linesIterator
     assert(
@@ -154,7 +154,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAll(Gen.asciiPrintableStr, Gen.oneOf(0 to 40)) { (name, number) =>
       val partitions = math.abs(number)
       val board = new DriverBoard
-      board.began(RunningQuery("run", name + "\n\"\\"))
+      board.began(RunningQuery("run", "id", name + "\n\"\\"))
       board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
       for (setting <- Seq("auto", "query", "partition")) {
         val text = new PrometheusText("app", setting)(board.executors, board.operators)
@@ -171,6 +171,50 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
         assert(setting != "auto" || samples.count(_.startsWith("bucketstate_partition_")) <= 1000)
       }
     }
+  }
+
+  for ((one, other) <- Seq("rides" -> "rides", "a.b" -> "a_b", "a b" -> "a/b"))
+    test(s"queries that are named $one and $other have series of their own") {
+      val board = new DriverBoard
+      val both = executor("1", Seq(status(0, 1), of("second", status(0, 2))), changed = 3)
+      val told =
+        both.copy(operators = both.operators :+ OperatorStatus.none(OperatorLabel("second", 0)))
+      def lines =
+        new PrometheusText("app", "partition")(board.executors, board.operators).linesIterator
+          .filterNot(_.startsWith("#"))
+          .map(line => line.take(line.lastIndexOf(' ')))
+          .toVector
+      val registry = new MetricRegistry
+      val metrics = new ExecutorMetrics(registry)
+      def shown(): Seq[String] = {
+        metrics.show(board.update(told).names, told)
+        registry.getNames.toArray.toSeq.map(_.toString)
+      }
+      board.began(RunningQuery("run", "id-1", one))
+      val names = board.update(told).names
+      assert(names == Map("run" -> one))
+      val alone = shown()
+      val linesAlone = lines
+      board.began(RunningQuery("second", "id-2", other))
+      assert(lines.diff(lines.distinct).isEmpty)
+      assert(lines.count(_.startsWith("bucketstate_keys{")) == 2)
+      assert(lines.exists(_.contains(s"""query="$one (id-1)"""")))
+      assert(lines.exists(_.contains(s"""query="$other (id-2)"""")))
+      assert(shown().count(_.endsWith(".operator0.keys")) == 2)
+      assert(shown().exists(_.endsWith("__id-1_.operator0.keys")))
+      // With one of them goes what tells them apart.
+      board.ended("second")
+      assert(shown() == alone)
+      assert(lines == linesAlone)
+    }
+
+  test("a run whose end was never told of gives its name to the next run of its query") {
+    val board = new DriverBoard
+    board.began(RunningQuery("first", "id", "rides"))
+    board.began(RunningQuery("run", "id", "rides"))
+    val both = executor("1", Seq(of("first", status(0, 2)), status(0, 3)), changed = 1)
+    assert(board.update(both) == KnownQueries(Map("run" -> "rides"), Set("first")))
+    assert(board.operators.map(_.query) == Seq(RunningQuery("run", "id", "rides")))
   }
 
   test("a histogram's bounds hold what was recorded") {
@@ -208,6 +252,10 @@ private object StatusSuite {
     LastCommit(1, 2000000L),
     Map.empty
   )
+
+  /** The same of another run. */
+  def of(run: String, status: StoreStatus): StoreStatus =
+    status.copy(label = status.label.copy(run = run))
 
   def executor(name: String, stores: Seq[StoreStatus], changed: Long): ExecutorStatus =
     ExecutorStatus(
