@@ -173,6 +173,41 @@ def _names(table: pa.Table) -> pa.Array:
     return table.column("key").combine_chunks().field("s")
 
 
+def _keyed_by_version(frame: DataFrame) -> DataFrame:
+    rows = frame.selectExpr("s", "cast(coalesce(k, 11) % 3 as int) as version", "v")
+    return stateful.apply(rows, by=["s", "version"], fn=keep, output_mode="update")
+
+
+@pytest.mark.parametrize("form", cases(["fields"], ["document", "struct"]))
+def test_a_key_that_is_called_as_a_part_of_a_document(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    twins = Twins(spark, Moved("stateful", _keyed_by_version, "update", {}), tmp_path)
+    stored, decoded = twins.state(twins.twin), _decoded(twins.twin.checkpoint)
+    keys, states = (decoded.column(name).combine_chunks() for name in ("key", "state"))
+    columns = {name: keys.field(name) for name in ("s", "version")}
+    if form == "fields":
+        columns |= {f.name: states.field(f.name) for f in states.type}
+    elif form == "document":
+        kept = stored.column("value").combine_chunks().field("groupState")
+        columns["state"] = kept.field("state")
+    else:
+        columns["state"] = states
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), file)
+    target = twins.put(str(file), state=Kept)
+    assert _rows(_decoded(target)) == _rows(decoded)
+    twins.check()
+
+
+def _decoded(checkpoint: Path) -> pa.Table:
+    return Checkpoint(str(checkpoint)).scan(decode=Kept).to_arrow()
+
+
+def _rows(table: pa.Table) -> list[str]:
+    return sorted(json.dumps(row) for row in table.select(["key", "state"]).to_pylist())
+
+
 @at_night
 def test_a_state_of_every_type_with_parts(spark: SparkSession, tmp_path: Path) -> None:
     twins = Twins(spark, Moved("wide", _stateful(widen), "update", {}), tmp_path)

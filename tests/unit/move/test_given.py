@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from bucketstate.checkpoint.documents import Documents
-from bucketstate.move.given import _Documents
+from bucketstate.move.given import _Documents, _parts
+from bucketstate.stateful.codec.ddl import parse_ddl
 from bucketstate.stateful.codec.document import Clock, state_codec
 from bucketstate.stateful.codec.kept import Kept as KeptRow
 from bucketstate.stateful.errors import MigrationError, WrongTypeError
@@ -34,12 +35,14 @@ def wide() -> Wide:
 
 
 def made_of(state: Any, rows: pa.RecordBatch, names: list[str] | None = None) -> list[Any]:
-    make = _Documents(state_codec(state, UTC), ["key"], names)
+    given = {part: part for part in ("state", "version", "timers") if part in rows.schema.names}
+    make = _Documents(state_codec(state, UTC), ["key"], names, given)
     (batch,) = make(iter([rows]))
-    assert batch.schema.names == ["key", "version", "state"]
+    # Names that no column of a key has, whatever the key's own are.
+    assert batch.schema.names == ["key", "value.version", "value.state"]
     assert batch.column("key").equals(rows.column("key"))
-    pairs = zip(batch.column("version").to_pylist(), batch.column("state").to_pylist(), strict=True)
-    return list(pairs)
+    _, versions, states = (column.to_pylist() for column in batch.columns)
+    return list(zip(versions, states, strict=True))
 
 
 @pytest.mark.parametrize("value", [Wide(), wide()], ids=["defaults", "values"])
@@ -84,7 +87,11 @@ def test_documents_stay_as_they_are() -> None:
         ({"state": [None]}, WrongTypeError, "Kept is None"),
         ({"state": ['{"seen":"x"}']}, WrongTypeError, "field seen"),
         ({"state": ["{}"], "version": [9]}, MigrationError, "version 9"),
-        ({"state": [{"seen": 1}], "timers": [[{"at": 5}]]}, WrongTypeError, "have timers"),
+        (
+            {"state": [{"seen": 1}], "timers": [[{"at": 5}]]},
+            WrongTypeError,
+            "timers in column 'timers'",
+        ),
     ],
 )
 def test_what_fits_not_names_its_key(
@@ -94,3 +101,53 @@ def test_what_fits_not_names_its_key(
     with pytest.raises(error, match=said) as raised:
         made_of(Kept, rows)
     assert "timers" in columns or "77" in str(raised.value)
+
+
+class Asked:
+    """A checkpoint whose key has these columns, and whether anybody had to read it."""
+
+    def __init__(self, *columns: str) -> None:
+        self.columns = columns
+        self.times = 0
+
+    def __call__(self) -> tuple[str, ...]:
+        self.times += 1
+        return self.columns
+
+
+PARTS = {"state": "state", "version": "version", "timers": "timers"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "key", "found", "times"),
+    [
+        ("s string, state string", ["s"], ["state"], 0),
+        ("s string, state string, version int", ["s"], ["state", "version"], 1),
+        ("s string, state string, version int", ["s", "version"], ["state"], 1),
+        ("version int, seen bigint, total double", ["version"], [], 1),
+        ("timers int, seen bigint", ["timers"], [], 1),
+        ("state string, seen bigint", ["state"], [], 1),
+        ("state string, seen bigint", ["seen"], ["state"], 1),
+        # The key is given apart, as scans do.
+        (
+            "key struct<version int>, state string, version int",
+            ["version"],
+            ["state", "version"],
+            0,
+        ),
+        ("`key.timers` int, state string, timers string", ["timers"], ["state", "timers"], 0),
+        ("seen bigint", ["version"], [], 0),
+    ],
+)
+def test_a_name_that_the_key_has_is_the_keys(
+    columns: str, key: list[str], found: list[str], times: int
+) -> None:
+    asked = Asked(*key)
+    assert _parts(parse_ddl(columns), ["seen", "total"], asked) == {n: PARTS[n] for n in found}
+    assert asked.times == times
+
+
+def test_parts_may_have_names_that_are_theirs_alone() -> None:
+    columns = parse_ddl("state string, version int, `value.state` string, `value.version` int")
+    found = _parts(columns, ["seen"], Asked("state", "version"))
+    assert found == {"state": "value.state", "version": "value.version"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _STATE, _VERSION, _TIMERS = "state", "version", "timers"
+_PARTS = (_STATE, _VERSION, _TIMERS)
+_OUT_VERSION, _OUT_STATE = f"value.{_VERSION}", f"value.{_STATE}"
+"""Names that no column of a key has."""
 
 
-def with_documents(rows: DataFrame, state: Any) -> DataFrame:
-    """The rows with documents in place of their states.
+def with_documents(
+    rows: DataFrame, state: Any, key_columns: Callable[[], Collection[str]]
+) -> DataFrame:
+    """The rows with documents in place of their states, as `value.version` and `value.state`.
 
     Args:
         rows: with a column `state` that is a struct of the class's fields or a document, or with a
             column for each field. What is not given has the class's default.
         state: a state class, a DDL text or a StructType.
+        key_columns: tells the names of the key's columns. It reads the checkpoint, and is asked
+            only where a name may be of the key or of the document.
 
     Raises:
         DefinitionError: that cannot be a state.
@@ -40,17 +47,18 @@ def with_documents(rows: DataFrame, state: Any) -> DataFrame:
     """
     codec = state_codec(state, UTC)
     columns = rows.schema
-    if _STATE in columns.names:
-        kind = columns[_STATE].dataType
+    given = _parts(columns, codec.stored.names, key_columns)
+    column = given.get(_STATE)
+    if column is not None:
+        kind = columns[column].dataType
         fields = kind.names if isinstance(kind, StructType) else []
         if not fields and not isinstance(kind, StringType):
             raise RefusedMoveError(
-                f"Column 'state' of the rows is {kind.simpleString()}: give a struct of the fields "
-                f"of {codec.name}, or its documents as text."
+                f"Column '{column}' of the rows is {kind.simpleString()}: give a struct of the "
+                f"fields of {codec.name}, or its documents as text."
             )
-        taken = [_STATE]
     else:
-        fields = taken = [name for name in columns.names if name in codec.stored.names]
+        fields = [name for name in columns.names if name in codec.stored.names]
         if not fields:
             raise RefusedMoveError(
                 f"The rows have no column 'state', and none of the fields of {codec.name}: "
@@ -62,21 +70,54 @@ def with_documents(rows: DataFrame, state: Any) -> DataFrame:
                 f"Field '{name}' of the state is none of {codec.name}, which has "
                 f"{', '.join(codec.stored.names)}."
             )
-    dropped = {*taken, _VERSION, _TIMERS}
+    if fields:
+        # Fields are of the class as it is: a version beside them is a column that is too many.
+        given.pop(_VERSION, None)
+    dropped = {*given.values(), *(fields if column is None else ())}
     kept = [field for field in columns.fields if field.name not in dropped]
-    added = [StructField(_VERSION, IntegerType()), StructField(_STATE, StringType())]
-    make = _Documents(codec, [f.name for f in kept], taken if fields is taken else None)
+    added = [StructField(_OUT_VERSION, IntegerType()), StructField(_OUT_STATE, StringType())]
+    names = [field.name for field in kept]
+    make = _Documents(codec, names, fields if column is None else None, given)
     return rows.mapInArrow(make, StructType([*kept, *added]))
+
+
+def _parts(
+    columns: StructType, fields: Collection[str], key_columns: Callable[[], Collection[str]]
+) -> dict[str, str]:
+    """The columns of the rows that are parts of a document, by the names of these.
+
+    A name that the key has, too, is the key's, as with all rows, unless the key is given apart.
+    """
+    names = columns.names
+    apart = {name[len("key.") :] for name in names if name.startswith("key.")}
+    if "key" in names and isinstance(columns["key"].dataType, StructType):
+        apart.update(columns["key"].dataType.names)
+    found = {part: f"value.{part}" for part in _PARTS if f"value.{part}" in names}
+    plain = [part for part in _PARTS if part in names and part not in found]
+    # A state beside which there are no fields can be nothing else.
+    unclear = [part for part in plain if part not in apart and part != _STATE]
+    if _STATE in plain and _STATE not in apart and any(n in fields for n in names if n != _STATE):
+        unclear.append(_STATE)
+    of_key = set(key_columns()).intersection(unclear) if unclear else set()
+    return found | {part: part for part in plain if part not in of_key}
 
 
 class _Documents:
     """Makes documents of batches of rows, on executors."""
 
-    def __init__(self, codec: StateCodec, kept: list[str], fields: list[str] | None) -> None:
+    def __init__(
+        self,
+        codec: StateCodec,
+        kept: list[str],
+        fields: list[str] | None,
+        given: Mapping[str, str],
+    ) -> None:
         self._codec = codec
         self._kept = kept
         self._fields = fields
         """Columns that are fields of the state; None where it is a column."""
+        self._given = given
+        """Columns that are parts of a document, by the names of these."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -86,23 +127,24 @@ class _Documents:
             versions = pa.array([version for version, _ in made], pa.int32())
             texts = pa.array([text for _, text in made], pa.string())
             arrays = [*kept.columns, versions, texts]
-            yield pa.RecordBatch.from_arrays(arrays, [*self._kept, _VERSION, _STATE])
+            yield pa.RecordBatch.from_arrays(arrays, [*self._kept, _OUT_VERSION, _OUT_STATE])
 
     def _states(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, int]]:
         """What is given of each state, and the version that a document is of."""
-        names = batch.schema.names
-        if _TIMERS in names and any(batch.column(_TIMERS).to_pylist()):
+        given = self._given
+        if _TIMERS in given and any(batch.column(given[_TIMERS]).to_pylist()):
             raise WrongTypeError(
-                "The rows have timers, which a state that is given does not bring: leave out that "
-                "column, or such keys."
+                f"The rows have timers in column '{given[_TIMERS]}', which a state that is given "
+                "does not bring: leave out that column, or such keys."
             )
-        count, own = batch.num_rows, self._codec.evolution.version
-        versions = batch.column(_VERSION).to_pylist() if _VERSION in names else [own] * count
+        versions = [self._codec.evolution.version] * batch.num_rows
+        if _VERSION in given:
+            versions = batch.column(given[_VERSION]).to_pylist()
         if self._fields is not None:
-            given = self._with_times(batch.select(self._fields).to_struct_array())
+            states = self._with_times(batch.select(self._fields).to_struct_array())
         else:
-            given = self._with_times(batch.column(_STATE))
-        yield from zip(given.to_pylist(), versions, strict=True)
+            states = self._with_times(batch.column(given[_STATE]))
+        yield from zip(states.to_pylist(), versions, strict=True)
 
     def _with_times(self, states: pa.Array) -> pa.Array:
         """Numbers of microseconds as the times that they are.

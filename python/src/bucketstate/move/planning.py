@@ -332,10 +332,10 @@ def plan(
         "verify": verify,
         "inPlace": in_place or None,
     }
-    frame = _rows(spark, rows, state)
-    if frame is None:
-        request["rows"] = None if rows is None else str(rows)
     given = {name: value for name, value in request.items() if value is not None}
+    frame = _rows(spark, rows, state, json.dumps(given))
+    if frame is None and rows is not None:
+        given["rows"] = str(rows)
     with _told():
         more = () if frame is None else (frame._jdf,)
         made = _door(spark).plan(spark._jsparkSession, json.dumps(given), *more)
@@ -397,7 +397,7 @@ def _door(spark: SparkSession) -> Any:
     return door
 
 
-def _rows(spark: SparkSession, rows: Any, state: Any) -> DataFrame | None:
+def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame | None:
     """The frame of an upsert; None where the JVM reads one by itself, or there is none."""
     from pyspark.errors import AnalysisException
 
@@ -416,7 +416,12 @@ def _rows(spark: SparkSession, rows: Any, state: Any) -> DataFrame | None:
     # States are made by what keeps them, which takes pyspark.
     from bucketstate.move.given import with_documents
 
-    return with_documents(rows, state)
+    def key_columns() -> list[str]:
+        with _told():
+            found: list[str] = json.loads(_door(spark).keyColumns(spark._jsparkSession, request))
+        return found
+
+    return with_documents(rows, state, key_columns)
 
 
 def _report(found: Mapping[str, Any]) -> Report:

@@ -34,6 +34,13 @@ object Checkpoints {
     plan(spark, MoveRequest.of(json), rows)
 
   /**
+   * The columns of the keys that an upsert's rows are for, as a JSON array of their names. Reads metadata alone. Throws
+   * `InvalidException` where the operator cannot take rows, or is not said.
+   */
+  def keyColumns(spark: SparkSession, json: String): String =
+    Plans.keyColumns(spark, MoveRequest.of(json))
+
+  /**
    * Undoes a rewrite in place, finished or not, as long as no query has gone on with it. What was stopped half-way is finished
    * by the same call. Blocks as long as that takes. Throws `InvalidException` where there is none, or a query has gone on;
    * `MissingException`, `CorruptException` or `UnavailableException` for what cannot be read or deleted.

@@ -17,8 +17,9 @@ import io.bucketstate.error.InvalidException
 import io.bucketstate.move.job.{OwnHeads, StoreHead, StoreWork}
 import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.place.PlaceRules
+import io.bucketstate.move.read.ColumnNames.unique
 import io.bucketstate.move.read.{Provider, SourceOperator, SourceQuery, SourceStore}
-import io.bucketstate.move.upsert.{FrameColumns, RowShape}
+import io.bucketstate.move.upsert.{FrameColumns, RowShape, UpsertRules}
 import io.bucketstate.move.write.{EmptyStores, TargetFamily}
 import io.bucketstate.spark.SparkSettings
 
@@ -64,6 +65,10 @@ private[move] final class Planner(
       rows
     )
   }
+
+  /** The columns of the key that rows would be for, by the names that rows have for them. */
+  def keyColumns: Seq[String] =
+    unique(UpsertRules.familyOf(chosen(source.operators)).keySchema.fieldNames.toSeq)
 
   private def open(): SourceQuery = {
     val folder = new QueryFolder(new Path(request.source), conf, objectStores)

@@ -4,6 +4,8 @@ import java.time.Clock
 
 import org.apache.spark.sql.{DataFrame, SparkSession}
 
+import io.bucketstate.move.log.LogText
+
 /** Makes plans, for the doors. */
 private[bucketstate] object Plans {
 
@@ -11,6 +13,13 @@ private[bucketstate] object Plans {
   def of(spark: SparkSession, request: MoveRequest, rows: Option[DataFrame] = None): MovePlan = {
     val clock = Clock.systemUTC()
     new MovePlan(spark, new Planner(spark, request, rows, clock).plan(), clock)
+  }
+
+  /** Names of the columns of the key that rows would be for, as JSON. */
+  def keyColumns(spark: SparkSession, request: MoveRequest): String = {
+    val names = LogText.Json.createArrayNode()
+    new Planner(spark, request, frame = None, Clock.systemUTC()).keyColumns.foreach(names.add)
+    names.toString
   }
 
   def undo(spark: SparkSession, checkpoint: String): Undone =

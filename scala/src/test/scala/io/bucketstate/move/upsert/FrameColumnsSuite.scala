@@ -166,6 +166,24 @@ class FrameColumnsSuite extends AnyFunSuite {
     assert(read(plain, variable, 1L, "a", "{}")._2 == Seq[Any](1, -1L, inner("{}")))
   }
 
+  test("a document whose key has a column called version, timeout or state, too") {
+    val odd = new StructType()
+      .add("version", IntegerType)
+      .add("timeout", LongType)
+      .add("state", StringType)
+    val of = operator(
+      "applyInPandasWithState",
+      new StructType().add("groupState", document).add("timeoutTimestamp", LongType),
+      key = odd
+    )
+    val frame = odd.add("value.version", IntegerType).add("value.state", StringType)
+    val (keys, values) = read(frame, of, 7, 9L, "k", 3, "{}")
+    val group = values.head.asInstanceOf[InternalRow]
+    assert(keys == Seq[Any](7, 9L, inner("k")))
+    assert((group.getInt(0), group.getLong(1), group.getUTF8String(2).toString) == ((3, -1L, "{}")))
+    assert(values(1) == -1L)
+  }
+
   for (
     (what, frame, said) <- Seq(
       (
