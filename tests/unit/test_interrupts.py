@@ -15,6 +15,7 @@ import pytest
 
 from tests.kit.checkpoints import Built
 from tests.kit.storage.silent import silent
+from tests.unit.checkpoint.test_state import grown
 
 pytestmark = pytest.mark.slow
 
@@ -162,6 +163,49 @@ def test_an_export_that_is_sent_leaves_nothing(built: Built, tmp_path: Path) -> 
         process.kill()
         process.communicate()
     assert [*folder.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    "command", [["show"], ["verify"], ["export", "out.csv"], ["report"]], ids=" ".join
+)
+def test_copies_of_far_files_go(command: list[str], tmp_path: Path) -> None:
+    """It is held up where a data file was copied to the temporary folder."""
+    copies, folder = tmp_path / "copies", tmp_path / "cwd"
+    copies.mkdir()
+    folder.mkdir()
+    # Another process has its own there.
+    (copies / "bucketstate-runs-another").mkdir()
+    built = grown(tmp_path / "checkpoint")
+    built.snapshot(4)
+    code = (
+        "import sys, time; from pathlib import Path; import bucketstate.__main__ as program\n"
+        "from bucketstate.checkpoint.format import runs, storage\n"
+        "storage.Folder.is_local = False\n"
+        "runs._SMALL = 0\n"
+        "read = runs.Runs._scan\n"
+        "def held_up(self, file, *of):\n"
+        "    self._verified(file); Path('mark').touch(); time.sleep(60)\n"
+        "    return read(self, file, *of)\n"
+        "runs.Runs._scan = held_up\n"
+        f"sys.argv[1:] = [{command[0]!r}, {str(built.root)!r}, *{command[1:]!r}]\n"
+        "program.main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(copies)},
+    )
+    try:
+        waited_for((folder / "mark").exists)
+        assert len(list(copies.glob("*/*.sst"))) > 0
+        assert interrupted(process) == (-signal.SIGINT, b"")
+    finally:
+        process.kill()
+        process.communicate()
+    assert [file.name for file in copies.iterdir()] == ["bucketstate-runs-another"]
+    assert [file.name for file in folder.iterdir()] == ["mark"]
 
 
 def test_who_ignores_it_goes_on() -> None:

@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
         "stateful.run",
         "units",
     },
-    "checkpoint.format": {"errors", "optional", "waiting"},
+    "checkpoint.format": {"errors", "interrupts", "optional", "waiting"},
     "checkpoint.spark": {"checkpoint.format", "config", "errors"},
     "checkpoint.store": {"checkpoint.format", "checkpoint.spark", "errors"},
     "checkpoint.verify": {

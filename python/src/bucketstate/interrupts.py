@@ -2,7 +2,8 @@
 
 Python's own way is an exception in the main thread, which waits until a library of C gives the
 thread back, and which turns into others where it comes in the middle of an import. Here the system
-ends the process. What has to be put in order before is said by `undone`.
+ends the process. What has to be put in order before is said by `undone`; temporary folders of
+`temporary_folder` go by themselves.
 """
 
 from __future__ import annotations
@@ -11,15 +12,24 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tempfile
 
 CODE = 130
 """What a shell has for a program that Ctrl-C has ended."""
 
-_PATIENCE = 0.5
+_PATIENCE = 0.2
 """Seconds that the main thread has for it, until another thread does it."""
+
+_LOOKS = 20
+"""How often it is looked for folders that threads are making still."""
 
 _undo: list[Callable[[], None]] = []
 _watched: list[int] = []
+_tokens: dict[int, str] = {}
+"""By process: one that was forked has its own."""
 
 
 def end() -> None:
@@ -35,13 +45,47 @@ def undone(undo: Callable[[], None] = lambda: None) -> Iterator[None]:
     Perhaps by another thread. Nothing where SIGINT does not end the process: an exception puts
     things in order there.
     """
-    if not _watched and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+    by_default = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    # Elsewhere the system has no such pipe, and ends the process by itself.
+    if not _watched and by_default and os.name == "posix":
         _watch()
     _undo.append(undo)
     try:
         yield
     finally:
         _undo.remove(undo)
+
+
+def temporary_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes with its last reference, and where SIGINT ends the process in `undone`.
+
+    Any thread may make one: it is found again by its name, which tells the process.
+    """
+    import tempfile
+
+    return tempfile.TemporaryDirectory(prefix=f"{prefix}{_own()}-")
+
+
+def _own() -> str:
+    """What no other process has in names: not by its number alone, which containers share."""
+    if os.getpid() not in _tokens:
+        _tokens[os.getpid()] = os.urandom(8).hex()
+    return f"{os.getpid()}-{_tokens[os.getpid()]}"
+
+
+def _remove_folders() -> None:
+    if os.getpid() not in _tokens:
+        return
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    for _ in range(_LOOKS):
+        found = list(Path(tempfile.gettempdir()).glob(f"*-{_own()}-*"))
+        if not found:
+            return
+        for folder in found:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _watch() -> None:
@@ -68,6 +112,19 @@ def _end_blocked(read: int) -> None:
         pass
     time.sleep(_PATIENCE)
     _undo_all()
+    _end_from_any_thread()
+
+
+def _end_from_any_thread() -> None:
+    """As `end`, which Python's own way leaves to the main thread."""
+    import ctypes
+    import time
+
+    with suppress(Exception):
+        ctypes.pythonapi.PyOS_setsig(ctypes.c_int(signal.SIGINT), ctypes.c_void_p(None))
+        os.kill(os.getpid(), signal.SIGINT)
+        # Another thread may take the signal, a moment later.
+        time.sleep(_PATIENCE)
     os._exit(CODE)
 
 
@@ -76,3 +133,5 @@ def _undo_all() -> None:
         # Nobody is left to hear what fails.
         with suppress(Exception):
             undo()
+    with suppress(Exception):
+        _remove_folders()

@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from bucketstate.cli.completion import completion
 from bucketstate.cli.conf import conf
@@ -22,6 +23,7 @@ from bucketstate.errors import (
     InvalidSettingError,
     MissingLibraryError,
 )
+from bucketstate.interrupts import undone
 from bucketstate.jar import jar_path
 
 
@@ -35,7 +37,9 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     arguments = parser().parse_args(argv)
     try:
-        with telling(arguments.verbose), warnings.catch_warnings():
+        # From here on copies may lie in the temporary folder.
+        ended = undone() if alone else nullcontext()
+        with ended, telling(arguments.verbose), warnings.catch_warnings():
             warnings.showwarning = _warned  # type: ignore[assignment]
             code = _run(arguments, alone=alone)
         # There is none where the shell closed it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -17,7 +16,7 @@ from bucketstate.checkpoint.format.writing import first_name, renamed, sent
 from bucketstate.cli.export import ExportError, exported, format_of
 from bucketstate.cli.terminal.usage import STANDARD_OUTPUT, TABLES
 from bucketstate.errors import BucketstateError, StorageError
-from bucketstate.interrupts import undone
+from bucketstate.interrupts import temporary_folder, undone
 from bucketstate.optional import needed
 
 Progress = Callable[[int], None]
@@ -70,10 +69,7 @@ def _uploaded(
         there = filesystem.get_file_info(str(name)).type
     if there != fs.FileType.NotFound and not overwrite:
         raise ExportError(f"{shown} is there already: choose another name, or add --overwrite.")
-    with (
-        tempfile.TemporaryDirectory(prefix="bucketstate-") as folder,
-        undone(lambda: shutil.rmtree(folder, ignore_errors=True)),
-    ):
+    with undone(), temporary_folder("bucketstate-") as folder:
         local = Path(folder) / f"rows.{found}"
         done = exported(reader, local, found, progress=progress)
         with _told(shown, scheme), local.open("rb") as source:

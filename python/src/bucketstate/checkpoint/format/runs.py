@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import uuid
 from collections.abc import Hashable, Iterator, Sequence
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
@@ -29,6 +29,7 @@ from bucketstate.checkpoint.format.sst.together import Entries
 from bucketstate.checkpoint.format.storage import Folder, OpenFile
 from bucketstate.checkpoint.format.times import UNTIMED, starts_of
 from bucketstate.errors import BucketstateError, CheckpointError, MissingFileError, StorageError
+from bucketstate.interrupts import temporary_folder
 
 _PREFIX = 4
 """Bytes of family and bucket in front of each key."""
@@ -95,7 +96,7 @@ class Runs:
         self._in_place = folder.is_local and databases is None
         most = _ORIGINALS if self._in_place else _COPIES
         self._opened = databases or Opened(most_open(most))
-        self._local: tempfile.TemporaryDirectory[str] | None = None
+        self._local: TemporaryDirectory[str] | None = None
         self._fetched: dict[str, Copy | Original] = {}
         self._room = _HELD
         self._lock = threading.Lock()
@@ -280,7 +281,7 @@ class Runs:
         try:
             with self._lock:
                 if self._local is None:
-                    self._local = tempfile.TemporaryDirectory(prefix="bucketstate-runs-")
+                    self._local = temporary_folder("bucketstate-runs-")
             to = Path(self._local.name) / f"{uuid.uuid4()}.sst"
             with to.open("wb") as target:
                 target.writelines(chunks)
