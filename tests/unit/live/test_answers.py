@@ -18,7 +18,7 @@ from bucketstate.checkpoint.format.names import Attempt
 from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.checkpoint.spark.key_bytes import KeyBytes, key_bytes
 from bucketstate.checkpoint.store.store import Store
-from bucketstate.errors import InvalidArgumentError, NoSuchStateError
+from bucketstate.errors import DamagedFileError, InvalidArgumentError, NoSuchStateError
 from bucketstate.live import Live
 from bucketstate.live.held import Held
 from bucketstate.live.partition import Partition
@@ -161,6 +161,26 @@ def test_keys_that_expire(tmp_path: Path, versions: list[Any], data: st.DataObje
         assert by_text(live.get_many(keys).to_arrow().drop_columns("asked")) == by_text(whole)
     assert live is not None
     live.close()
+
+
+@pytest.mark.parametrize("of", ["changelog", "run"])
+@pytest.mark.usefixtures("each_reader")
+def test_a_time_that_cannot_be_read_is_of_a_file_that_is_named_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    built = Aging(tmp_path, partitions=1)
+    monkeypatch.setattr(built, "_value", lambda _: b"\x02")
+    built.batch_at({("a",): (300, (1, 1))}, horizon=200)
+    path = built.folder() / "1.changelog"
+    if of == "run":
+        built.snapshot(1, files=1)
+        (path,) = (built.folder() / "runs").iterdir()
+    with pytest.raises(DamagedFileError) as of_scan:
+        Checkpoint(tmp_path).scan().to_arrow()
+    with Live(tmp_path) as live, pytest.raises(DamagedFileError) as of_live:
+        live.get("a")
+    assert of_live.value.path == of_scan.value.path == str(path)
+    assert str(of_live.value) == str(of_scan.value)
 
 
 @EXAMPLES

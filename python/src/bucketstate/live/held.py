@@ -88,6 +88,10 @@ class HeldStore:
 
         return self._indexed(name, make)
 
+    def path_of(self, file: RunFile) -> str:
+        """A data file's name as people find it."""
+        return self._folder.path_of(file.name)
+
     def find_in(
         self, file: RunFile, family: Family, wanted: Sequence[tuple[bytes, KeyBytes]]
     ) -> list[Change]:
@@ -110,7 +114,7 @@ class HeldStore:
                     changes += records.changes()
             else:
                 rows += self._reader(file).entries(low, high)
-        with decoding(self._folder.path_of(file.name), "entries"):
+        with decoding(self.path_of(file), "entries"):
             return [*changes, *map(change_of, rows)]
 
     def some_keys(self, file: RunFile, family: Family, count: int) -> list[bytes]:
@@ -124,7 +128,7 @@ class HeldStore:
                 return records.keys[:count].to_list()
             return []
         rows = list(islice(self._reader(file).entries(low, high), count))
-        with decoding(self._folder.path_of(file.name), "entries"):
+        with decoding(self.path_of(file), "entries"):
             return [change_of(row)[1] for row in rows]
 
     def _small(self, file: RunFile, family: Family) -> Indexed:
@@ -132,7 +136,7 @@ class HeldStore:
             low, high = run_key(family.id, 0), run_key(family.id + 1, 0)
             records = Records.concat(list(self._local().between(file, low, high)))
             self._local().forget(file)
-            with decoding(self._folder.path_of(file.name), "entries"):
+            with decoding(self.path_of(file), "entries"):
                 return Indexed(records, family.key_encoding)
 
         return self._indexed((self._folder.location, file, family.id, 0), make)
@@ -155,7 +159,7 @@ class HeldStore:
         if file not in self._far:
             with ExitStack() as stack:
                 opened = stack.enter_context(opened_run(self._folder, file))
-                reader = SstReader(opened, self._folder.path_of(file.name), _FAR_BLOCKS)
+                reader = SstReader(opened, self.path_of(file), _FAR_BLOCKS)
                 self._far[file] = reader, stack.pop_all()
         return self._far[file][0]
 

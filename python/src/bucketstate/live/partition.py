@@ -122,7 +122,7 @@ class _Files:
         for file, keys in by_file.values():
             changes = self._held.find_in(file, self._family, keys)
             if changes:
-                yield _aged(changes, self._family, file.name)
+                yield _aged(changes, self._family, self._held.path_of(file))
 
     def some_keys(self, count: int) -> list[bytes]:
         for file in sorted(self._files, key=lambda f: f.size):
