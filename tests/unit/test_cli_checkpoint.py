@@ -194,6 +194,23 @@ def test_inspect_of_state_that_expires(capsys: pytest.CaptureFixture[str], tmp_p
     }
 
 
+def test_inspect_of_state_that_expires_and_cannot_be_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    built = Aging(tmp_path)
+    keys = [(f"key-{n}",) for n in range(20)]
+    built.batch_at(dict.fromkeys(keys, (7200, (1, 1))), horizon=3600)
+    changelog = built.folder(1) / "1.changelog"
+    changelog.write_bytes(changelog.read_bytes()[:100])
+    assert main(["inspect", str(tmp_path)]) == 3
+    text = capsys.readouterr().out
+    assert "keys per time bucket, of all that can be read" in " ".join(text.split())
+    (line,) = [line for line in text.splitlines() if "1970-01-01 01:00:00" in line]
+    assert line.split("│")[1].strip() == "all that can be read"
+    assert main(["inspect", str(tmp_path), "-v"]) == 3
+    assert "│ all" not in capsys.readouterr().out
+
+
 def test_inspect_of_many_time_buckets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = ran(capsys, "inspect", aging(tmp_path, 31).root)
     table = [" ".join(line.replace("│", " ").split()) for line in text.splitlines()]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet
 import pytest
 
+from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
+from bucketstate.report import write_report
 from tests.kit.checkpoints import Built
+from tests.kit.pages import Page
 from tests.unit.checkpoint.test_variables import FIRST, HOUR, SECOND, grown
 
 if TYPE_CHECKING:
@@ -54,6 +58,43 @@ def test_inspect_lists_the_variables(capsys: pytest.CaptureFixture[str], root: P
     assert shown["$ttl_last"] == ["internal", "expiry times of last, in order", "1"]
     assert shown["$procTimers_timestampToKey"] == ["internal", "timers by time", "1"]
     assert shown["default"] == ["", "not used", "0"]
+
+
+def test_what_cannot_be_read_is_no_sum_without_it(
+    capsys: pytest.CaptureFixture[str], root: Path
+) -> None:
+    """Of two partitions the second has the first version alone, and cannot be read."""
+    metadata = root / "state/0/_metadata/v2"
+    (file,) = metadata.iterdir()
+    file.write_text(file.read_text().replace('"numPartitions": 1', '"numPartitions": 2'))
+    shutil.copytree(root / "state/0/0", root / "state/0/1")
+    changelog = root / "state/0/1/2.changelog"
+    changelog.write_bytes(changelog.read_bytes()[:150])
+    (operator,) = Checkpoint(root).overview().operators
+    assert [s.problem is None for s in operator.stores] == [True, False]
+    assert {v.keys for v in operator.state_variables} == {None}
+    assert operator.timers is None
+    (operator,) = json.loads(ran(capsys, "inspect", root, "--json", code=3))["operators"]
+    assert operator["state_variables"][0]["keys"] is operator["timers"] is None
+    text = ran(capsys, "inspect", root, "--internal", code=3)
+    assert "state variables (time mode ProcessingTime, timers: unknown)" in text
+    shown = {row[0]: row for row in cells(text)}
+    assert shown["by_value"][3] == shown["$ttl_last"][3] == "unknown"
+    assert "not counted" not in text
+    # A page, too, tells what it is.
+    write_report(root, root.parent / "report.html", state=False)
+    table = Page(root.parent / "report.html").tables["State variables"]
+    assert "unknown" in table
+    assert "not counted" not in table
+
+
+def test_nothing_of_what_cannot_be_read_is_told(
+    capsys: pytest.CaptureFixture[str], root: Path
+) -> None:
+    changelog = root / "state/0/0/2.changelog"
+    changelog.write_bytes(changelog.read_bytes()[:150])
+    shown = {row[0]: row for row in cells(ran(capsys, "inspect", root, code=3))}
+    assert shown["count"][3] == shown["plain"][3] == "unknown"
 
 
 def test_inspect_as_json(capsys: pytest.CaptureFixture[str], root: Path) -> None:

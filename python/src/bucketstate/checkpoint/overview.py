@@ -66,8 +66,8 @@ class VariableOverview:
     """Whether its values expire."""
 
     keys: int | None
-    """How many keys it has, in all partitions; of a map, those in the maps. None if those of a
-    partition were not counted, as with `exactKeyCount` false."""
+    """How many keys it has, in all partitions; of a map, those in the maps. None if a partition
+    cannot be read, or its keys were not counted, as with `exactKeyCount` false."""
 
     key: str | None
     """Spark's type of the grouping key; None where Spark's schema of it cannot be read."""
@@ -175,7 +175,8 @@ class OperatorOverview:
     """Those of a transformWithState, by name."""
 
     timers: int | None = None
-    """How many timers it has registered; None if it can have none."""
+    """How many timers it has registered; None if it can have none, if a partition cannot be read,
+    or if they were not counted."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +354,8 @@ def _variables(
 
 
 def _keys(stores: Sequence[StoreOverview], family: str) -> int | None:
+    if any(store.problem for store in stores):
+        return None
     return summed(f.keys for s in stores for f in s.families if f.name == family)
 
 

@@ -103,6 +103,8 @@ def _unreadable(material: Material, operator: OperatorOverview) -> Iterator[Unto
 
 
 def _variables(material: Material, operator: OperatorOverview) -> Table:
+    unread = any(store.problem for store in operator.stores)
+    without = "unknown" if unread else "not counted"
     return Table(
         titled(material, operator, "State variables"),
         ("name", "kind", "time to live", "keys", "value"),
@@ -111,7 +113,7 @@ def _variables(material: Material, operator: OperatorOverview) -> Table:
                 variable.name,
                 variable.kind,
                 "yes" if variable.ttl else "no",
-                "not counted" if variable.keys is None else count(variable.keys),
+                without if variable.keys is None else count(variable.keys),
                 variable.value or "Spark's schema of it cannot be read",
             )
             for variable in operator.state_variables

@@ -171,8 +171,9 @@ _SHOWN_TIMES = 20
 
 def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
     """Nothing for an operator whose state has no times. `verbose`: of each partition."""
+    rest = " that can be read" if _is_in_part(operator) else ""
     found = [
-        (str(store.partition) if verbose else "all", store.store, family.name, family.expiry)
+        (str(store.partition) if verbose else f"all{rest}", store.store, family.name, family.expiry)
         for store in operator.stores
         for family in store.families
         if family.expiry is not None
@@ -194,10 +195,11 @@ def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
     ]
     terminal = console.console()
     terminal.print(console.table(f"operator {operator.id}: times, in UTC", columns, rows))
-    _print_time_buckets(b for *_, expiry in found for b in expiry.time_buckets)
+    title = f"keys per time bucket{f', of all{rest}' if rest else ''}"
+    _print_time_buckets(title, (b for *_, expiry in found for b in expiry.time_buckets))
 
 
-def _print_time_buckets(buckets: Iterable[TimeBucket]) -> None:
+def _print_time_buckets(title: str, buckets: Iterable[TimeBucket]) -> None:
     """All partitions together, the next to expire first."""
     counts: Counter[datetime | None] = Counter()
     for bucket in buckets:
@@ -212,7 +214,7 @@ def _print_time_buckets(buckets: Iterable[TimeBucket]) -> None:
     if not rows:
         return
     cells = [[start, count(keys)] for start, keys in rows]
-    console.console().print(console.table("keys per time bucket", ["start", "#keys"], cells))
+    console.console().print(console.table(title, ["start", "#keys"], cells))
 
 
 def _time(at: datetime | None) -> str:
@@ -277,7 +279,7 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
             v.name,
             v.kind,
             "yes" if v.ttl else "no",
-            keys_of(families.get(v.name, [])),
+            _keys(operator, families.get(v.name, [])),
             v.key or "unknown",
             v.user_key or "",
             v.value or "unknown",
@@ -285,12 +287,28 @@ def print_variables(operator: OperatorOverview, *, internal: bool) -> None:
         ]
         for v in operator.state_variables
     ]
-    timers = "none" if operator.timers is None else count(operator.timers)
     terminal = console.console()
     title = f"operator {operator.id}: state variables (time mode {operator.time_mode}, "
-    terminal.print(console.table(f"{title}timers: {timers})", columns, rows))
+    terminal.print(console.table(f"{title}timers: {_timers(operator)})", columns, rows))
     if internal:
         _print_families(operator)
+
+
+def _timers(operator: OperatorOverview) -> str:
+    if operator.timers is not None:
+        return count(operator.timers)
+    if operator.time_mode == "None":
+        return "none"
+    return "unknown" if _is_in_part(operator) else "not counted"
+
+
+def _keys(operator: OperatorOverview, families: Iterable[FamilyOverview]) -> str:
+    return "unknown" if _is_in_part(operator) else keys_of(families)
+
+
+def _is_in_part(operator: OperatorOverview) -> bool:
+    """Whether a store cannot be read, whose families a sum of the operator lacks."""
+    return any(store.problem for store in operator.stores)
 
 
 def _print_families(operator: OperatorOverview) -> None:
@@ -300,7 +318,7 @@ def _print_families(operator: OperatorOverview) -> None:
             name,
             "internal" if found[-1].internal else "",
             found[-1].role,
-            keys_of(found),
+            _keys(operator, found),
             found[-1].key_encoding,
             found[-1].value_encoding,
         ]
