@@ -62,12 +62,12 @@ def started(
         process.communicate()
 
 
-def interrupted(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+def interrupted(process: subprocess.Popen[bytes], within: float = SOON) -> tuple[int, bytes]:
     """How it ended on SIGINT, and what it said on standard error."""
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < within
     return process.returncode, said
 
 
@@ -206,6 +206,59 @@ def test_copies_of_far_files_go(command: list[str], tmp_path: Path) -> None:
         process.communicate()
     assert [file.name for file in copies.iterdir()] == ["bucketstate-runs-another"]
     assert [file.name for file in folder.iterdir()] == ["mark"]
+
+
+HELD_UP = """
+import sys, time; from pathlib import Path; import bucketstate.__main__ as program
+from bucketstate.checkpoint import savepoints
+from bucketstate.checkpoint.format.writing import WritableFolder
+def held_up(*_):
+    Path({mark!r}).touch(); time.sleep(60)
+savepoints._whole = held_up
+{more}
+sys.argv[1:] = ['savepoint', 'create', {root!r}, 'mine']
+program.main()
+"""
+
+
+def test_a_savepoint_that_is_not_verified_yet_is_gone(built: Built, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    code = HELD_UP.format(mark=str(mark), root=str(built.root), more="")
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    try:
+        waited_for(mark.exists)
+        assert len([*(built.root / "_bucketstate/savepoints").iterdir()]) == 1
+        assert interrupted(process) == (-signal.SIGINT, b"")
+    finally:
+        process.kill()
+        process.communicate()
+    assert [*(built.root / "_bucketstate/savepoints").iterdir()] == []
+
+
+def test_it_ends_where_nobody_answers_who_is_to_undo(built: Built, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    more = "WritableFolder.delete = held_up"
+    code = HELD_UP.format(mark=str(mark), root=str(built.root), more=more)
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    try:
+        waited_for(mark.exists)
+        assert interrupted(process, within=2 * SOON + 2) == (-signal.SIGINT, b"")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_library_leaves_a_thread_s_signals_alone() -> None:
+    """Signals are the main thread's affair, also where they are the system's own."""
+    code = (
+        "import signal, threading; from bucketstate.interrupts import undone\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+        "def work():\n"
+        "    with undone(): print('here')\n"
+        "thread = threading.Thread(target=work); thread.start(); thread.join()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"here\n", b"")
 
 
 def test_who_ignores_it_goes_on() -> None:

@@ -26,6 +26,7 @@ ROOMS: dict[str, set[str]] = {
         "checkpoint.store",
         "checkpoint.verify",
         "errors",
+        "interrupts",
         "notebook",
         "optional",
         "release",

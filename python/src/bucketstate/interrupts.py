@@ -23,11 +23,14 @@ CODE = 130
 _PATIENCE = 0.2
 """Seconds that the main thread has for it, until another thread does it."""
 
+_LIMIT = 2.0
+"""Seconds that what is to be put in order has for it: a file system may not answer."""
+
 _LOOKS = 20
 """How often it is looked for folders that threads are making still."""
 
 _undo: list[Callable[[], None]] = []
-_watched: list[int] = []
+_watched: list[_Undoing] = []
 _tokens: dict[int, str] = {}
 """By process: one that was forked has its own."""
 
@@ -40,10 +43,10 @@ def end() -> None:
 
 @contextmanager
 def undone(undo: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Where SIGINT ends the process within the block, this is called before.
+    """Where SIGINT ends the process within the block, this is called before, by another thread.
 
-    Perhaps by another thread. Nothing where SIGINT does not end the process: an exception puts
-    things in order there.
+    Nothing where SIGINT does not end the process: an exception puts things in order there. Nor in a
+    thread of a program of others, since signals are the main thread's affair.
     """
     by_default = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     # Elsewhere the system has no such pipe, and ends the process by itself.
@@ -88,30 +91,67 @@ def _remove_folders() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+class _Undoing:
+    """A thread that puts things in order once it is asked to, which any thread may wait for.
+
+    It is there before it is needed: in the midst of a signal no thread can be started safely.
+    """
+
+    def __init__(self) -> None:
+        import queue
+        import threading
+
+        # A signal may come at any moment: these two are safe then.
+        self._asked: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._going_on = threading.Lock()
+        self._going_on.acquire()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def done(self) -> None:
+        """Returns when all is in order, or the limit has passed."""
+        self._asked.put(None)
+        if self._going_on.acquire(timeout=_LIMIT):
+            self._going_on.release()
+
+    def _run(self) -> None:
+        self._asked.get()
+        for undo in reversed(_undo):
+            # Nobody is left to hear what fails.
+            with suppress(Exception):
+                undo()
+        with suppress(Exception):
+            _remove_folders()
+        self._going_on.release()
+
+
 def _watch() -> None:
     import threading
 
+    if threading.current_thread() is not threading.main_thread():
+        return
     read, write = os.pipe()
     os.set_blocking(write, False)
+    undoing = _Undoing()
+    _watched.append(undoing)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, _ended)
-    _watched.append(read)
-    threading.Thread(target=_end_blocked, args=(read,), daemon=True).start()
+    threading.Thread(target=_end_blocked, args=(read, undoing), daemon=True).start()
 
 
 def _ended(_number: int, _frame: object) -> None:
-    _undo_all()
+    for undoing in _watched:
+        undoing.done()
     end()
 
 
-def _end_blocked(read: int) -> None:
+def _end_blocked(read: int, undoing: _Undoing) -> None:
     """Ends the process where the main thread is in C, and has no time for signals."""
     import time
 
     while signal.SIGINT not in os.read(read, 64):
         pass
     time.sleep(_PATIENCE)
-    _undo_all()
+    undoing.done()
     _end_from_any_thread()
 
 
@@ -126,12 +166,3 @@ def _end_from_any_thread() -> None:
         # Another thread may take the signal, a moment later.
         time.sleep(_PATIENCE)
     os._exit(CODE)
-
-
-def _undo_all() -> None:
-    for undo in reversed(_undo):
-        # Nobody is left to hear what fails.
-        with suppress(Exception):
-            undo()
-    with suppress(Exception):
-        _remove_folders()

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from bucketstate.checkpoint.format.names import Attempt
@@ -37,6 +38,7 @@ from bucketstate.errors import (
     SavepointError,
     StorageError,
 )
+from bucketstate.interrupts import undone
 from bucketstate.release import __version__
 
 __all__ = ["create", "drop", "listed"]
@@ -87,22 +89,25 @@ def create(
     for _ in range(_TRIES):
         savepoint = _collected(Catalog(folder), name, wanted)
         file = savepoint.path.rpartition("/")[2]
-        try:
-            (folder / FOLDER).create(file, encoded(savepoint))
-            _only_one(folder, name)
-            # From here on what is true of the logs was true when the savepoint was there: see
-            # docs/internals/retention.md.
-            catalog = Catalog(folder)
-            _not_moving(catalog)
-            if stopped or _is_known_in_time(catalog, savepoint.batch):
-                _whole(catalog, savepoint)
-                return savepoint
-        except BaseException:
-            # It may be there, where a reply got lost. What is wrong is told as it is.
-            with suppress(StorageError):
-                (folder / FOLDER).delete(file)
-            raise
-        (folder / FOLDER).delete(file)
+        withdraw = partial((folder / FOLDER).delete, file)
+        # On the command line Ctrl-C is no exception.
+        with undone(withdraw):
+            try:
+                (folder / FOLDER).create(file, encoded(savepoint))
+                _only_one(folder, name)
+                # From here on what is true of the logs was true when the savepoint was there: see
+                # docs/internals/retention.md.
+                catalog = Catalog(folder)
+                _not_moving(catalog)
+                if stopped or _is_known_in_time(catalog, savepoint.batch):
+                    _whole(catalog, savepoint)
+                    return savepoint
+            except BaseException:
+                # It may be there, where a reply got lost. What is wrong is told as it is.
+                with suppress(StorageError):
+                    withdraw()
+                raise
+            withdraw()
         if wanted is not None:
             break
     raise _too_old(catalog, savepoint)
