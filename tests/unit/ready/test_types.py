@@ -90,3 +90,12 @@ def test_within_sessions() -> None:
     made = last_of(run, [[row(0, EMPTY)], [row(1, FULL)], [row(60, EMPTY)], []])
     del made["session"]
     assert made == {"k": "a", **FULL}
+
+
+def test_the_mean_of_whole_numbers_beyond_floats() -> None:
+    recipe = stateful.reduce(m=stateful.mean("n"))
+    run = Harness(recipe, by="k", schema="k string, n long")
+    (made,) = run.run([{"k": "a", "n": 2**53 + 1}, {"k": "a", "n": None}])
+    assert made == {"k": "a", "m": 2.0**53}
+    (made,) = run.run([{"k": "a", "n": -(2**63)}])
+    assert made == {"k": "a", "m": (2.0**53 - 2.0**63) / 2}

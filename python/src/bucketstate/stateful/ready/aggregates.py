@@ -192,7 +192,9 @@ class _Mean(Bound):
 
     def lifted(self, rows: pa.RecordBatch) -> Parts:
         values = rows.column(self._column)
-        return [values.cast(pa.float64()), pa.array(valid_of(values).astype(np.int64))]
+        # Rounded where they are beyond the whole numbers that floats have, as in Spark's avg.
+        numbers = values.cast(pa.float64(), safe=False)
+        return [numbers, pa.array(valid_of(values).astype(np.int64))]
 
     def joined(self, parts: Parts, groups: Groups) -> Parts:
         total, count = parts
