@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bucketstate import stateful
+from bucketstate.stateful import WrongTypeError
 from bucketstate.testing import Harness
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -99,3 +100,28 @@ def test_the_mean_of_whole_numbers_beyond_floats() -> None:
     assert made == {"k": "a", "m": 2.0**53}
     (made,) = run.run([{"k": "a", "n": -(2**63)}])
     assert made == {"k": "a", "m": (2.0**53 - 2.0**63) / 2}
+
+
+@pytest.mark.parametrize("kind", ["38, 0", "38, 10"])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("count", [2, 4, 40])
+def test_a_sum_of_decimals_that_does_not_fit(kind: str, sign: int, count: int) -> None:
+    recipe = stateful.reduce(s=stateful.sum("d"))
+    run = Harness(recipe, by="k", schema=f"k string, d decimal({kind})")
+    most = sign * Decimal(9).scaleb(37 - int(kind[-2:]))
+    one = {"k": "b", "d": Decimal(1)}
+    with pytest.raises(WrongTypeError, match=r"The sum s of a key does not fit into decimal\(38"):
+        run.run([one, *[{"k": "a", "d": most}] * count])
+    run.run([one, {"k": "a", "d": most}, {"k": "a", "d": None}])
+    with pytest.raises(WrongTypeError, match="The sum s of a key does not fit"):
+        run.run([one, *[{"k": "a", "d": most}] * count])
+    rows = run.run([{"k": "a", "d": -most}, {"k": "b", "d": None}])
+    assert {r["k"]: r["s"] for r in rows} == {"a": Decimal(0), "b": Decimal(1)}
+
+
+def test_a_sum_of_decimals_that_just_fits() -> None:
+    recipe = stateful.reduce(s=stateful.sum("d"))
+    run = Harness(recipe, by="k", schema="k string, d decimal(38, 0)")
+    most = Decimal("9" * 38)
+    (made,) = run.run([{"k": "a", "d": d} for d in (most, most, None, most.copy_negate())])
+    assert made == {"k": "a", "s": most}

@@ -6,6 +6,7 @@ groups are reduced at once.
 
 from __future__ import annotations
 
+from decimal import Context
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,10 @@ _LARGEST = (1 << 63) - 1
 _SMALLEST = -(1 << 63)
 # Below it, a sum reckoned in floats tells for sure that the exact one fits.
 _SURE = 9e18
+# Spark's decimals, and those of 128 bits, have at most 38 digits.
+_MOST = 10**38
+_WIDE_DIGITS = 76
+_WIDE = Context(prec=_WIDE_DIGITS)
 
 
 class Groups:
@@ -138,16 +143,14 @@ def at(values: pa.Array, places: Numbers) -> pa.Array:
 
 
 def added(values: pa.Array, groups: Groups) -> pa.Array:
-    """The sum of each group's values, null where it has none; OverflowError names the group.
+    """The sum of each group's values, null where it has none; OverflowError for one too large.
 
     Whole numbers of 64 bits, floats or decimals, in the type of the values.
     """
-    absent = groups.total(valid_of(values).astype(np.int64)) == 0
     kind = values.type
     if pa.types.is_decimal(kind):
-        table = pa.table({"of": groups.numbers[groups.order], "x": values.take(groups.order)})
-        found = table.group_by("of", use_threads=False).aggregate([("x", "sum")])
-        return found.column("x_sum").combine_chunks().cast(kind)
+        return _added_decimals(values, groups)
+    absent = groups.total(valid_of(values).astype(np.int64)) == 0
     numbers = plain(values)
     made = groups.total(numbers)
     if pa.types.is_integer(kind):
@@ -157,3 +160,27 @@ def added(values: pa.Array, groups: Groups) -> pa.Array:
             if not _SMALLEST <= exact <= _LARGEST:
                 raise OverflowError(group, exact)
     return pa.array(made, kind, mask=absent)
+
+
+def _added_decimals(values: pa.Array, groups: Groups) -> pa.Array:
+    kind = values.type
+    if not _surely_fits(values):
+        # Arrow's sums of 128 bits overflow in silence; those of 256 bits have room.
+        values = values.cast(pa.decimal256(_WIDE_DIGITS, kind.scale))
+    table = pa.table({"of": groups.numbers[groups.order], "x": values.take(groups.order)})
+    found = table.group_by("of", use_threads=False).aggregate([("x", "sum")])
+    try:
+        return found.column("x_sum").combine_chunks().cast(kind)
+    except pa.ArrowInvalid as e:
+        raise OverflowError(str(e)) from None
+
+
+def _surely_fits(values: pa.Array) -> bool:
+    """Whether no sum of these decimals leaves the digits that 128 bits have."""
+    kind, count = values.type, len(values)
+    if count * 10**kind.precision <= _MOST:
+        return True
+    edges = [v.as_py() for v in pc.min_max(values).values() if v.is_valid]
+    # As whole numbers of the last digit: a Decimal would be rounded.
+    most = max((abs(int(v.scaleb(kind.scale, _WIDE))) for v in edges), default=0)
+    return count * most < _MOST
