@@ -48,7 +48,10 @@ def test_what_looks_like_markup_is_text() -> None:
 
 def test_numbers_are_to_the_right() -> None:
     columns = ["name", "n", "yes", "of each kind", "none", "said to be"]
-    rows = [["a", 1, True, 2.5, None, "9"], ["b", None, False, Decimal(3), None, "10"]]
+    rows: list[list[Any]] = [
+        ["a", 1, True, 2.5, None, "9"],
+        ["b", None, False, Decimal(3), None, "10"],
+    ]
     found = table("", columns, rows, right=["said to be"])
     sides = re.findall(r'<t[hd] style="text-align: (\w+)">', found)
     assert sides == 3 * ["left", "right", "left", "right", "left", "right"]
