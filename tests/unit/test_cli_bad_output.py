@@ -143,6 +143,21 @@ def test_what_is_lost_is_said(
     assert capsys.readouterr().err == said
 
 
+def test_what_is_no_failure_of_the_output_is_told_as_it_is(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As libraries raise them: without the name of a file, and without a number of the system."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("the token has expired")
+
+    with monkeypatch.context() as during:
+        during.setattr("bucketstate.cli.run._drop_output", lambda: None)
+        during.setattr("bucketstate.cli.checkpoint.Checkpoint", fails)
+        assert main(["show", str(checkpoint)]) == 1
+    assert capfd.readouterr().err == "bucketstate: the token has expired\n"
+
+
 def test_a_machine_of_ascii_alone(checkpoint: Path, tmp_path: Path) -> None:
     """Also names of files are bytes then, and what stands for them has no letters."""
     env = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -186,6 +187,27 @@ def test_where_files_are_renamed_the_old_one_stays_until_the_new_one_is_whole(
     ((hidden, whole),) = held(disk).items()
     assert f"nobody is there; it is whole under the name {hidden}" in told
     assert whole == before["/out/state.csv"]
+    assert built.root
+
+
+@pytest.mark.parametrize("found", [None, "nowhere"])
+def test_without_a_temporary_folder(
+    built: Built,
+    export: Any,
+    disk: type[Disk],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    found: str | None,
+) -> None:
+    """Python knows of some that are always there, so it is told of none."""
+    nowhere = str(tmp_path / "nowhere")
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [nowhere])
+    monkeypatch.setattr(tempfile, "tempdir", found and nowhere)
+    told = export("disk://out/state.csv", code=1)
+    assert told.startswith("bucketstate: disk://out/state.csv cannot be written: ")
+    assert "See that TMPDIR is a folder with room for it." in told
+    assert "standard output" not in told
+    assert held(disk) == {}
     assert built.root
 
 

@@ -59,9 +59,10 @@ def run(argv: Sequence[str] | None = None, *, alone: bool = False) -> int:
         return EXIT_OK
     except OSError as error:
         _drop_output()
-        # What fails of a file that has a name says which.
+        # What fails of a file that has a name says which; libraries have messages of their own.
+        of_output = error.filename is None and error.strerror is not None
         lost = f"standard output cannot be written: {error.strerror}."
-        return _failed(lost if error.filename is None else error)
+        return _failed(lost if of_output else error)
     return code
 
 

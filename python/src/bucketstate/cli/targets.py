@@ -68,7 +68,14 @@ def _uploaded(
         there = filesystem.get_file_info(str(name)).type
     if there != fs.FileType.NotFound and not overwrite:
         raise ExportError(f"{shown} is there already: choose another name, or add --overwrite.")
-    with undone(), temporary_folder("bucketstate-") as folder:
+    try:
+        temporary = temporary_folder("bucketstate-")
+    except OSError as error:
+        raise StorageError(
+            f"{shown} cannot be written: its rows go to the temporary folder first, and "
+            f"{first_line(error)}. See that TMPDIR is a folder with room for it."
+        ) from error
+    with undone(), temporary as folder:
         local = Path(folder) / f"rows.{found}"
         done = exported(reader, local, found, progress=progress)
         with _told(shown, scheme), local.open("rb") as source:
