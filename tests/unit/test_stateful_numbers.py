@@ -222,3 +222,22 @@ def test_a_batch_brings_all_nans_together_for_the_one_operator_and_none_for_the_
     # A call for each row: which of two alike comes first is not said.
     assert len(answers(running, *NANS, NANS[0])) == 4
     assert [running.state(n) for n in NANS] == [Total(2), Total(1), Total(1)]
+
+
+@operators
+@pytest.mark.parametrize("beside", [None, 2])
+def test_whole_numbers_put_out_as_floats_are_refused_where_they_are_not_exact(
+    operator: Operator, beside: int | None
+) -> None:
+    def fn(_key: Any, rows: list[dict[str, Any]], _state: State[Total]) -> pd.DataFrame:
+        return pd.DataFrame({"id": [r["id"] for r in rows]}, dtype="float64")
+
+    made = stateful.define(fn, output="id long")
+    run = Harness(made, by="key", operator=operator, schema="key string, id long")
+    rows = [{"key": "a", "id": n} for n in (beside, 2**53 - 1, -(2**53) + 1)]
+    assert [r["id"] for r in run.run(rows)] == [beside, 2**53 - 1, -(2**53) + 1]
+    for beyond in (BIG, -BIG):
+        with pytest.raises(
+            WrongTypeError, match=r"id is float -?9007.*, expected a whole number within 2\*\*53"
+        ):
+            run.run([*rows, {"key": "a", "id": beyond}])

@@ -63,7 +63,7 @@ def test_a_state_beside_new_ones() -> None:
     assert run.states() == {(0,): Seen(BEYOND)}
 
 
-@pytest.mark.parametrize("value", [-MOST, MOST - 1])
+@pytest.mark.parametrize("value", [1 - MOST, MOST - 1])
 def test_what_floats_hold(value: int) -> None:
     run = begun(with_pandas, value)
     run.run(ROWS)
@@ -129,3 +129,17 @@ def test_within_lists_and_maps() -> None:
     run.set_state(Within(many, named), 0)
     run.run(ROWS)
     assert run.state(0) == Within(many, named, 1)
+
+
+@pytest.mark.parametrize("value", [BEYOND, -BEYOND])
+def test_floats_that_a_function_gives(value: int) -> None:
+    def floats(keys: Keys[Seen], _rows: pd.DataFrame) -> None:
+        last = pd.Series([float(value) if k == 0 else None for k in keys.frame["k"]])
+        keys.update({"last": last, "n": np.diff(keys.offsets)})
+
+    run: Harness[Any] = Harness(stateful.define(floats, output="k long"), by="k")
+    with pytest.raises(
+        WrongTypeError, match=r"float -?9007.* for last, expected a whole number within 2\*\*53"
+    ):
+        run.run(ROWS)
+    assert run.states() == {}

@@ -32,11 +32,20 @@ LONG = 64
 """The bits of Spark's largest whole numbers."""
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """The bounds of whole numbers of 64 bits."""
+EXACT = 1 << 53
+"""Whole numbers up to here are exact as floats; one that has become this float may be another."""
 
 
 def missing(value: Any) -> bool:
     """Whether pandas says "nothing here": None, NaN, NaT, NA."""
     return value is None or value is pd.NaT or value is pd.NA or value != value
+
+
+def whole(value: float) -> int:
+    """The whole number that pandas made a float of; MismatchError where it may be another one."""
+    if abs(value) >= EXACT:
+        raise MismatchError("a whole number within 2**53, which is as far as floats go", value)
+    return int(value)
 
 
 def surrogate_in(text: str) -> MismatchError | None:
@@ -156,7 +165,7 @@ class IntCodec(Codec):
     def cell(self, value: Any) -> int:
         # pandas holds whole numbers as floats where a column has nulls.
         if isinstance(value, float) and value.is_integer():
-            value = int(value)
+            value = whole(value)
         return self.check(value)
 
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from bucketstate.optional import needed
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.codecs import EXACT
 from bucketstate.stateful.errors import WrongTypeError
 from bucketstate.stateful.run.frames import EXTENSION
-from bucketstate.stateful.run.plain import EXACT
 
 if TYPE_CHECKING:
     from bucketstate.stateful.run.frames import Frames
@@ -131,7 +131,8 @@ def _nulls_in_whole(column: pa.Array) -> bool:
 
 def _check_exact(column: pa.Array, name: str, what: str) -> None:
     for value in pc.min_max(column).values():
-        if value.is_valid and abs(value.as_py()) > EXACT:
+        # That float itself is not taken back, as it may be another number's.
+        if value.is_valid and abs(value.as_py()) >= EXACT:
             raise WrongTypeError(
                 f"The column {name} of {what} has the whole number {value} beside nulls, and "
                 "pandas would make another one of it, as a float. Take the rows as "

@@ -18,9 +18,10 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.codecs import EXACT
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 from bucketstate.stateful.run.chunks import arrow_types, pandas_column
-from bucketstate.stateful.run.plain import EXACT, Plain
+from bucketstate.stateful.run.plain import Plain
 from bucketstate.stateful.run.wire import holds_times
 
 if TYPE_CHECKING:

@@ -20,14 +20,12 @@ from pyspark.sql.types import (
 )
 
 from bucketstate.optional import pandas as pd
+from bucketstate.stateful.codec.codecs import whole
 from bucketstate.stateful.codec.instants import of_micros, of_wall_micros
 from bucketstate.stateful.errors import MismatchError
 
 if TYPE_CHECKING:
     from datetime import tzinfo
-
-EXACT = 1 << 53
-"""Whole numbers up to here are exact as floats; one that has become this float may be another."""
 
 
 def needs_plain(spark: DataType) -> bool:
@@ -58,7 +56,8 @@ class Plain:
             case TimestampType() | TimestampNTZType():
                 return self._time(value, spark)
             case IntegralType() if isinstance(value, float):
-                return _whole(value)
+                # Spark 4.0 and 4.1 make floats of those in an array with nulls.
+                return None if value != value else whole(value)
             case DayTimeIntervalType():
                 if isinstance(value, np.timedelta64):
                     value = pd.Timedelta(value)
@@ -89,15 +88,6 @@ class Plain:
             return of_micros(at, self._zone)
         except OverflowError:
             raise MismatchError("a time within the years 1 to 9999", Instant(at)) from None
-
-
-def _whole(value: float) -> int | None:
-    """A whole number that Spark 4.0 or 4.1 made a float of, in an array with nulls."""
-    if value != value:
-        return None
-    if abs(value) >= EXACT:
-        raise MismatchError("a whole number within 2**53, which is as far as floats go", value)
-    return int(value)
 
 
 class Instant(int):
