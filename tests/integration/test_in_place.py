@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from bucketstate.checkpoint import Checkpoint, savepoints
 from bucketstate.cli import main
 from bucketstate.doctor import of_checkpoint
 from bucketstate.errors import NoSuchStateError, RefusedMoveError
-from bucketstate.move import clone, fork, plan, rewind, undo
+from bucketstate.move import Progress, clone, fork, plan, planning, rewind, undo
 from bucketstate.report import write_report
 from tests.integration.moved_queries import (
     FORMAT,
@@ -288,3 +290,89 @@ def test_a_file_sink_misses_the_batch(spark: SparkSession, tmp_path: Path) -> No
                 spark.read.json(str(out)).count()
         else:
             assert spark.read.json(str(out)).count() > 0
+
+
+class ImpatientError(Exception):
+    """What a callback may raise."""
+
+
+@pytest.mark.parametrize("step", cases(["publish state"], ["copy"]))
+def test_what_is_given_up_is_taken_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    # Steps are short here.
+    monkeypatch.setattr(planning, "_POLL_SECONDS", 0.001)
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 4)
+    twins.go()
+    before = tree(twins.root)
+    beside = spark.readStream.format("rate").load().writeStream.format("noop").start()
+    steps = ["copy", "publish state", "verify", "publish"]
+
+    def give_up(progress: Progress) -> None:
+        if progress.step in steps[steps.index(step) :]:
+            raise ImpatientError
+
+    made = plan(spark, str(twins.root), None, "rewrite", partitions=2, in_place=True)
+    try:
+        with pytest.raises(ImpatientError) as raised:
+            made.run(progress=give_up)
+        now = tree(twins.root)
+        assert "commits/2" not in now
+        assert "offsets/2" not in now
+        assert _without_runs(now) == _without_runs(before)
+        sound(twins.root)
+        # A query of somebody else has lost nothing by it.
+        beside.processAllAvailable()
+        assert beside.isActive
+        (note,) = raised.value.__notes__
+        assert "cancelled" in note
+    finally:
+        beside.stop()
+    assert made.run().published
+    twins.go()
+    sound(twins.root)
+
+
+def _without_runs(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """All but data files, which nothing may name, and sums that Hadoop has beside what it wrote."""
+    return {n: of for n, of in files.items() if "/runs/" not in n and not n.endswith(".crc")}
+
+
+def test_what_is_given_up_too_late_is_told_of(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 4)
+    twins.go()
+
+    def give_up(_: Progress) -> None:
+        while not (twins.root / "commits" / "2").exists():
+            time.sleep(0.01)
+        raise ImpatientError
+
+    made = plan(spark, str(twins.root), None, "rewrite", partitions=2, in_place=True)
+    with pytest.raises(ImpatientError) as raised:
+        made.run(progress=give_up)
+    (note,) = raised.value.__notes__
+    assert "was made all the same" in note
+    sound(twins.root)
+
+
+def test_an_interrupt_is_the_moves_alone(spark: SparkSession, tmp_path: Path) -> None:
+    twins = Twins(spark, BY_NAME["agg"], tmp_path, 4)
+    twins.go()
+    cancelled: list[int] = []
+
+    def sparks(*_: object) -> None:
+        cancelled.append(1)
+
+    sparks.__module__ = "pyspark.core.context"
+    before = signal.signal(signal.SIGINT, sparks)
+    try:
+        made = plan(spark, str(twins.root), None, "rewrite", partitions=2, in_place=True)
+        with pytest.raises(KeyboardInterrupt) as raised:
+            made.run(progress=lambda _: signal.raise_signal(signal.SIGINT))
+        assert signal.getsignal(signal.SIGINT) is sparks
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not cancelled
+    assert "cancelled" in raised.value.__notes__[0]
+    sound(twins.root)
+    twins.go()

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -208,6 +210,10 @@ class Plan:
         checkpoint that was to be rewritten in place is as it was when this raises; if it is killed
         from the moment on at which that is not so any more, no query starts on it either.
 
+        An interrupt, or what `progress` raises, gives the move up, with the jobs of this move
+        alone. It is raised when the move has ended, and its note says how: one that comes when the
+        move is being committed is too late, and the move is made all the same.
+
         Args:
             progress: is told every now and then how far the move has come, by this thread.
 
@@ -222,20 +228,32 @@ class Plan:
     def _waited(
         self, call: Callable[[], Any], progress: Callable[[Progress], None] | None
     ) -> Report:
-        with ThreadPoolExecutor(1) as pool:
+        with _interrupts_of_its_own(), ThreadPoolExecutor(1) as pool:
             done = pool.submit(call)
             try:
                 while not done.done():
                     if progress is not None:
                         progress(Progress(**json.loads(self._plan.progressJson())))
-                    time.sleep(_POLL_SECONDS)
-            except BaseException:
-                # What waits for it is gone; what it has written is no checkpoint.
-                self._spark.sparkContext.cancelAllJobs()
+                    wait([done], _POLL_SECONDS)
+            except BaseException as error:
+                error.add_note(self._given_up(done))
                 raise
             with _told():
                 report = json.loads(done.result().json())
         return _report(report)
+
+    def _given_up(self, done: Future[Any]) -> str:
+        """Waits for the end of what nobody waits for any more, and says what that was."""
+        while not done.done():
+            # Once more each time: a job that was about to begin is missed.
+            self._plan.cancel()
+            wait([done], _POLL_SECONDS)
+        try:
+            with _told():
+                done.result()
+        except BucketstateError as failure:
+            return str(failure)
+        return "It came too late: the move was made all the same."
 
 
 @dataclass(frozen=True)
@@ -422,6 +440,22 @@ def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame
         return found
 
     return with_documents(rows, state, key_columns)
+
+
+@contextmanager
+def _interrupts_of_its_own() -> Iterator[None]:
+    """Keeps an interrupt to the move: PySpark's handler cancels the jobs of all queries first."""
+    before = signal.getsignal(signal.SIGINT)
+    is_sparks = str(getattr(before, "__module__", "")).startswith("pyspark.")
+    # No other thread is interrupted, or may say what happens then.
+    if not is_sparks or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _report(found: Mapping[str, Any]) -> Report:

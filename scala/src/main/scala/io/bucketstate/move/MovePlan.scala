@@ -1,6 +1,7 @@
 package io.bucketstate.move
 
 import java.time.Clock
+import java.util.UUID
 
 import org.apache.spark.sql.SparkSession
 
@@ -10,6 +11,7 @@ import io.bucketstate.move.log.LogText
 /** What a move would do, and the way to make it. Reading it again and again finds what was so when it was planned. Thread-safe. */
 final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, clock: Clock) {
   private[this] val progress = new Progress(spark.sparkContext)
+  private[this] val tag = s"bucketstate-move-${UUID.randomUUID}"
 
   /** The batch whose state is moved: committed, and not necessarily the last. */
   def batch: Long = planned.batch
@@ -25,20 +27,41 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
    * `InvalidException` for state that cannot be moved so, and `CorruptException`, `MissingException` or
    * `UnavailableException` for what cannot be read.
    */
-  def read(): MoveReport = new Mover(spark, planned, progress, clock).read()
+  def read(): MoveReport = cancellable(new Mover(spark, planned, progress, clock).read())
 
   /**
    * Makes the move, and publishes the target when all of it is there and was verified. Blocks as long as that takes. When it
    * throws, the target is no checkpoint that a query would start with; the same move begins again. Throws what [[read]]
    * does, and `ConflictException` for a source that has changed meanwhile, and a target that is not empty.
    */
-  def run(): MoveReport = {
+  def run(): MoveReport = cancellable {
     // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
     val now =
       if (Undoing.ofLeft(spark, planned))
         new Planner(spark, planned.request, frame = None, clock).plan()
       else planned
     new Mover(spark, now, progress, clock).run()
+  }
+
+  /**
+   * Gives up what another thread has begun with [[read]] or [[run]], which throws `UnavailableException` then; a checkpoint that
+   * was to be rewritten in place is as it was. Only jobs of this plan are cancelled. A job that is about to begin may be missed:
+   * call this again until they have ended.
+   *
+   * @return whether it was in time; false where the move was about to be committed, and comes to its end
+   */
+  def cancel(): Boolean = {
+    val isInTime = progress.giveUp()
+    if (isInTime) spark.sparkContext.cancelJobsWithTag(tag)
+    isInTime
+  }
+
+  /** Threads that are started on the way inherit the tag, and so do their jobs. */
+  private def cancellable[A](body: => A): A = {
+    progress.start()
+    spark.sparkContext.addJobTag(tag)
+    try body
+    finally spark.sparkContext.removeJobTag(tag)
   }
 
   /** For people who wait: the step, and about how many keys and bytes it has come to, as JSON. From any thread. */

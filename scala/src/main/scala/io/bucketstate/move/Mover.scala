@@ -37,8 +37,10 @@ private[move] final class Mover(
   private[this] val conf = SparkSessions.hadoopConf(spark)
   private[this] val hadoop = spark.sparkContext.broadcast(new SerializableConfiguration(conf))
 
-  private def job(work: StoreWork): StoreJob =
+  private def job(work: StoreWork): StoreJob = {
+    progress.requireWanted()
     new StoreJob(spark, work, hadoop, progress, plan.rows)
+  }
 
   /** Reads all, and writes nothing. */
   def read(): MoveReport = {
@@ -72,6 +74,7 @@ private[move] final class Mover(
     each(moved)(verify)
     requireUnchanged()
     progress.begin("publish")
+    progress.commit()
     publishing.logs(moved)
     val report = new MoveReport(plan, moved, isPublished = true, started, clock.millis())
     Marker.finish(target, report)
@@ -104,6 +107,7 @@ private[move] final class Mover(
       each(moved)(verify)
       progress.begin("publish")
       rewrite.requireAlone()
+      progress.commit()
       rewrite.commit(Option.when(plan.hasIds)(Publishing.idsOf(plan.source, moved)))
       rewrite.end()
       new MoveReport(plan, moved, isPublished = true, started, clock.millis())
