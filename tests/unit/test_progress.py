@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +118,62 @@ def test_saved_and_read_again(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match=r"progress\.csv would be Parquet"):
         recorder.save(tmp_path / "progress.csv")
     assert not (tmp_path / "progress.csv").exists()
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_saved_while_a_query_runs(tmp_path: Path, limit: int | None) -> None:
+    path = tmp_path / "progress.parquet"
+    recorder = Recorder(limit=limit)
+    done = threading.Event()
+
+    def run() -> None:
+        batch = 0
+        while not done.wait(0.0001):
+            recorder.add(progress(batch % 60) | {"batchId": batch})
+            batch += 1
+
+    query = threading.Thread(target=run)
+    query.start()
+    try:
+        for _ in range(20):
+            recorder.save(path)
+            saved = pd.read_parquet(path)
+            if not saved.empty:
+                of_json = [json.loads(text)["batchId"] for text in saved["progress"]]
+                assert of_json == saved["batch"].tolist()
+            time.sleep(0.002)
+    finally:
+        done.set()
+        query.join()
+    assert len(Recorder.read(path).progress) > 1
+
+
+@pytest.mark.parametrize("stop", [OSError("no space left"), KeyboardInterrupt()])
+def test_a_file_that_cannot_be_saved_anew_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    path = tmp_path / "progress.parquet"
+    recorded(3).save(path)
+
+    def write_a_part(_: pd.DataFrame, path: Path, **__: Any) -> None:
+        path.write_bytes(b"PAR1")
+        raise stop
+
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", write_a_part)
+    with pytest.raises((BucketstateError, KeyboardInterrupt)) as told:
+        recorded(5).save(path)
+    if isinstance(stop, OSError):
+        assert str(told.value) == f"{path} cannot be written: no space left."
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert len(Recorder.read(path).progress) == 3
+
+
+def test_a_link_that_is_saved_to_stays_one(tmp_path: Path) -> None:
+    link, file = tmp_path / "newest.parquet", tmp_path / "progress.parquet"
+    link.symlink_to(file)
+    recorded().save(link)
+    assert link.is_symlink()
+    assert Recorder.read(file).progress == recorded().progress
 
 
 @pytest.mark.parametrize("wrong", ["x", "[]", b"x", 7, None, [7], ["{"], ["[]"], [object()]])

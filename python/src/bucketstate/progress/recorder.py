@@ -6,8 +6,10 @@ import json
 import os
 import sys
 import threading
+import uuid
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -136,7 +138,7 @@ class Recorder(StreamingQueryListener):
         batch's phases; of the state, added up over the operators, rows, bytes of memory and
         milliseconds; and each metric that the state store reports, under its own name.
         """
-        return pd.DataFrame([batch_row(p) for p in self.progress])
+        return _rows(self.progress)
 
     def operators_to_pandas(self) -> pd.DataFrame:
         """One row for each progress and stateful operator: its state and its store's metrics."""
@@ -151,8 +153,10 @@ class Recorder(StreamingQueryListener):
     def save(self, path: str | Path) -> None:
         """Writes the rows of `to_pandas` as Parquet, with each whole progress as JSON beside it.
 
+        A query may run meanwhile: the file has what came before the call.
+
         Args:
-            path: ends in `.parquet`; a file that is there is replaced.
+            path: ends in `.parquet`; a file that is there is replaced once the new one is whole.
 
         Raises:
             InvalidArgumentError: it is no path, or one that ends otherwise.
@@ -164,10 +168,21 @@ class Recorder(StreamingQueryListener):
                 f"{path} would be Parquet: give it the ending .parquet, by which it is known, or "
                 "write to_pandas() as what you want."
             )
-        frame = self.to_pandas()
-        frame["progress"] = [json.dumps(p) for p in self.progress]
+        # Once for both: a query that runs adds to them at any time.
+        kept = self.progress
+        frame = _rows(kept)
+        frame["progress"] = [json.dumps(p) for p in kept]
         try:
-            frame.to_parquet(path, index=False)
+            # A link stays one. Who is stopped here keeps the file that was there before.
+            target = Path(os.path.realpath(path))
+            temporary = target.with_name(f".{uuid.uuid4()}.tmp")
+            try:
+                frame.to_parquet(temporary, index=False)
+                temporary.replace(target)
+            except BaseException:
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
         except (OSError, UnicodeError) as error:
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
 
@@ -220,6 +235,10 @@ class Recorder(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """What it did is kept; whoever wants to know why it ended asks the query."""
+
+
+def _rows(progress: Iterable[Progress]) -> pd.DataFrame:
+    return pd.DataFrame([batch_row(p) for p in progress])
 
 
 def _path_of(path: object) -> Path:
