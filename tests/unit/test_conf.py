@@ -452,6 +452,77 @@ def test_a_span_that_no_task_would_take(span: str, after: str, told: str) -> Non
     Conf(time_bucket_span=span, time_bucket_expire_after="never")
 
 
+SPAN = PREFIX + "timeBucket.span"
+AFTER = PREFIX + "timeBucket.expireAfter"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {AFTER: "1h", AFTER + ".query.a": "30d", SPAN + ".query.a.operator.0": "1d"},
+        {AFTER: "1h", AFTER + ".operator.0": "30d", SPAN + ".query.a.operator.0": "1d"},
+        # What is for the query comes before what is for the operator of any.
+        {AFTER + ".operator.0": "1h", AFTER + ".query.a": "30d", SPAN + ".query.a": "1d"},
+        # Of two queries, and of two operators: they never meet.
+        {AFTER + ".query.a": "1h", SPAN + ".query.b": "1d"},
+        {AFTER + ".operator.0": "1h", SPAN + ".operator.1": "1d"},
+        {AFTER + ".query.a.operator.0": "1h", SPAN + ".query.a.operator.1": "1d"},
+        {AFTER + ".query.a.operator.0": "1h", SPAN + ".query.b": "1d"},
+        {AFTER + ".query.a": "1h", SPAN + ".operator.0": "1d", SPAN + ".query.a.operator.0": "1h"},
+    ],
+)
+def test_spans_that_tasks_take_for_some_queries(settings: dict[str, str]) -> None:
+    assert Conf.from_spark(settings).to_spark().items() >= settings.items()
+
+
+@pytest.mark.parametrize(
+    ("settings", "span", "after", "whom"),
+    [
+        ({AFTER + ".query.a": "1h", SPAN + ".query.a.operator.0": "2h"}, 1, 0, ""),
+        ({AFTER + ".query.a.operator.0": "1h", SPAN + ".query.a": "2h"}, 1, 0, ""),
+        ({AFTER + ".operator.0": "1h", SPAN + ".query.a.operator.0": "2h"}, 1, 0, ""),
+        # They are for others, and meet in one operator.
+        (
+            {AFTER + ".query.a": "1h", SPAN + ".operator.0": "2h"},
+            1,
+            0,
+            " for operator 0 of query 'a'",
+        ),
+        (
+            {SPAN + ".query.a": "2h", AFTER: "1d", AFTER + ".operator.3": "1h"},
+            0,
+            2,
+            " for operator 3 of query 'a'",
+        ),
+        # What is for the query hides what is for all.
+        (
+            {AFTER: "30d", AFTER + ".query.a": "1h", SPAN + ".query.a.operator.0": "2h"},
+            2,
+            1,
+            "",
+        ),
+    ],
+)
+def test_a_span_that_no_task_of_some_queries_would_take(
+    settings: dict[str, str], span: int, after: int, whom: str
+) -> None:
+    keys = list(settings)
+    with pytest.raises(InvalidSettingError) as refusal:
+        Conf.from_spark(settings)
+    assert str(refusal.value) == (
+        f"{keys[span]} is '2h', which is longer than {keys[after]}='1h'{whom}: state expires by "
+        "whole spans, so make it a small part of that time, or leave it out."
+    )
+
+
+def test_settings_for_a_query_and_an_operator_of_it() -> None:
+    month = Conf(time_bucket_expire_after="1h").for_query("a", time_bucket_expire_after="30d")
+    month.for_query("a", operator=0, time_bucket_span="1d")
+    hour = Conf().for_query("a", time_bucket_expire_after="1h")
+    with pytest.raises(InvalidSettingError, match=r"span\.query\.a\.operator\.0 is '2h'"):
+        hour.for_query("a", operator=0, time_bucket_span="2h")
+
+
 def test_type_checkers_know_the_presets() -> None:
     assert set(get_args(PresetName)) == set(PRESETS)
 

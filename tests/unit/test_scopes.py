@@ -35,6 +35,19 @@ def test_what_a_suffix_says(suffix: str, scope: Scope) -> None:
 
 
 @pytest.mark.parametrize(
+    ("scope", "suffixes"),
+    [
+        (Scope(), [""]),
+        (Scope("a"), [".query.a", ""]),
+        (Scope(None, 2), [".operator.2", ""]),
+        (Scope("a", 2), [".query.a.operator.2", ".query.a", ".operator.2", ""]),
+    ],
+)
+def test_where_a_setting_is_looked_up(scope: Scope, suffixes: list[str]) -> None:
+    assert [one.suffix for one in scope.wider] == suffixes
+
+
+@pytest.mark.parametrize(
     "suffix",
     [".", "query.a", ".query.", ".operator.", ".operator.01", ".operator.٣", ".operator.1.query.a"],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -187,29 +187,55 @@ class Conf(Settings):
         return {field: value for field, value in values.items() if value is not None}
 
     def _check_spans(self) -> None:
-        """InvalidSettingError for a span of which a task would say that it cannot be."""
+        """InvalidSettingError for a span of which a task would say that it cannot be.
+
+        Looked up as tasks do it, for each query and operator that is named, and for the others.
+        """
         span, after = (
             registry().by_field(f) for f in ("time_bucket_span", "time_bucket_expire_after")
         )
-        given = {s.key: getattr(self, s.field) for s in (span, after)} | dict(self.per_query)
-        scopes = {
-            key[len(s.key) :] for key in given for s in (span, after) if key.startswith(s.key)
-        }
-        for scope in sorted(scopes):
-            keys = [s.key + scope if s.key + scope in given else s.key for s in (span, after)]
-            each, most = (Duration.seconds(given[key]) for key in keys)
+        everywhere = {s.key: getattr(self, s.field) for s in (span, after)}
+        given = {k: v for k, v in (everywhere | dict(self.per_query)).items() if v is not None}
+        for scope in _met(key[len(s.key) :] for key in given for s in (span, after) if _of(s, key)):
+            keys = [_nearest(s, scope, given) for s in (span, after)]
+            each, most = (Duration.seconds(given.get(key)) for key in keys)
             if each is None or most is None or each <= most <= each * _MOST_SPANS:
                 continue
             wrong = "longer than" if each > most else f"less than one in {_MOST_SPANS} of"
+            # Where neither of them names the one that has both.
+            own = {s.key + scope.suffix for s in (span, after)} & set(keys)
+            whom = "" if own else f" for operator {scope.operator} of query {scope.query!r}"
             raise InvalidSettingError(
-                f"{keys[0]} is {given[keys[0]]!r}, which is {wrong} {keys[1]}={given[keys[1]]!r}: "
-                "state expires by whole spans, so make it a small part of that time, or leave it "
-                "out."
+                f"{keys[0]} is {given[keys[0]]!r}, which is {wrong} {keys[1]}={given[keys[1]]!r}"
+                f"{whom}: state expires by whole spans, so make it a small part of that time, or "
+                "leave it out."
             )
 
     def _keep(self, field: str, value: object) -> None:
         # It is frozen for everybody else.
         object.__setattr__(self, field, value)
+
+
+def _of(setting: Setting, key: str) -> bool:
+    return key == setting.key or key.startswith(setting.key + ".")
+
+
+def _met(suffixes: Iterable[str]) -> list[Scope]:
+    """All whom keys with these suffixes are for: also an operator by itself of a query by itself.
+
+    The wider ones come first.
+    """
+    scopes = [Scope.parse(suffix) for suffix in suffixes]
+    queries = {scope.query for scope in scopes} | {None}
+    operators = {scope.operator for scope in scopes} | {None}
+    met = (Scope(query, operator) for query in queries for operator in operators)
+    return sorted(met, key=lambda scope: scope.suffix)
+
+
+def _nearest(setting: Setting, scope: Scope, given: Mapping[str, Value]) -> str:
+    """The key of a setting that counts for a scope, or the one for all if none does."""
+    keys = (setting.key + wider.suffix for wider in scope.wider)
+    return next((key for key in keys if key in given), setting.key)
 
 
 def _scope(query: str | None, operator: int | None) -> Scope:

@@ -29,6 +29,15 @@ class Scope:
         query = "" if self.query is None else f".query.{self.query}"
         return query + ("" if self.operator is None else f".operator.{self.operator}")
 
+    @property
+    def wider(self) -> tuple[Scope, ...]:
+        """Where a setting is looked up for it, one after the other; the first that is given counts.
+
+        The provider has the same order.
+        """
+        scopes = (self, Scope(self.query), Scope(None, self.operator), Scope())
+        return tuple(dict.fromkeys(scopes))
+
     @classmethod
     def parse(cls, suffix: str) -> Scope:
         """The scope with that suffix. ValueError if there is none."""
