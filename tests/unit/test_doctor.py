@@ -17,6 +17,7 @@ from bucketstate.cli import main
 from bucketstate.doctor import ProgressFileError, of_checkpoint, of_progress, read_progress
 from bucketstate.doctor.evidence import gathered
 from bucketstate.doctor.rules import rules
+from bucketstate.doctor.sources import refusals
 from bucketstate.doctor.terms import holds, value
 from bucketstate.progress import Recorder
 from bucketstate.registry import registry
@@ -280,9 +281,11 @@ def test_a_checkpoint_s_complaints(built: Built, name: str) -> None:
 
 def event(of: dict[str, Any]) -> str:
     name = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
-    return json.dumps({"Event": name, "progress": of})
+    return json.dumps({"Event": name, "progress": of}, ensure_ascii=False)
 
 
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+OURS = "io.bucketstate.BucketedStateStoreProvider"
 OTHER_EVENT = json.dumps({"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"})
 
 
@@ -321,6 +324,29 @@ def test_every_kind_of_file_gives_the_same(write: Any, tmp_path: Path) -> None:
     assert of_progress(read_progress(write(tmp_path, each))) == of_progress(each)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+def test_a_line_ends_where_spark_ends_it(tmp_path: Path, mark: str, end: str) -> None:
+    """Spark's JSON has marks that end a line elsewhere as they are, such as those of a plan."""
+    plan = {"Event": "SparkListenerSQLExecutionStart", "physicalPlanDescription": f"a{mark}b"}
+    started = {"Event": "SparkListenerLogStart", "Spark Version": "4.3.0"}
+    provider = {"Spark Properties": {"a": f"b{mark}c", PROVIDER: OURS}}
+    environment = {"Event": "SparkListenerEnvironmentUpdate"} | provider
+    progress = event(constant()[0] | {"name": f"of{mark}two lines"})
+    events = [json.dumps(e, ensure_ascii=False) for e in (started, environment, plan)]
+    file = tmp_path / "local-1"
+    file.write_text("".join(line + end for line in [*events, progress]), newline="")
+    (read,) = read_progress(file)
+    assert read["name"] == f"of{mark}two lines"
+    assert len(refusals(file)) == 1
+    # Its last line is not whole, as that of a log that is written.
+    file.write_text(end.join([*events, progress, progress[:50]]), newline="")
+    assert len(read_progress(file)) == 1
+    file.write_text(end.join([*events, progress, progress[:50], progress]), newline="")
+    with pytest.raises(ProgressFileError, match="local-1, line 5, is neither"):
+        read_progress(file)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -341,15 +367,12 @@ def test_what_holds_no_progress(name: str, text: str, said: str, tmp_path: Path)
         read_progress(tmp_path / name)
 
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-
-
 @pytest.mark.parametrize("has_progress", [False, True])
 @pytest.mark.parametrize(
     ("version", "provider", "refused"),
     [
-        ("4.3.0", "io.bucketstate.BucketedStateStoreProvider", True),
-        ("4.2.1", "io.bucketstate.BucketedStateStoreProvider", False),
+        ("4.3.0", OURS, True),
+        ("4.2.1", OURS, False),
         ("4.3.0", "another.Provider", False),
     ],
 )

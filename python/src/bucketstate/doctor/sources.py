@@ -68,7 +68,7 @@ def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
     if path.suffix == ".parquet":
         return list(Recorder.read(path).progress)
     files = _rolled(path) if path.is_dir() else [path]
-    found = [progress for file in files for progress in _lines(file)]
+    found = [progress for file in files for progress in _progresses(file)]
     if not found:
         raise ProgressFileError(
             f"{path} holds no progress of a streaming query: give the JSON of query progresses, "
@@ -82,7 +82,7 @@ def refusals(path: Path) -> list[str]:
     if path.suffix == ".parquet" or path.suffix in _OTHER_CODECS:
         return []
     version, provider = "", ""
-    for line in _text(_rolled(path)[0] if path.is_dir() else path).splitlines()[:_HEAD]:
+    for line in _lines(_rolled(path)[0] if path.is_dir() else path)[:_HEAD]:
         event = _event(line)
         if event.get("Event") == _STARTED:
             version = str(event.get("Spark Version", ""))
@@ -118,13 +118,13 @@ def _rolled(folder: Path) -> list[Path]:
     return [file for _, file in sorted((int(m[1]), file) for m, file in numbered if m)]
 
 
-def _lines(file: Path) -> Iterator[Progress]:
+def _progresses(file: Path) -> Iterator[Progress]:
     if file.suffix in _OTHER_CODECS:
         raise ProgressFileError(
             f"{file} is compressed as only Spark's JVM reads it: write event logs with "
             "spark.eventLog.compress=false or spark.eventLog.compression.codec=zstd."
         )
-    lines = _text(file).splitlines()
+    lines = _lines(file)
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -139,6 +139,12 @@ def _lines(file: Path) -> Iterator[Progress]:
             ) from error
         if found is not None:
             yield found
+
+
+def _lines(file: Path) -> list[str]:
+    """Its lines as JSON has them: marks such as U+2028, which end one elsewhere, stand in texts."""
+    lines = _text(file).removesuffix("\n").split("\n")
+    return [line.removesuffix("\r") for line in lines]
 
 
 def _text(file: Path) -> str:
