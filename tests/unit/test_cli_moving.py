@@ -11,6 +11,7 @@ import pytest
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
+from bucketstate.cli.planned import _offsets
 from tests.kit.checkpoints import log
 from tests.kit.stops import tree
 from tests.unit.checkpoint.test_state import rows
@@ -121,3 +122,10 @@ def test_what_cannot_be_done_is_one_line(
         assert told.startswith("bucketstate: ")
         assert told.count("\n") == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_a_file_of_offsets_has_a_line_for_each_source(tmp_path: Path) -> None:
+    file = tmp_path / "offsets"
+    given = ['{"a\u2028b":{"0":5}}', "-", "3"]
+    file.write_text("\n".join([*given, "", ""]), encoding="utf-8")
+    assert _offsets(str(file)) == given

@@ -116,6 +116,22 @@ def test_without_operator_metadata_the_folders_say_what_there_is(tmp_path: Path)
     assert rows(Checkpoint(tmp_path).scan().to_arrow()) == built.rows()
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c"])
+def test_a_line_of_a_log_ends_where_spark_ends_it(tmp_path: Path, mark: str) -> None:
+    """Marks that end a line elsewhere are part of the offsets of a source, and of settings."""
+    grown(tmp_path)
+    offset = f'{{"topic{mark}":{{"0":5}}}}'
+    recorded = json.dumps({"conf": {"spark.a": f"b{mark}c"}}, ensure_ascii=False)
+    for text in (f"v1\n{recorded}\n{offset}\n-", f"v1\r\n{recorded}\r\n{offset}\r\n-\r\n"):
+        (tmp_path / "offsets/5").write_text(text, newline="")
+        query = Checkpoint(tmp_path).query
+        assert query.offsets(5) == [offset, "-"]
+        assert query.settings(5) == {"spark.a": f"b{mark}c"}
+    (tmp_path / "offsets/5").write_text("")
+    with pytest.raises(DamagedFileError, match=r"offsets/5 .*it is empty"):
+        Checkpoint(tmp_path).query.offsets(5)
+
+
 def test_versions_are_those_that_spark_s_log_still_has(tmp_path: Path) -> None:
     built = grown(tmp_path)
     for batch in range(3):

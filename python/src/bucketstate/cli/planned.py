@@ -214,7 +214,8 @@ def _offsets(given: str | None) -> Any:
     if given is None or given == "earliest":
         return given
     try:
-        lines = Path(given).read_text(encoding="utf-8").splitlines()
+        # Not splitlines: an offset may have U+2028 and others that end a line there.
+        lines = Path(given).read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise InvalidArgumentError(
             f"--offsets {given} is neither 'earliest' nor a file that can be read: {error.strerror}"

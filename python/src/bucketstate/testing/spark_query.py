@@ -97,7 +97,7 @@ class SparkQuery:
         logged = sorted((self._checkpoint / "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
         made = []
         for file in logged:
-            clocks = json.loads(file.read_text(encoding="utf-8").splitlines()[1])
+            clocks = json.loads(file.read_text(encoding="utf-8").split("\n")[1])
             at, watermark = (
                 EPOCH + clocks[f"batch{clock}Ms"] * MILLISECOND
                 for clock in ("Timestamp", "Watermark")

@@ -505,9 +505,11 @@ def _versioned(folder: Folder, name: str, what: str, known: int) -> tuple[int, l
     """The lines of a file whose first line is its format."""
     path = folder.path_of(name)
     with decoding(path, what.split(" ", 1)[-1]):
-        lines = folder.read(name).decode("utf-8").splitlines()
-    if not lines:
+        text = folder.read(name).decode("utf-8")
+    if not text:
         raise damaged(path, "it is empty")
+    # Not splitlines: Spark's JSON has U+2028 and others that end a line there as they are.
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     return format_of(lines[0].strip(), path, what, known), lines[1:]
 
 
