@@ -208,6 +208,44 @@ def test_the_start_of_a_run_is_no_complaint() -> None:
     assert of_progress(reversed(runs)).advice == ()
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_runs_may_be_given_in_any_order(timed: bool) -> None:
+    """State grows over two runs of a query, which begin and end alike but for when they were."""
+
+    def run(name: str, day: int, first: int) -> list[dict[str, Any]]:
+        found = [
+            progress(
+                first + n,
+                run=name,
+                numRowsTotal=1000 * day + 50 * n,
+                numRowsRemoved=0,
+                commitTimeMs=10 * day,
+            )
+            for n in range(20)
+        ]
+        for n, one in enumerate(found):
+            one["timestamp"] = f"2026-03-0{day}T00:00:{n:02d}.000Z"
+            if not timed:
+                del one["timestamp"]
+        return found
+
+    # A query that was taken back begins with an earlier batch than before.
+    older, newer = run("older", 1, 100 if timed else 0), run("newer", 2, 50)
+    for one in newer:
+        one["stateOperators"][0]["operatorName"] = "dedupeWithinWatermark"
+    said = of_progress([*older, *newer])
+    assert [dict(a.figures).get("numRowsTotal, last") for a in said.advice] == [2950]
+    assert said.advice[0].about == "query the query, operator 0 (dedupeWithinWatermark)"
+    assert of_progress([*newer, *older]) == said
+    assert of_progress(reversed([*older, *newer])) == said
+    # Where some have no time, the batches' numbers say which came first.
+    if timed:
+        for one in older:
+            del one["timestamp"]
+        (evidence,) = gathered([*older, *newer])
+        assert evidence.last("commitTimeMs") == 10
+
+
 def test_what_says_too_little_is_said() -> None:
     said = of_progress([progress(n) for n in range(5)])
     (note,) = said.notes

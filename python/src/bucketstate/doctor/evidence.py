@@ -82,23 +82,37 @@ class Evidence:
 
 
 def gathered(progresses: Iterable[Progress]) -> list[Evidence]:
-    """By query and operator. Triggers without a batch, and batches without state, are left out."""
+    """By query and operator, in the order in which the batches were.
+
+    Triggers without a batch, and batches without state, are left out.
+    """
     runs: dict[tuple[str, str], list[Progress]] = {}
     for progress in progresses:
         if "addBatch" in progress.get("durationMs", {}) and progress.get("stateOperators"):
             runs.setdefault((progress["id"], progress["runId"]), []).append(progress)
-    queries: dict[str, list[Progress]] = {}
+    queries: dict[str, list[list[Progress]]] = {}
     for (query, _), batches in runs.items():
-        in_order = sorted(batches, key=lambda p: int(p["batchId"]))
-        queries.setdefault(query, []).extend(in_order[1:])
+        queries.setdefault(query, []).append(sorted(batches, key=lambda p: int(p["batchId"])))
     found = []
-    for query, of_query in queries.items():
+    for query, of_runs in queries.items():
+        of_query = [p for run in _in_order(of_runs) for p in run[1:]]
         for number in range(max((len(p["stateOperators"]) for p in of_query), default=0)):
             # A query that was changed may have fewer operators in some of its runs.
             theirs = tuple(p for p in of_query if len(p["stateOperators"]) > number)
             name = theirs[-1]["stateOperators"][number].get("operatorName", "unknown")
             found.append(Evidence(theirs[-1].get("name") or query, number, name, theirs))
     return found
+
+
+def _in_order(runs: list[list[Progress]]) -> list[list[Progress]]:
+    """The runs of a query, the oldest first, in whatever order their files were given."""
+    # A query that was taken back does batches of the same numbers again: the times come first.
+    timed = all(p.get("timestamp") for run in runs for p in run)
+
+    def begun(run: list[Progress]) -> tuple[str, int]:
+        return min((str(p["timestamp"]) if timed else "", int(p["batchId"])) for p in run)
+
+    return sorted(runs, key=begun)
 
 
 def rising(values: list[float]) -> bool:
