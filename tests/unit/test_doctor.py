@@ -246,6 +246,18 @@ def test_runs_may_be_given_in_any_order(timed: bool) -> None:
         assert evidence.last("commitTimeMs") == 10
 
 
+def test_a_batch_that_is_given_again_counts_once() -> None:
+    """As where a recorder was saved now and then, or an event log is beside it."""
+    few = [progress(n) | {"timestamp": f"2026-03-01T00:00:{n:02d}.000Z"} for n in range(5)]
+    (note, again) = of_progress([*few, *few[:3], *map(dict, few)]).notes
+    assert note.startswith("query the query, operator 0 (dedupe): 4 batches after the first")
+    assert again == "8 progresses that were given before are left out: each counts once."
+    # Of another run it is another batch; and a trigger waits for data more than once.
+    restarted = [one | {"runId": "second"} for one in few]
+    waited = [few[0] | {"timestamp": "2026-03-01T00:00:09.000Z"}]
+    assert of_progress([*few, *restarted, *waited]).notes == ()
+
+
 def test_what_says_too_little_is_said() -> None:
     said = of_progress([progress(n) for n in range(5)])
     (note,) = said.notes

@@ -16,6 +16,7 @@ from bucketstate.cli import main
 from bucketstate.errors import BucketstateError, InvalidArgumentError, NotACheckpointError
 from bucketstate.progress import Recorder
 from bucketstate.report import write_report
+from bucketstate.report.material import _batches
 from tests.docs import DOCS, run_blocks
 from tests.kit.aging import Aging
 from tests.kit.checkpoints import NEVER, Built
@@ -23,7 +24,7 @@ from tests.kit.pages import Page
 from tests.unit.checkpoint import test_variables
 from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
-from tests.unit.test_doctor import progress
+from tests.unit.test_doctor import event, progress
 
 QUERY = "00000000-0000-0000-0000-000000000001"
 """That of a checkpoint that the tests build."""
@@ -247,6 +248,42 @@ def test_progress_of_others_is_left_out(built: Built) -> None:
     notes = " ".join(text for _, text in found.remarks)
     assert "3 progresses of other queries (the another) are left out" in notes
     assert "1 triggers that ran no batch are left out" in notes
+
+
+def test_a_batch_that_is_in_several_files_is_shown_once(built: Built) -> None:
+    each = batches(20)
+    folder = built.root.parent
+    Recorder.of(each[:12]).save(folder / "then.parquet")
+    Recorder.of(each).save(folder / "now.parquet")
+    others = [progress(n, query="another") for n in range(3)]
+    event_log = folder / "local-1"
+    event_log.write_text("\n".join(map(event, [*each[5:], *others, *others])))
+    target = folder / "report.html"
+    files = [str(folder / "then.parquet"), str(event_log), str(folder / "now.parquet")]
+    given = [word for file in files for word in ("--progress", file)]
+    assert main(["report", str(built.root), "--output", str(target), *given]) == 0
+    found = Page(target)
+    assert len(found.charts["Rows"].traces["input"]["x"]) == 20
+    notes = " ".join(text for _, text in found.remarks)
+    assert "30 progresses that were given before are left out: each counts once." in notes
+    assert "3 progresses of other queries (the another) are left out" in notes
+
+
+def test_progress_of_many_batches_of_two_queries() -> None:
+    """Whose progress is another's is seen at its id: not by a look through all that is the own."""
+    compared = 0
+
+    class Compared(dict[str, Any]):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().__eq__(other)
+
+        __hash__ = None
+
+    own, others = batches(50), [progress(n, query="another") for n in range(50)]
+    found = _batches([Compared(one) for one in [*own, *others]], QUERY)
+    assert (len(found.progress), compared) == (50, 0)
 
 
 def test_what_the_doctor_advises_comes_after_damage_and_before_notes(built: Built) -> None:

@@ -10,6 +10,7 @@ from bucketstate.doctor.advice import Advice, Diagnosis
 from bucketstate.doctor.evidence import Progress, gathered
 from bucketstate.doctor.rules import rules
 from bucketstate.errors import InvalidArgumentError
+from bucketstate.progress.rows import distinct
 
 
 def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
@@ -18,16 +19,18 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
         of_progress(json.loads(p.json) for p in query.recentProgress)
 
     Args:
-        progresses: as Spark's JSON has them, in any order.
+        progresses: as Spark's JSON has them, in any order; one that is there twice counts once.
 
     Raises:
         InvalidArgumentError: something among them is no such progress.
 
     Safe from any thread: a function of its argument.
     """
-    advice, notes = [], []
+    advice: list[Advice] = []
+    notes: list[str] = []
     try:
-        found = gathered(progresses)
+        once, again = distinct(progresses)
+        found = gathered(once)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidArgumentError(
             f"{progresses!r:.200} has something that is no progress of a query ({error}): give "
@@ -48,6 +51,7 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
             advice += [one for one in said if one is not None]
     if not found:
         notes.append("No batch of a stateful operator after the first of a run is among these.")
+    notes += again
     return Diagnosis(tuple(advice), tuple(notes))
 
 

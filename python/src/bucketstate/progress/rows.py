@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from bucketstate.optional import pandas as pd
 
@@ -11,6 +12,11 @@ Progress = dict[str, Any]
 
 PHASE = "phase_"
 """In front of the columns with the milliseconds of a batch's phases."""
+
+_Known = TypeVar("_Known", bound=Mapping[str, Any])
+
+_IDENTITY = ("id", "runId", "batchId", "timestamp")
+"""What no two progresses have alike: a trigger without data has its batch's number, too."""
 
 _STATE = {
     "state_rows": "numRowsTotal",
@@ -38,6 +44,20 @@ def batch_row(progress: Progress) -> dict[str, Any]:
     }
     phases = {f"{PHASE}{name}": time for name, time in durations.items()}
     return row | phases | state_cells(progress.get("stateOperators", []))
+
+
+def distinct(progresses: Iterable[_Known]) -> tuple[list[_Known], list[str]]:
+    """Each progress once, and a sentence about those that are left out, if there are any.
+
+    A batch is given again by a recorder that was saved now and then, or by an event log beside it.
+    """
+    given = list(progresses)
+    found: dict[tuple[str, ...], _Known] = {}
+    for one in given:
+        found.setdefault(tuple(str(one.get(name)) for name in _IDENTITY), one)
+    again = len(given) - len(found)
+    told = [f"{again:,} progresses that were given before are left out: each counts once."]
+    return list(found.values()), told if again else []
 
 
 def _time(text: str | None) -> pd.Timestamp | None:

@@ -15,6 +15,7 @@ from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
 from bucketstate.errors import CheckpointError
 from bucketstate.progress import Progress, Recorder
+from bucketstate.progress.rows import distinct
 
 Advance = Callable[[int, int], None]
 """Is told how much of how much is read."""
@@ -166,7 +167,7 @@ def _times(checkpoint: Checkpoint) -> dict[int, datetime]:
 
 
 def _batches(progress: Iterable[Progress] | None, query: str | None) -> Batches:
-    """The checkpoint's own, without triggers that ran none."""
+    """The checkpoint's own, each once, without triggers that ran none."""
     if progress is None:
         return Batches(
             (),
@@ -174,12 +175,11 @@ def _batches(progress: Iterable[Progress] | None, query: str | None) -> Batches:
             "give the file with --progress, or as write_report(progress=...).",
             (),
         )
-    given = list(progress)
+    given, left_out = distinct(progress)
     own = [p for p in given if query is None or p.get("id") == query]
     ran = [p for p in own if p.get("durationMs", {}).keys() >= {"addBatch", "triggerExecution"}]
-    left_out = []
-    others = sorted({_name(p) for p in given if p not in own}) if len(own) < len(given) else []
-    if others:
+    if len(own) < len(given):
+        others = sorted({_name(p) for p in given if p.get("id") != query})
         left_out.append(
             f"{len(given) - len(own):,} progresses of other queries ({', '.join(others)}) are left "
             f"out: the checkpoint is of the query {query}."
