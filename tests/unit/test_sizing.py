@@ -75,16 +75,16 @@ def test_more_executors_take_less_each(keys: int, size: int, updates: int, execu
 
 
 @pytest.mark.parametrize("field", ["keys", "updates", "batch_seconds", "executors", "bandwidth"])
-@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), 1e300, True, "many"])
+@pytest.mark.parametrize("value", [0, -1, 5e-324, float("nan"), float("inf"), 1e300, True, "many"])
 def test_a_number_that_cannot_be(field: str, value: Any) -> None:
     given_: dict[str, Any] = {"keys": 1, "record_bytes": 1, "updates": 1, field: value}
-    with pytest.raises(InvalidSettingError, match=f"{field} is .*: it must be a number greater"):
+    with pytest.raises(InvalidSettingError, match=f"{field} is .*: it must be a number of at"):
         Workload(**given_)
 
 
 def test_the_largest_numbers_of_all() -> None:
     most = 2**63
-    for batch_seconds in (5e-324, float(most)):
+    for batch_seconds in (0.001, float(most)):
         work = Workload(
             keys=most,
             record_bytes=most,
@@ -96,6 +96,20 @@ def test_the_largest_numbers_of_all() -> None:
             bandwidth=most,
         )
         assert reckon(work).num_buckets == 64
+
+
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+@pytest.mark.parametrize("seconds", ["0.001", str(2**63)])
+@pytest.mark.parametrize("bandwidth", ["1", str(2**63)])
+@pytest.mark.parametrize("others", ["1", str(2**63)])
+def test_the_largest_and_the_least_numbers_are_told(
+    capsys: pytest.CaptureFixture[str], others: str, bandwidth: str, seconds: str, json_: list[str]
+) -> None:
+    most = str(2**63)
+    words = ["--keys", most, "--bytes", most, "--updates", most, "--batch-seconds", seconds]
+    cluster = ["--partitions", others, "--executors", others, "--snapshot-versions", others]
+    assert main(["size", *words, *cluster, "--bandwidth", bandwidth, *json_]) == 0
+    assert capsys.readouterr().out
 
 
 def examples(page: str) -> list[tuple[list[str], str]]:
@@ -138,6 +152,20 @@ def test_what_is_too_much_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--keys", "many"], "argument --keys: 'many' is no number such as 500, 20k or 1.5m"),
         (["--keys", "-5"], "argument --keys: '-5' is no number such as"),
+        (
+            ["--keys", "9" * 400],
+            f"argument --keys: '{'9' * 20}...' is too large: give at most 2**63",
+        ),
+        (["--keys", "9" * 308 + "g"], "9...' is too large: give at most 2**63"),
+        (["--keys", "1", "--bandwidth", "9" * 5000], "99...' is too large: give at most 2**63"),
+        (["--keys", "1", "--partitions", "9" * 5000], "argument --partitions: "),
+        *[
+            (
+                ["--keys", "1", "--batch-seconds", text],
+                f"argument --batch-seconds: '{text}' is no number of seconds such as 10 or 0.5",
+            )
+            for text in ("inf", "nan", "1e999", "soon")
+        ],
     ],
 )
 def test_what_is_no_number(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
@@ -149,4 +177,13 @@ def test_what_is_no_number(capsys: pytest.CaptureFixture[str], words: list[str],
 
 def test_none_is_a_misuse(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["size", "--keys", "0", "--bytes", "1", "--updates", "1"]) == 2
-    assert "keys is 0: it must be a number greater than 0" in capsys.readouterr().err
+    said = "keys is 0: it must be a number of at least 1, and at most 2**63"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["1e-305", "5e-324", "0", "0.0009"])
+def test_a_batch_takes_a_millisecond(capsys: pytest.CaptureFixture[str], seconds: str) -> None:
+    words = ["--keys", "1", "--bytes", "1", "--updates", "1", "--batch-seconds", seconds]
+    assert main(["size", *words]) == 2
+    said = f"batch_seconds is {float(seconds)}: it must be a number of at least 0.001, and at most"
+    assert said in capsys.readouterr().err

@@ -59,6 +59,8 @@ FILE_BYTES = 16 << 20
 """`run.maxFileBytes` by default, in bytes."""
 
 _MOST = 1 << 63
+# A batch of less is none, and what is reckoned by the second would be beyond all floats.
+_LEAST_SECONDS = 0.001
 _SNAPSHOT_BYTES = 64 << 20  # snapshot.maxBytes, by default
 _BUCKETS = 64  # numBuckets, by default
 _KEYS_PER_BUCKET = 20_000
@@ -74,7 +76,8 @@ class Workload:
     """A stateful operator and the cluster that it runs on. Immutable.
 
     Raises:
-        InvalidSettingError: a value is no number greater than 0, or one above 2**63.
+        InvalidSettingError: a value is no number of at least 1, or one above 2**63; seconds may be
+            a thousandth.
     """
 
     keys: int
@@ -87,7 +90,7 @@ class Workload:
     """Keys that a batch changes, over all partitions."""
 
     batch_seconds: float = 10.0
-    """From the start of a batch to that of the next, in seconds."""
+    """From the start of a batch to that of the next, in seconds: at least 0.001."""
 
     partitions: int = 200
     """`spark.sql.shuffle.partitions`."""
@@ -105,10 +108,11 @@ class Workload:
         for field in fields(self):
             value = getattr(self, field.name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 < value <= _MOST:
+            least = _LEAST_SECONDS if field.name == "batch_seconds" else 1
+            if not number or not least <= value <= _MOST:
                 raise InvalidSettingError(
-                    f"{field.name} is {value!r}: it must be a number greater than 0, and at most "
-                    "2**63."
+                    f"{field.name} is {value!r}: it must be a number of at least {least}, and at "
+                    "most 2**63."
                 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
@@ -35,7 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--batch-seconds",
-        type=float,
+        type=_seconds,
         metavar="S",
         help="from the start of a batch to the next (default: %(default)s)",
     )
@@ -119,9 +120,22 @@ def _suffixed(base: int) -> Callable[[str], int]:
         if number is None:
             raise argparse.ArgumentTypeError(f"'{text}' is no number such as 500, 20k or 1.5m")
         scale: int = base ** " kmg".index(number[2] or " ")
-        return round(float(number[1]) * scale)
+        value = float(number[1]) * scale
+        if not math.isfinite(value):
+            raise argparse.ArgumentTypeError(f"'{text[:20]}...' is too large: give at most 2**63")
+        return round(value)
 
     return parse
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds such as 10 or 0.5")
+    return value
 
 
 def _optional(name: str) -> bool:
