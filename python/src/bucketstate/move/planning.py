@@ -42,6 +42,7 @@ _ERRORS: Mapping[str, type[BucketstateError]] = {
 }
 """The five kinds of failure of the JVM's side."""
 _POLL_SECONDS = 0.2
+_AGAIN_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,9 @@ class Plan:
     def _given_up(self, done: Future[Any]) -> str:
         """Waits for the end of what nobody waits for any more, and says what that was."""
         while not done.done():
-            # Once more each time: a job that was about to begin is missed.
+            # Once more each time: a move or a job that was about to begin has not heard of it.
             self._plan.cancel()
-            wait([done], _POLL_SECONDS)
+            wait([done], _AGAIN_SECONDS)
         try:
             with _told():
                 done.result()

@@ -7,6 +7,7 @@ import java.time.Duration
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.{AnalysisException, Column, DataFrame, Encoders, Row, SparkSession}
@@ -132,10 +133,15 @@ class StateSourceSuite extends AnyFunSuite with Queries {
               expr("user = other and since between at - interval 1 hour and at + interval 1 hour")
             )
         }
+        val none = refused(load(spark, checkpoint))
+        assert(none.contains("Give option joinSide, left or right; or storeName, one of"), none)
+        // Not every version of Spark gives it to every provider.
+        val isOfFormat4 = none.contains("left-tsWithKey")
+        assert(isOfFormat4 || format != "4" || !SPARK_VERSION.startsWith("4.2."), none)
         val sides = Seq("left", "right").map { side =>
           val rows = load(spark, checkpoint, "joinSide" -> side)
           // Of format 4 Spark's own source takes the time behind a key for a part of it.
-          if (format != "4") {
+          if (!isOfFormat4) {
             val wanted = sparks(spark, checkpoint, "joinSide" -> side)
             assert(rows.schema == wanted.schema)
             assert(rowsOf(rows) == rowsOf(wanted), s"$side of $format")
@@ -149,11 +155,8 @@ class StateSourceSuite extends AnyFunSuite with Queries {
         }
         // Format 4 has a time for each row, the others a count for each key.
         val (store, rows) =
-          if (format == "4") "left-tsWithKey" -> 8 else "left-keyToNumValues" -> 4
+          if (isOfFormat4) "left-tsWithKey" -> 8 else "left-keyToNumValues" -> 4
         assert(load(spark, checkpoint, "storeName" -> store).count() == rows)
-        val none = refused(load(spark, checkpoint))
-        assert(none.contains("Give option joinSide, left or right; or storeName, one of"), none)
-        assert(none.contains(store), none)
         sides
       }
       assert(found.distinct.size == 1)
