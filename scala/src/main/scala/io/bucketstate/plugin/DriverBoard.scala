@@ -32,11 +32,11 @@ private[plugin] final class DriverBoard {
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
   private[this] var names = Map.empty[String, String]
-  private[this] val endedRuns = mutable.LinkedHashSet.empty[String]
+  private[this] val endedRuns = new LastIds
   private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]
-  private[this] val gone = new RemovedExecutors
+  private[this] val gone = new LastIds
 
   def began(query: RunningQuery): Unit = synchronized {
     // Spark lets a query run once at a time, and may drop the event of an end when it has too many.
@@ -48,8 +48,7 @@ private[plugin] final class DriverBoard {
   def ended(run: String): Unit = synchronized {
     queries.remove(run)
     names = namesOf(queries.values.toVector)
-    endedRuns += run
-    if (endedRuns.size > MostEnded) endedRuns -= endedRuns.head
+    endedRuns.add(run)
     lost.filterInPlace((operator, _) => operator.run != run)
     ()
   }
@@ -61,7 +60,7 @@ private[plugin] final class DriverBoard {
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
       names.filter(named => runs(named._1)),
-      runs.filter(endedRuns)
+      runs.filter(endedRuns.has)
     )
   }
 
@@ -106,9 +105,6 @@ private[plugin] final class DriverBoard {
 }
 
 private object DriverBoard {
-
-  /** Executors that have not heard of the end of one of so many later runs keep what they counted for it. */
-  private final val MostEnded = 10000
 
   /**
    * What metrics call each run. A session keeps its queries' names apart, an application has many sessions, and sinks do not

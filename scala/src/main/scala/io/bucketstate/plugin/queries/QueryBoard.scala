@@ -2,7 +2,7 @@ package io.bucketstate.plugin.queries
 
 import scala.collection.mutable
 
-import io.bucketstate.plugin.status.{ExecutorStatus, RemovedExecutors}
+import io.bucketstate.plugin.status.{ExecutorStatus, LastIds}
 import io.bucketstate.watch.StoreLabel
 
 /**
@@ -22,7 +22,7 @@ private[plugin] final class QueryBoard(kept: Kept) {
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, Known]
   private[this] val executors = mutable.LinkedHashMap.empty[String, ExecutorView]
-  private[this] val gone = new RemovedExecutors
+  private[this] val gone = new LastIds
 
   def began(run: String, id: String, name: String, started: String): Unit = synchronized {
     queries.put(run, Known(QueryView(run, id, name, started, None, 0L, Vector.empty, Vector.empty)))
