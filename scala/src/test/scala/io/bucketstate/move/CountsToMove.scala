@@ -5,9 +5,10 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.{DataFrame, SparkSession}
 
 import io.bucketstate.testkit.Queries
 
@@ -19,20 +20,20 @@ trait CountsToMove extends Queries {
   protected def countInto(spark: SparkSession, checkpoint: Path): Unit = {
     import spark.implicits._
     val input = memoryStream[Long](spark)
-    val query = input
-      .toDF()
-      .groupBy("value")
-      .agg(count(lit(1)))
-      .writeStream
-      .format("noop")
-      .outputMode("update")
-      .option("checkpointLocation", checkpoint.toString)
-      .start()
+    val query = updates(input.toDF().groupBy("value").agg(count(lit(1))), checkpoint)
     try (0 to Batch).foreach(b => addAndWait(input, query, b * 10L until b * 10L + 30L))
     finally query.stop()
     // What Spark still deletes and writes beside the batches would change the source.
     StoreMaintenance.stop()
   }
+
+  /** Starts a query that puts out what has changed. */
+  protected def updates(rows: DataFrame, checkpoint: Path): StreamingQuery =
+    rows.writeStream
+      .format("noop")
+      .outputMode("update")
+      .option("checkpointLocation", checkpoint.toString)
+      .start()
 
   /** The same on a provider of Spark's. */
   protected def countInto(spark: SparkSession, checkpoint: Path, provider: String): Unit = {

@@ -49,25 +49,21 @@ class DeletedKeysSuite extends AnyFunSuite with CountsToMove {
     withSession("spark.sql.streaming.statefulOperator.useStrictDistribution" -> "false") {
       (spark, folder) =>
         import spark.implicits._
-        val source = folder.resolve("source").toString
+        val source = folder.resolve("source")
         val input = memoryStream[Int](spark)
-        val query = input
+        val counted = input
           .toDF()
           .select((col("value") % 7).as("a"), col("value").as("b"))
           .repartition(col("b"))
           .groupBy("a", "b")
           .agg(count(lit(1)))
-          .writeStream
-          .format("noop")
-          .outputMode("update")
-          .option("checkpointLocation", source)
-          .start()
+        val query = updates(counted, source)
         try addAndWait(input, query, 0 until 60)
         finally query.stop()
         val target = folder.resolve("target").toString
         val request = MoveRequest(
           MoveKind.Rewrite,
-          source,
+          source.toString,
           target,
           partitions = Some(5),
           deleteKeys = Some("a = 1")

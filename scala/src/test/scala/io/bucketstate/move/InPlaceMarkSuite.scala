@@ -60,16 +60,8 @@ class InPlaceMarkSuite extends AnyFunSuite with CountsToMove {
       import spark.implicits._
       val source = folder.resolve("source")
       val input = memoryStream[Long](spark)
-      val query = input
-        .toDF()
-        .dropDuplicates("value")
-        .groupBy()
-        .agg(count(lit(1)))
-        .writeStream
-        .format("noop")
-        .outputMode("update")
-        .option("checkpointLocation", source.toString)
-        .start()
+      val counted = input.toDF().dropDuplicates("value").groupBy().agg(count(lit(1)))
+      val query = updates(counted, source)
       try addAndWait(input, query, 0L until 30L)
       finally query.stop()
       val before = withoutSums(source)
@@ -90,15 +82,7 @@ class InPlaceMarkSuite extends AnyFunSuite with CountsToMove {
     // What a source had is asked for again at a restart.
     val done = inFolder(spark, checkpoint)(_.numbers("commits")).size
     (0 until done).foreach(b => input.addData(b.toLong))
-    val query = input
-      .toDF()
-      .groupBy("value")
-      .agg(count(lit(1)))
-      .writeStream
-      .format("noop")
-      .outputMode("update")
-      .option("checkpointLocation", checkpoint.toString)
-      .start()
+    val query = updates(input.toDF().groupBy("value").agg(count(lit(1))), checkpoint)
     try (done until batches).foreach(b => addAndWait(input, query, Seq(b.toLong)))
     finally query.stop()
   }

@@ -81,15 +81,8 @@ class MoveVerifySuite extends AnyFunSuite with CountsToMove {
       CountsToMove.Providers("hdfs")
     )
     val input = memoryStream[(Long, Long)](spark)
-    val query = input
-      .toDF()
-      .groupBy("_1")
-      .agg(sum("_2"))
-      .writeStream
-      .format("noop")
-      .outputMode("update")
-      .option("checkpointLocation", folder.resolve(s"$name-source").toString)
-      .start()
+    val query =
+      updates(input.toDF().groupBy("_1").agg(sum("_2")), folder.resolve(s"$name-source"))
     try addAndWait(input, query, rows)
     finally query.stop()
     StoreMaintenance.stop()
