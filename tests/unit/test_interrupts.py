@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,13 +49,15 @@ def started(
     environment = dict(os.environ)
     if path is not None:
         environment["PYTHONPATH"] = os.pathsep.join([str(path), *sys.path])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bucketstate", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=cwd,
-        env=environment,
-    )
+    command = ["-m", "bucketstate", *arguments]
+    with running(command, cwd=cwd, env=environment, stdout=subprocess.PIPE) as process:
+        yield process
+
+
+@contextmanager
+def running(command: list[str], **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Python with these arguments, which does not outlive the block."""
+    process = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, **how)
     try:
         yield process
     finally:
@@ -120,14 +123,10 @@ def test_an_export_leaves_nothing_half_written(built: Built, tmp_path: Path) -> 
         f"sys.argv[1:] = ['export', {str(built.root)!r}, 'out.csv']\n"
         "program.main()"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, cwd=folder)
-    try:
+    with running(["-c", code], cwd=folder) as process:
         waited_for((folder / "mark").exists)
         assert (folder / ".out.csv.partial").exists()
         assert interrupted(process) == (-signal.SIGINT, b"")
-    finally:
-        process.kill()
-        process.communicate()
     assert [file.name for file in folder.iterdir()] == ["mark"]
 
 
@@ -153,15 +152,11 @@ def test_an_export_that_is_sent_leaves_nothing(built: Built, tmp_path: Path) -> 
         f"sys.argv[1:] = ['export', {str(built.root)!r}, 'seen://{folder}/state.csv']\n"
         "program.main()"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    try:
+    with running(["-c", code]) as process:
         waited_for((tmp_path / "mark").exists)
         (file,) = folder.iterdir()
         assert file.name.startswith(".state.csv.")
         assert interrupted(process) == (-signal.SIGINT, b"")
-    finally:
-        process.kill()
-        process.communicate()
     assert [*folder.iterdir()] == []
 
 
@@ -190,20 +185,11 @@ def test_copies_of_far_files_go(command: list[str], tmp_path: Path) -> None:
         f"sys.argv[1:] = [{command[0]!r}, {str(built.root)!r}, *{command[1:]!r}]\n"
         "program.main()"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(copies)},
-    )
-    try:
+    own = {**os.environ, "TMPDIR": str(copies)}
+    with running(["-c", code], cwd=folder, env=own, stdout=subprocess.DEVNULL) as process:
         waited_for((folder / "mark").exists)
         assert len(list(copies.glob("*/*.sst"))) > 0
         assert interrupted(process) == (-signal.SIGINT, b"")
-    finally:
-        process.kill()
-        process.communicate()
     assert [file.name for file in copies.iterdir()] == ["bucketstate-runs-another"]
     assert [file.name for file in folder.iterdir()] == ["mark"]
 
@@ -224,14 +210,10 @@ program.main()
 def test_a_savepoint_that_is_not_verified_yet_is_gone(built: Built, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     code = HELD_UP.format(mark=str(mark), root=str(built.root), more="")
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    try:
+    with running(["-c", code]) as process:
         waited_for(mark.exists)
         assert len([*(built.root / "_bucketstate/savepoints").iterdir()]) == 1
         assert interrupted(process) == (-signal.SIGINT, b"")
-    finally:
-        process.kill()
-        process.communicate()
     assert [*(built.root / "_bucketstate/savepoints").iterdir()] == []
 
 
@@ -239,13 +221,9 @@ def test_it_ends_where_nobody_answers_who_is_to_undo(built: Built, tmp_path: Pat
     mark = tmp_path / "mark"
     more = "WritableFolder.delete = held_up"
     code = HELD_UP.format(mark=str(mark), root=str(built.root), more=more)
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
-    try:
+    with running(["-c", code]) as process:
         waited_for(mark.exists)
         assert interrupted(process, within=2 * SOON + 2) == (-signal.SIGINT, b"")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_a_library_leaves_a_thread_s_signals_alone() -> None:
