@@ -178,6 +178,11 @@ class OperatorOverview:
     """How many timers it has registered; None if it can have none, if a partition cannot be read,
     or if they were not counted."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its stores can be read, so that a sum over them lacks none."""
+        return not any(store.problem for store in self.stores)
+
 
 @dataclass(frozen=True)
 class Overview:

@@ -59,7 +59,7 @@ def inspect(arguments: argparse.Namespace) -> int:
         _print_overview(found, internal=arguments.internal, verbose=arguments.verbose > 0)
         if buckets is not None:
             print_buckets(buckets)
-    broken = any(s.problem for o in found.operators for s in o.stores)
+    broken = not all(operator.is_whole for operator in found.operators)
     wrong = found.unfinished or found.half_done or found.unheld
     return EXIT_FOUND if broken or wrong else EXIT_OK
 

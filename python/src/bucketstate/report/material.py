@@ -73,7 +73,7 @@ class Material:
     @property
     def sound(self) -> bool:
         """Whether all that was read is: every file, or without the state what a restart opens."""
-        opens = not any(s.problem for o in self.overview.operators for s in o.stores)
+        opens = all(operator.is_whole for operator in self.overview.operators)
         starts = self.overview.unfinished is None and self.overview.half_done is None
         return opens and starts and (self.report is None or self.report.ok)
 

@@ -103,8 +103,7 @@ def _unreadable(material: Material, operator: OperatorOverview) -> Iterator[Unto
 
 
 def _variables(material: Material, operator: OperatorOverview) -> Table:
-    unread = any(store.problem for store in operator.stores)
-    without = "unknown" if unread else "not counted"
+    without = "not counted" if operator.is_whole else "unknown"
     return Table(
         titled(material, operator, "State variables"),
         ("name", "kind", "time to live", "keys", "value"),

@@ -171,7 +171,7 @@ _SHOWN_TIMES = 20
 
 def print_expiry(operator: OperatorOverview, *, verbose: bool) -> None:
     """Nothing for an operator whose state has no times. `verbose`: of each partition."""
-    rest = " that can be read" if _is_in_part(operator) else ""
+    rest = "" if operator.is_whole else " that can be read"
     found = [
         (str(store.partition) if verbose else f"all{rest}", store.store, family.name, family.expiry)
         for store in operator.stores
@@ -299,16 +299,11 @@ def _timers(operator: OperatorOverview) -> str:
         return count(operator.timers)
     if operator.time_mode == "None":
         return "none"
-    return "unknown" if _is_in_part(operator) else "not counted"
+    return "not counted" if operator.is_whole else "unknown"
 
 
 def _keys(operator: OperatorOverview, families: Iterable[FamilyOverview]) -> str:
-    return "unknown" if _is_in_part(operator) else keys_of(families)
-
-
-def _is_in_part(operator: OperatorOverview) -> bool:
-    """Whether a store cannot be read, whose families a sum of the operator lacks."""
-    return any(store.problem for store in operator.stores)
+    return keys_of(families) if operator.is_whole else "unknown"
 
 
 def _print_families(operator: OperatorOverview) -> None:
