@@ -17,7 +17,7 @@ from bucketstate.checkpoint import Checkpoint, savepoints
 from bucketstate.cli import main
 from bucketstate.doctor import of_checkpoint
 from bucketstate.errors import NoSuchStateError, RefusedMoveError
-from bucketstate.move import Progress, clone, fork, plan, planning, rewind, undo
+from bucketstate.move import Progress, calls, clone, fork, plan, rewind, undo
 from bucketstate.report import write_report
 from tests.integration.moved_queries import (
     FORMAT,
@@ -301,7 +301,7 @@ def test_what_is_given_up_is_taken_back(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     # Steps are short here.
-    monkeypatch.setattr(planning, "_POLL_SECONDS", 0.001)
+    monkeypatch.setattr(calls, "_POLL_SECONDS", 0.001)
     twins = Twins(spark, BY_NAME["agg"], tmp_path, 4)
     twins.go()
     before = tree(twins.root)

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from bucketstate.errors import (
-    BucketstateError,
-    DamagedFileError,
-    MissingFileError,
-    RefusedMoveError,
-    SessionError,
-    StorageError,
-)
+from bucketstate.errors import RefusedMoveError
+from bucketstate.move.calls import door, told, waited
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,18 +21,6 @@ if TYPE_CHECKING:
 Kind = Literal["import", "export", "rewrite", "handover", "upsert"]
 Provider = Literal["bucketstate", "rocksdb", "hdfs"]
 KINDS: tuple[Kind, ...] = ("import", "export", "rewrite", "handover", "upsert")
-
-_DOOR = "io.bucketstate.Checkpoints"
-_ERRORS: Mapping[str, type[BucketstateError]] = {
-    "InvalidException": RefusedMoveError,
-    "ConflictException": RefusedMoveError,
-    "CorruptException": DamagedFileError,
-    "MissingException": MissingFileError,
-    "UnavailableException": StorageError,
-}
-"""The five kinds of failure of the JVM's side."""
-_POLL_SECONDS = 0.2
-_AGAIN_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -229,32 +207,13 @@ class Plan:
     def _waited(
         self, call: Callable[[], Any], progress: Callable[[Progress], None] | None
     ) -> Report:
-        with _interrupts_of_its_own(), ThreadPoolExecutor(1) as pool:
-            done = pool.submit(call)
-            try:
-                while not done.done():
-                    if progress is not None:
-                        progress(Progress(**json.loads(self._plan.progressJson())))
-                    wait([done], _POLL_SECONDS)
-            except BaseException as error:
-                error.add_note(self._given_up(done))
-                raise
-            with _told():
-                report = json.loads(done.result().json())
-        return _report(report)
+        def tell() -> None:
+            if progress is not None:
+                progress(Progress(**json.loads(self._plan.progressJson())))
 
-    def _given_up(self, done: Future[Any]) -> str:
-        """Waits for the end of what nobody waits for any more, and says what that was."""
-        while not done.done():
-            # Once more each time: a move or a job that was about to begin has not heard of it.
-            self._plan.cancel()
-            wait([done], _AGAIN_SECONDS)
-        try:
-            with _told():
-                done.result()
-        except BucketstateError as failure:
-            return str(failure)
-        return "It came too late: the move was made all the same."
+        made = waited(call, tell, self._plan.cancel)
+        with told():
+            return _report(json.loads(made.json()))
 
 
 @dataclass(frozen=True)
@@ -355,9 +314,9 @@ def plan(
     frame = _rows(spark, rows, state, json.dumps(given))
     if frame is None and rows is not None:
         given["rows"] = str(rows)
-    with _told():
+    with told():
         more = () if frame is None else (frame._jdf,)
-        made = _door(spark).plan(spark._jsparkSession, json.dumps(given), *more)
+        made = door(spark).plan(spark._jsparkSession, json.dumps(given), *more)
         found = json.loads(made.json())
     return Plan(
         kind=found["kind"],
@@ -395,25 +354,9 @@ def undo(spark: SparkSession, checkpoint: str) -> Undone:
         StorageError: a file system failed.
         SessionError: the session is not a classic one, or has no jar.
     """
-    with _told():
-        found = json.loads(_door(spark).undo(spark._jsparkSession, str(checkpoint)).json())
+    with told():
+        found = json.loads(door(spark).undo(spark._jsparkSession, str(checkpoint)).json())
     return Undone(found["checkpoint"], found["batch"], found["partitions"])
-
-
-def _door(spark: SparkSession) -> Any:
-    if not hasattr(spark, "_jsparkSession"):
-        raise SessionError(
-            "This is not a classic session with a JVM of its own. Moves are made by one: use "
-            "`bucketstate.configure` in a process that starts its own Spark, or the command."
-        )
-    jvm = spark._jvm
-    assert jvm is not None
-    door = getattr(jvm, _DOOR)
-    if not hasattr(door, "plan"):
-        raise SessionError(
-            "This session has no jar of bucketstate: make it with `bucketstate.configure`."
-        )
-    return door
 
 
 def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame | None:
@@ -436,27 +379,11 @@ def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame
     from bucketstate.move.given import with_documents
 
     def key_columns() -> list[str]:
-        with _told():
-            found: list[str] = json.loads(_door(spark).keyColumns(spark._jsparkSession, request))
+        with told():
+            found: list[str] = json.loads(door(spark).keyColumns(spark._jsparkSession, request))
         return found
 
     return with_documents(rows, state, key_columns)
-
-
-@contextmanager
-def _interrupts_of_its_own() -> Iterator[None]:
-    """Keeps an interrupt to the move: PySpark's handler cancels the jobs of all queries first."""
-    before = signal.getsignal(signal.SIGINT)
-    is_sparks = str(getattr(before, "__module__", "")).startswith("pyspark.")
-    # No other thread is interrupted, or may say what happens then.
-    if not is_sparks or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _report(found: Mapping[str, Any]) -> Report:
@@ -476,28 +403,3 @@ def _report(found: Mapping[str, Any]) -> Report:
         seconds=(found["finishedMs"] - found["startedMs"]) / 1000,
         stores=tuple(found["stores"]),
     )
-
-
-class _told:  # noqa: N801 - read as a word of a with statement
-    """Errors of the JVM in this package's own words."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
-        if isinstance(error, Py4JJavaError):
-            cause = error.java_exception
-            kind = _ERRORS.get(cause.getClass().getSimpleName())
-            if kind is not None:
-                raise kind(str(cause.getMessage())) from None
-            said = str(cause.toString())
-        elif isinstance(error, PySparkException):
-            said = str(error)
-        else:
-            return
-        raise StorageError(
-            f"The move failed: {said}. Nothing was published; the same move begins again, and "
-            "Spark's log has more about it."
-        ) from error
