@@ -5,7 +5,7 @@ import java.io.FileNotFoundException
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileAlreadyExistsException, FileUtil, Path}
+import org.apache.hadoop.fs.{FileAlreadyExistsException, FileStatus, FileUtil, Path}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 import io.bucketstate.checkpoint.io.{FileStore, FileStores, StorageErrors}
@@ -82,19 +82,30 @@ private[bucketstate] final class QueryFolder(
   /** Whether there is nothing at all. */
   def isEmpty: Boolean = listed("").isEmpty
 
-  /** Every file below a folder with its length, by its name from the checkpoint on. */
+  /** Every file below a folder with its length, by its name from the checkpoint on. What goes meanwhile may be left out. */
   def lengths(inside: String): Map[String, Long] =
     StorageErrors.translate(locationOf(inside), "could not be listed") {
-      val found = ArrayBuffer.empty[(String, Long)]
-      try {
-        val all = system.listFiles(at(inside), true)
-        while (all.hasNext) {
-          val file = all.next()
-          found += path.toUri.relativize(file.getPath.toUri).getPath -> file.getLen
-        }
-      } catch { case _: FileNotFoundException => () }
-      found.toMap
+      // Of local files Hadoop's own way asks a program for the rights of each, and fails where one has gone.
+      val all = if (files.isObjectStore) flat(at(inside)) else below(at(inside))
+      all.map(file => path.toUri.relativize(file.getPath.toUri).getPath -> file.getLen).toMap
     }
+
+  /** As few requests as it takes: one for a thousand files. */
+  private def flat(folder: Path): Seq[FileStatus] = {
+    val found = ArrayBuffer.empty[FileStatus]
+    try {
+      val all = system.listFiles(folder, true)
+      while (all.hasNext) found += all.next()
+    } catch { case _: FileNotFoundException => () }
+    found.toSeq
+  }
+
+  private def below(folder: Path): Seq[FileStatus] =
+    in(folder).flatMap(one => if (one.isDirectory) below(one.getPath) else Seq(one))
+
+  private def in(folder: Path): Seq[FileStatus] =
+    try system.listStatus(folder).toSeq
+    catch { case _: FileNotFoundException => Nil }
 
   /** Copies a folder with all that is in it, if it is there. */
   def copyFolder(from: QueryFolder, inside: String): Unit = {
@@ -124,8 +135,7 @@ private[bucketstate] final class QueryFolder(
   private def listed(inside: String): Seq[(String, Boolean)] = {
     val folder = at(inside)
     StorageErrors.translate(folder.toString, "could not be listed") {
-      try system.listStatus(folder).toSeq.map(f => f.getPath.getName -> f.isDirectory)
-      catch { case _: FileNotFoundException => Nil }
+      in(folder).map(f => f.getPath.getName -> f.isDirectory)
     }
   }
 }
