@@ -159,13 +159,7 @@ def test_what_is_too_much_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         (["--keys", "9" * 308 + "g"], "9...' is too large: give at most 2**63"),
         (["--keys", "1", "--bandwidth", "9" * 5000], "99...' is too large: give at most 2**63"),
         (["--keys", "1", "--partitions", "9" * 5000], "argument --partitions: "),
-        *[
-            (
-                ["--keys", "1", "--batch-seconds", text],
-                f"argument --batch-seconds: '{text}' is no number of seconds such as 10 or 0.5",
-            )
-            for text in ("inf", "nan", "1e999", "soon")
-        ],
+        (["--keys", "1", "--batch-seconds", "soon"], "argument --batch-seconds: "),
     ],
 )
 def test_what_is_no_number(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
@@ -181,8 +175,10 @@ def test_none_is_a_misuse(capsys: pytest.CaptureFixture[str]) -> None:
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seconds", ["1e-305", "5e-324", "0", "0.0009"])
-def test_a_batch_takes_a_millisecond(capsys: pytest.CaptureFixture[str], seconds: str) -> None:
+@pytest.mark.parametrize("seconds", ["1e-305", "5e-324", "0", "0.0009", "inf", "nan", "1e999"])
+def test_a_batch_takes_a_millisecond_and_ends(
+    capsys: pytest.CaptureFixture[str], seconds: str
+) -> None:
     words = ["--keys", "1", "--bytes", "1", "--updates", "1", "--batch-seconds", seconds]
     assert main(["size", *words]) == 2
     said = f"batch_seconds is {float(seconds)}: it must be a number of at least 0.001, and at most"

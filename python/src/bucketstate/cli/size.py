@@ -36,7 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--batch-seconds",
-        type=_seconds,
+        type=float,
         metavar="S",
         help="from the start of a batch to the next (default: %(default)s)",
     )
@@ -126,16 +126,6 @@ def _suffixed(base: int) -> Callable[[str], int]:
         return round(value)
 
     return parse
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds such as 10 or 0.5")
-    return value
 
 
 def _optional(name: str) -> bool:
