@@ -90,7 +90,7 @@ private[bucketstate] final class QueryFolder(
       all.map(file => path.toUri.relativize(file.getPath.toUri).getPath -> file.getLen).toMap
     }
 
-  /** As few requests as it takes: one for a thousand files. */
+  /** The files by one request for a thousand of them. */
   private def flat(folder: Path): Seq[FileStatus] = {
     val found = ArrayBuffer.empty[FileStatus]
     try {
