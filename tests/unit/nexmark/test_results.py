@@ -21,7 +21,7 @@ CONDITIONS = Conditions(Model(), Amount(500, 100), "parquet", "local[2]", 2, 4, 
 
 
 def ran(form: str, contender: str, ms: int, **others: Any) -> Run:
-    """Four batches of a hundred events, the first two slow, and one that ends windows."""
+    """Four batches of a hundred events, the first one slow, and one that ends windows."""
     batches = [Batch(n, ms, 10, 0, 20, 7, 700) for n in range(1, 4)]
     known = {
         "batches": (Batch(0, 10 * ms, 10, 0, 20, 7, 700), *batches, Batch(4, 0, 0, 0, 0, 0, 0)),
@@ -70,12 +70,26 @@ def test_what_is_no_report_is_named(tmp_path: Path) -> None:
 
 def test_the_warm_up_does_not_count(found: Report) -> None:
     figures = summary.figures(found)["q3", "rocksdb-tuned"]
-    # A quarter of the four batches is left out, the slow one; three of 100 ms are on two cores.
+    # Of fewer than eight batches the first is left out, the slow one; three are on two cores.
     assert figures.events_per_core == pytest.approx(300 / 0.3 / 2)
     assert (figures.p50_ms, figures.p99_ms, figures.commit_ms) == (100, 100, 20)
     assert figures.events_per_cpu_second == 200
     assert figures.checkpoint_bytes_per_event == 10
     assert figures.correct is True
+
+
+@pytest.mark.parametrize(
+    ("batches", "left_out"), [(2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (9, 2), (40, 2)]
+)
+def test_the_first_batch_never_counts(batches: int, left_out: int) -> None:
+    told = tuple(Batch(n, 100, 10, 0, 20, 7, 700) for n in range(batches + 1))
+    run = Run("q9-tws", "bucketed", 0, batches * 100, 100, told)
+    assert [batch.batch for batch in summary.counted(run)] == [*range(left_out, batches)]
+
+
+def test_a_run_of_one_batch_has_no_figures() -> None:
+    run = Run("q9-tws", "bucketed", 0, 100, 100, (Batch(0, 900, 10, 0, 20, 7, 700),))
+    assert summary.figures(Report({"cores": 2}, {}, None, (run,))) == {}
 
 
 def test_contenders_beside_each_other_are_geometric_means(found: Report) -> None:

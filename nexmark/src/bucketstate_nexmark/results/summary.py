@@ -17,7 +17,7 @@ OURS = ("bucketed", "bucketed-rocksdb")
 OTHERS = ("hdfs", "rocksdb", "rocksdb-tuned")
 
 WARM_UP = 2
-"""Batches at the start that do not count, or a quarter where there are few."""
+"""Batches at the start that do not count; of fewer than eight it is the first alone."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,13 @@ class Loss:
 
 
 def figures(report: Report) -> dict[tuple[str, str], Figures]:
-    """By form and contender, of runs that have ended well, in their order."""
+    """By form and contender, of runs that have ended well, in their order.
+
+    A run without a batch that counts has no figures.
+    """
     by_case: dict[tuple[str, str], list[Run]] = {}
     for run in report.runs:
-        if run.failure is None and run.batches:
+        if run.failure is None and counted(run):
             by_case.setdefault((run.form, run.contender), []).append(run)
     return {case: _median(runs, report.cores) for case, runs in by_case.items()}
 
@@ -160,7 +163,8 @@ def geometric_mean(ratios: Iterable[float]) -> float:
 def counted(run: Run) -> list[Batch]:
     """The batches with events behind the warm-up."""
     with_events = -(-run.events // run.per_batch)
-    warm_up = min(WARM_UP, with_events // 4)
+    # The first batch is cold however few there are.
+    warm_up = min(WARM_UP, max(1, with_events // 4))
     return [batch for batch in run.batches if warm_up <= batch.batch < with_events]
 
 
