@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.spark.python_values import python_values
 from bucketstate.errors import NoSuchStateError
 from bucketstate.live import Live
 from bucketstate.stateful import DefinitionError, MigrationError
+from bucketstate.stateful.codec.kept import Kept
 from tests.kit.parts import BuiltParts, Held, Parts
 from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint.test_state import grown
@@ -82,6 +85,25 @@ def test_parts_that_are_variables(tmp_path: Path) -> None:
     own = answers.to_arrow().drop_columns("asked")
     assert own.schema == whole.schema
     assert sorted(map(repr, own.to_pylist())) == sorted(map(repr, whole.to_pylist()))
+
+
+def test_timers_are_those_of_a_scan(tmp_path: Path) -> None:
+    # One is beyond Python's years.
+    kept = Kept(0, 9_000, timers=((5_000, "ping"), (2**60, "far")))
+    found = written(tmp_path, {"waits": kept.row, "idle": row_of(visits(1))})
+    scanned = python_values(found.scan(decode=Visits).to_arrow()["timers"])
+    with Live(tmp_path, decode=Visits) as live:
+        answers = live.get_many(["waits", "idle"])
+        (waits,), (idle,) = (answer.rows for answer in answers)
+        assert waits["timers"] in scanned
+        assert waits["timers"][:2] == [
+            {"at": datetime.fromtimestamp(5, UTC), "name": "ping"},
+            {"at": datetime.fromtimestamp(9, UTC), "name": None},
+        ]
+        assert waits["timers"][2]["at"].startswith("+")
+        assert idle["timers"] == []
+        at = answers.to_arrow()["timers"].combine_chunks().flatten().field("at")
+    assert at.cast("int64").to_pylist() == [5_000, 9_000, 2**60]
 
 
 @pytest.mark.filterwarnings("ignore::bucketstate.stateful.RenamedFieldWarning")

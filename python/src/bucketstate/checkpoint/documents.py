@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from types import MappingProxyType
 from typing import Any
@@ -109,7 +109,7 @@ class Documents:
         return T.ArrayType(value) if part.kind is ListState else value
 
 
-def kept_of(values: pa.StructArray) -> Iterator[Kept]:
+def kept_of(values: pa.StructArray | pa.ChunkedArray) -> Iterator[Kept]:
     """What each key keeps. Of applyInPandasWithState it lies in a field `groupState`."""
     if values.type.get_field_index("groupState") >= 0:
         # Null where the whole value is.
@@ -129,8 +129,12 @@ def check_kept(kind: pa.DataType, where: str) -> None:
         )
 
 
-def timers_of(kept: Kept) -> list[dict[str, Any]]:
-    """Its timers by time; the timeout is one without a name."""
+def timers_of(kept: Iterable[Kept]) -> pa.ListArray:
+    """The timers of each key by time; the timeout is one without a name."""
+    return pa.array([_timers(one) for one in kept], TIMERS)
+
+
+def _timers(kept: Kept) -> list[dict[str, Any]]:
     named = [(at, name) for at, name in kept.timers]
     alone = [(at, None) for at in kept.moments - {at for at, _ in kept.timers}]
     found = sorted([*named, *alone], key=lambda timer: (timer[0], timer[1] or ""))

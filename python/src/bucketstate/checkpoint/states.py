@@ -85,8 +85,10 @@ class States:
         for batch in table.to_batches(max_chunksize=_FEW):
             kept = list(kept_of(batch.column("value")))
             states = self._values(batch, "value", kept, self._documents.names)
-            keys, places = python_values(batch.column("key")), batch.column("partition_id")
-            for row in zip(keys, states, map(timers_of, kept), places.to_pylist(), strict=True):
+            # Times are as in the rows of a scan, those beyond Python's years among them.
+            keys, timers = python_values(batch.column("key")), python_values(timers_of(kept))
+            places = batch.column("partition_id").to_pylist()
+            for row in zip(keys, states, timers, places, strict=True):
                 found.append(dict(zip(names, row, strict=True)))
         return found
 
@@ -94,7 +96,8 @@ class States:
         """What `rows_in` has made of the stored rows, as columns. Reads no file; thread-safe."""
         schema = self.schema_over(table.schema)
         states = self._documents.column([row["state"] for row in rows], self._documents.names)
-        timers = pa.array([row["timers"] for row in rows], TIMERS)
+        # Not of the rows, where a time beyond Python's years is a text.
+        timers = timers_of(kept_of(table["value"]))
         columns = [table["key"], states, timers, table["partition_id"]]
         return pa.Table.from_arrays(columns, schema=schema)
 
@@ -146,7 +149,7 @@ class States:
             for column, (state, timers) in self._columns.items():
                 kept = list(kept_of(rows.column(column)))
                 values = self._values(rows, column, kept, asked[state])
-                made[timers] = pa.array([timers_of(one) for one in kept], TIMERS)
+                made[timers] = timers_of(kept)
                 made[state] = self._documents.column(values, asked[state])
             yield pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
