@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
 import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -379,6 +384,45 @@ def test_what_cannot_be_done(built: Built, capsys: pytest.CaptureFixture[str]) -
     assert not (built.root.parent / "a.html").exists()
     assert main(["report", str(built.root), "-o", str(nowhere)]) == 1
     assert "nowhere is no folder" in capsys.readouterr().err
+
+
+@contextmanager
+def small_files(limit: int) -> Iterator[None]:
+    """No file may grow beyond the limit, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_page_that_cannot_be_written_whole_leaves_the_one_before(
+    built: Built, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    output = folder / "a.html"
+    output.write_text("before")
+    with small_files(10_000), pytest.raises(BucketstateError, match=r"a\.html cannot be written"):
+        write_report(built.root, output, state=False)
+    assert output.read_text() == "before"
+    assert [file.name for file in folder.iterdir()] == ["a.html"]
+
+
+def test_a_page_follows_links_and_goes_into_pipes(built: Built, tmp_path: Path) -> None:
+    real, link, pipe = (tmp_path / name for name in ("real.html", "link.html", "pipe"))
+    link.symlink_to(real)
+    written = write_report(built.root, link, state=False)
+    assert (written.output, written.bytes) == (link, real.stat().st_size)
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    read = tmp_path / "read.html"
+    with read.open("wb") as out, subprocess.Popen(["cat", str(pipe)], stdout=out) as reader:
+        count = write_report(built.root, pipe, state=False).bytes
+        assert reader.wait(timeout=60) == 0
+    assert read.stat().st_size == count
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("wrong", [1, [1], ["{"], [{"id": QUERY}], [None]])

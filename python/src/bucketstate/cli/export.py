@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from bucketstate.checkpoint.format.writing import replaceable, whole_file
 from bucketstate.checkpoint.spark.python_values import (
     flattened,
     held_by_python,
@@ -24,7 +24,6 @@ from bucketstate.checkpoint.spark.python_values import (
 from bucketstate.cli.terminal.rows import as_json, records
 from bucketstate.cli.terminal.usage import FORMATS
 from bucketstate.errors import BucketstateError
-from bucketstate.interrupts import undone
 
 _TEXT = ("csv", "jsonl")
 _URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -84,18 +83,12 @@ def exported(
     for a type.
     """
     check_target(target, overwrite=overwrite)
-    if not _replaceable(target):
-        return _into(target, target, reader, format, progress)
-    real = Path(os.path.realpath(target))
-    partial = real.with_name(f".{real.name}.partial")
-    with undone(lambda: partial.unlink(missing_ok=True)):
-        try:
-            done = _into(partial, target, reader, format, progress)
-            with _told(target, format):
-                partial.replace(real)
-        finally:
-            partial.unlink(missing_ok=True)
-    return done
+    with (
+        _told(target, format),
+        whole_file(target) as path,
+        pa.PythonFile(path.open("wb"), "w") as sink,
+    ):
+        return _written(_WRITERS[format](sink, reader.schema), reader, progress)
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -105,25 +98,8 @@ def check_target(target: Path, *, overwrite: bool) -> None:
             f"{target} is no file on a local disk: name one and copy it there, or send the output "
             "('-') to a program that writes there, such as aws s3 cp - s3://bucket/name."
         )
-    if _replaceable(target) and target.exists() and not overwrite:
+    if replaceable(target) and target.exists() and not overwrite:
         raise ExportError(f"{target} is there already: choose another name, or add --overwrite.")
-
-
-def _replaceable(target: Path) -> bool:
-    """Whether another file may take its place: not that of a pipe, nor of a device's name."""
-    special = not target.is_file() or target.is_relative_to("/dev")
-    return not (target.exists() and special)
-
-
-def _into(
-    path: Path,
-    target: Path,
-    reader: pa.RecordBatchReader,
-    format: str,  # noqa: A002
-    progress: Callable[[int], None],
-) -> int:
-    with _told(target, format), pa.PythonFile(path.open("wb"), "w") as sink:
-        return _written(_WRITERS[format](sink, reader.schema), reader, progress)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.format.writing import whole_file
 from bucketstate.doctor import read_progress
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.optional import needed
@@ -60,7 +61,7 @@ def write_report(
 
     Args:
         checkpoint: what the query was given as `checkpointLocation`, or that as a `Checkpoint`.
-        output: the file, which is replaced if it is there.
+        output: the file; one that is there is replaced once the new one is whole.
         progress: what the query reported: a file that `Recorder.save` wrote, JSON by lines or an
             event log of Spark's; a `Recorder`; or the progresses themselves, such as
             `query.recentProgress`. Those of other queries are left out.
@@ -89,7 +90,8 @@ def write_report(
         )
     data, ok = page_about(checkpoint, progress=progress, state=state, advance=advance)
     try:
-        target.write_bytes(data)
+        with whole_file(target) as path:
+            path.write_bytes(data)
     except OSError as error:
         raise BucketstateError(f"{target} cannot be written: {error}.") from error
     _log.info("wrote %s, %d bytes", target, len(data))

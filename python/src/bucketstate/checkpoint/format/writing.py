@@ -1,4 +1,7 @@
-"""Folders that are written to: by what makes or changes a checkpoint, never by what reads one."""
+"""Folders that are written to: by what makes or changes a checkpoint, never by what reads one.
+
+What is told of one is a local file of its own: it is written whole, too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import io
 import os
 import shutil
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,11 +19,38 @@ from pyarrow import fs
 
 from bucketstate.checkpoint.format.filesystems import first_line
 from bucketstate.checkpoint.format.storage import Folder
+from bucketstate.interrupts import undone
 
 _FLAT = ("s3", "gcs", "abfs")
 """File systems that have no folders to be made first."""
 _NO_LINKS = (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 _CHUNK = 8 << 20
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[Path]:
+    """The block gets another name to write under, whose file then takes the target's place.
+
+    A block that fails, or that SIGINT ends, leaves the target as it was, and nothing beside it. A
+    link is followed; what is not replaceable is written to as it is.
+    """
+    if not replaceable(target):
+        yield target
+        return
+    real = Path(os.path.realpath(target))
+    partial = real.with_name(f".{real.name}.{uuid.uuid4()}.tmp")
+    with undone(lambda: partial.unlink(missing_ok=True)):
+        try:
+            yield partial
+            partial.replace(real)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def replaceable(target: Path) -> bool:
+    """Whether another file may take its place: not that of a pipe, nor of a device's name."""
+    special = not target.is_file() or target.is_relative_to("/dev")
+    return not (target.exists() and special)
 
 
 def first_name(filesystem: fs.FileSystem, path: str) -> str:
