@@ -25,6 +25,7 @@ from bucketstate.checkpoint.format.storage import Folder
 from bucketstate.errors import DamagedFileError, MissingFileError, StorageError
 from bucketstate.live import Live
 from tests.kit.checkpoints import Built
+from tests.kit.storage.far_files import FarFiles
 from tests.unit.checkpoint.test_state import grown, rows
 
 if TYPE_CHECKING:
@@ -155,6 +156,32 @@ def test_more_files_than_a_hundred_stay_open_while_they_are_read(
     assert "backup" not in str(raised.value)
     assert raised.value.path
     assert raised.value.path.endswith(".sst")
+
+
+def test_a_file_that_went_before_it_was_opened_may_have_been_taken(
+    large: Built, tmp_path: Path
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(large.root, root)
+    for changelog in root.rglob("*.changelog"):
+        changelog.unlink()
+
+    def taken(kind: str, path: str) -> None:
+        # Files were listed, and the manifest was read.
+        if kind == "open" and path.endswith(".sst"):
+            Path(path).unlink()
+
+    with pytest.raises(MissingFileError) as raised:
+        Checkpoint(str(root), FarFiles(taken).arrow()).scan().to_arrow()
+    told = str(raised.value)
+    assert raised.value.path
+    assert told.startswith(f"{raised.value.path} is not there, but a manifest needs it.")
+    assert "retention may have taken it" in told
+    assert "open the checkpoint again" in told
+    # Who does so and misses it again has lost it.
+    with pytest.raises(MissingFileError, match="Restore the file from a backup") as raised:
+        Checkpoint(root).scan().to_arrow()
+    assert "retention" not in str(raised.value)
 
 
 def open_files() -> list[Path]:

@@ -329,9 +329,11 @@ def opened_run(folder: Folder, file: RunFile) -> Iterator[OpenFile]:
                 raise damaged(path, f"expected {file.size} bytes, found {found.size}")
             yield found
     except MissingFileError as error:
+        # Nobody asks for a file that was not listed.
         raise MissingFileError(
-            f"{path} is not there, but a manifest needs it. Restore it from a backup of the "
-            "checkpoint."
+            f"{path} is not there, but a manifest needs it. If the query is running, its retention "
+            "may have taken it since it was listed: open the checkpoint again to read a newer "
+            "version. Restore the file from a backup of the checkpoint if it is missing then, too."
         ).about(path, str(error)) from error
 
 
