@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bucketstate.operations.names import PREFIX, of_store
+from bucketstate.operations.names import PREFIX, events, of_store
 
 _OF_QUERY = "application, query, operator"
 
@@ -21,8 +21,9 @@ class _Rule:
 
 def _rules() -> list[_Rule]:
     lag = of_store("bucketedSnapshotLag")
-    snapshot_failures = of_store("bucketedSnapshotFailures")
-    repairs = of_store("bucketedRepairs")
+    failures = events(f'{PREFIX}failures_total{{kind!="interrupted"}}', "10m")
+    snapshot_failures = events(of_store("bucketedSnapshotFailures"), "30m")
+    repairs = events(of_store("bucketedRepairs"), "1h")
     retention = of_store("bucketedRetentionFailures")
     return [
         _Rule(
@@ -36,8 +37,7 @@ def _rules() -> list[_Rule]:
         ),
         _Rule(
             "BucketstateFailures",
-            f"sum by ({_OF_QUERY}, kind) (increase({PREFIX}failures_total"
-            '{kind!="interrupted"}[10m])) > 0',
+            f"sum by ({_OF_QUERY}, kind) {failures}",
             "0m",
             "critical",
             "Stores of {{ $labels.query }} fail: {{ $labels.kind }}",
@@ -46,7 +46,7 @@ def _rules() -> list[_Rule]:
         ),
         _Rule(
             "BucketstateSnapshotFailures",
-            f"sum by ({_OF_QUERY}) (increase({snapshot_failures}[30m])) > 0",
+            f"sum by ({_OF_QUERY}) {snapshot_failures}",
             "0m",
             "warning",
             "Snapshots of {{ $labels.query }} fail",
@@ -54,7 +54,7 @@ def _rules() -> list[_Rule]:
         ),
         _Rule(
             "BucketstateRepairs",
-            f"sum by ({_OF_QUERY}) (increase({repairs}[1h])) > 0",
+            f"sum by ({_OF_QUERY}) {repairs}",
             "0m",
             "critical",
             "Damaged snapshots of {{ $labels.query }} were passed over",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bucketstate.operations.names import PREFIX, of_store
+from bucketstate.operations.names import PREFIX, events, of_store
 
 _SELECTED = '{application=~"$application",query=~"$query"}'
 _OF_QUERY = "query, operator"
@@ -50,7 +50,10 @@ def _rows() -> dict[str, list[_Chart]]:
 
     executors = '{application=~"$application"}'
     memory = f"{PREFIX}executor_memory"
-    failures = f"sum by ({_OF_QUERY}, kind) (increase({PREFIX}failures_total{_SELECTED}[5m]))"
+    counter = f"{PREFIX}failures_total{_SELECTED}"
+    # The last part is for lines at nought, where the first has none.
+    failed = f"{events(counter, '5m')} or increase({counter}[5m])"
+    failures = f"sum by ({_OF_QUERY}, kind) ({failed})"
     return {
         "State": [
             now("Keys", "short", f"{PREFIX}keys"),

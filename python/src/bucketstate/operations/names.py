@@ -14,3 +14,16 @@ def of_store(name: str) -> str:
     """
     found = {metric.name: metric.prometheus for metric in registry().metrics}
     return found[name]
+
+
+def events(counter: str, window: str) -> str:
+    """PromQL for the events that each series of a counter has had in a window, where it had any.
+
+    `increase` is the change between two samples, so it misses what the first sample has already.
+    A series may begin with an event: a store that cannot be opened is the first thing that its
+    query tells of. Where a series was not there a window ago, all that it counts is new, unless
+    the samples of the window say how much of it is.
+    """
+    grown = f"increase({counter}[{window}]) > 0"
+    begun = f"{counter} > 0 unless {counter} offset {window}"
+    return f"({grown} or ({begun}))"
