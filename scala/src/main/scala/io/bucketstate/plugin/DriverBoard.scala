@@ -16,23 +16,30 @@ private[plugin] final case class RunningQuery(run: String, id: String, name: Str
 /**
  * One stateful operator over all executors.
  *
- * @param query  with the name that metrics have for it
- * @param stores of each partition the one with the newest version, with the executor that has it
+ * @param query     with the name that metrics have for it
+ * @param isRunning whether a run that is not over has told of it
+ * @param stores    of each partition the one with the newest version, with the executor that has it
+ * @param status    what was counted under that name, also by runs that have ended
  */
 private[plugin] final case class OperatorView(
     query: RunningQuery,
     operator: Long,
+    isRunning: Boolean,
     stores: Seq[(String, StoreStatus)],
     status: OperatorStatus
 )
 
-/** What all executors of the application have told, and which queries run. Thread-safe. */
-private[plugin] final class DriverBoard {
+/**
+ * What all executors of the application have told, and which queries run. Thread-safe.
+ *
+ * @param nanos a clock for durations
+ */
+private[plugin] final class DriverBoard(nanos: () => Long) {
   import DriverBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
   private[this] var names = Map.empty[String, String]
-  private[this] val endedRuns = new LastIds
+  private[this] val lasting = new LastingCounts(nanos)
   private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]
@@ -46,28 +53,27 @@ private[plugin] final class DriverBoard {
   }
 
   def ended(run: String): Unit = synchronized {
-    queries.remove(run)
+    lasting.add(run, queries.remove(run).map(query => query.copy(name = names(run))))
     names = namesOf(queries.values.toVector)
-    endedRuns.add(run)
-    lost.filterInPlace((operator, _) => operator.run != run)
-    ()
+    settle()
   }
 
   /** Takes what an executor tells, and gives what it has to know. One that was removed is answered alone. */
   def update(status: ExecutorStatus): KnownQueries = synchronized {
     // What it had counted is in `lost` already.
     if (!gone.has(status.executor)) told.put(status.executor, status)
+    settle()
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
       names.filter(named => runs(named._1)),
-      runs.filter(endedRuns.has)
+      runs.filter(lasting.isForgotten)
     )
   }
 
   def removed(executor: String): Unit = synchronized {
     gone.add(executor)
     told.remove(executor).foreach { status =>
-      status.operators.filter(o => queries.contains(o.label.run)).foreach { operator =>
+      status.operators.filter(o => isShown(o.label.run)).foreach { operator =>
         lost.updateWith(operator.label)(before => Some(before.fold(operator)(_ + operator)))
       }
     }
@@ -75,10 +81,10 @@ private[plugin] final class DriverBoard {
 
   def executors: Seq[ExecutorStatus] = synchronized(told.values.toVector)
 
-  /** The operators of the queries that run, in the order in which these began. */
+  /** The operators of the queries that run, in the order in which these began, and of those that ended lately. */
   def operators: Seq[OperatorView] = synchronized {
-    val status =
-      (told.values.flatMap(_.operators) ++ lost.values).groupMapReduce(_.label)(o => o)(_ + _)
+    settle()
+    val status = counted
     val stores = told.values.toSeq
       .flatMap(executor => executor.stores.map(executor.executor -> _))
       .groupBy(_._2.label)
@@ -87,21 +93,41 @@ private[plugin] final class DriverBoard {
       .toSeq
       .map(_.maxBy(_._2.version))
       .groupBy(_._2.label.of)
+    val running = queries.values.toVector.map(query => query.copy(name = names(query.run)))
+    val ended = lasting.queries.filterNot(query => running.exists(_.name == query.name))
     for {
-      query <- queries.values.toVector
-      operator <- (status.keySet ++ stores.keySet)
-        .filter(_.run == query.run)
-        .toVector
-        .sortBy(_.operator)
-    } yield OperatorView(
-      query.copy(name = names(query.run)),
-      operator.operator,
-      stores.getOrElse(operator, Nil).toVector.sortBy { case (_, s) =>
-        (s.label.partition, s.label.name)
-      },
-      status.getOrElse(operator, OperatorStatus.none(operator))
-    )
+      query <- running ++ ended
+      before = lasting.countedOf(query.name, status)
+      now =
+        if (queries.contains(query.run)) (status.keySet ++ stores.keySet).filter(_.run == query.run)
+        else Set.empty[OperatorLabel]
+      operator <- (now.map(_.operator) ++ before.keySet).toVector.sorted
+    } yield {
+      val label = OperatorLabel(query.run, operator)
+      val its = Seq(label).filter(now)
+      OperatorView(
+        query,
+        operator,
+        its.nonEmpty,
+        its.flatMap(stores.getOrElse(_, Nil)).sortBy { case (_, s) =>
+          (s.label.partition, s.label.name)
+        },
+        (its.flatMap(status.get) ++ before.get(operator)).fold(OperatorStatus.none(label))(_ + _)
+      )
+    }
   }
+
+  /** What was counted in the runs that are known, also by executors that are lost. */
+  private def counted: Map[OperatorLabel, OperatorStatus] =
+    (told.values.flatMap(_.operators) ++ lost.values).groupMapReduce(_.label)(o => o)(_ + _)
+
+  private def isShown(run: String): Boolean = queries.contains(run) || lasting.isShown(run)
+
+  private def settle(): Unit =
+    if (lasting.settle(names.values.toSet, counted).nonEmpty) {
+      lost.filterInPlace((operator, _) => isShown(operator.run))
+      ()
+    }
 }
 
 private object DriverBoard {

@@ -12,6 +12,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener.{
 }
 import org.slf4j.LoggerFactory
 
+import io.bucketstate.background.Ticker
 import io.bucketstate.plugin.status.StatusJson
 
 /**
@@ -21,7 +22,7 @@ import io.bucketstate.plugin.status.StatusJson
 private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
   import DriverSide._
 
-  private[this] val board = new DriverBoard
+  private[this] val board = new DriverBoard(() => Ticker.System.nanos)
   @volatile private[this] var tab = Option.empty[StateTab]
 
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {

@@ -12,7 +12,8 @@ import io.bucketstate.watch.{CommitReport, OperatorLabel, StoreWatch, WatchedSto
 /**
  * What the stores of this process have told. Thread-safe; a report costs the same for every number of stores.
  *
- * What is counted is counted by operator and stays when a store is closed. It goes with the query.
+ * What is counted is counted by operator and stays when a store is closed. It goes when the driver says so, some minutes
+ * after the end of the query.
  */
 private[plugin] final class ExecutorBoard extends StoreWatch {
   import ExecutorBoard._
@@ -48,7 +49,7 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
 
   def operatorStatus: Seq[OperatorStatus] = operators.values.asScala.toVector
 
-  /** The runs have ended: what was counted for them goes. */
+  /** The runs have ended, and nobody asks any more: what was counted for them goes. */
   def forget(runs: Set[String]): Unit = if (runs.nonEmpty) {
     stores.keySet.removeIf(store => runs(store.label.run))
     operators.keySet.removeIf(operator => runs(operator.run))

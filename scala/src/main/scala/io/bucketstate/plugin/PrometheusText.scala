@@ -32,18 +32,21 @@ private[plugin] final class PrometheusText(application: String, series: String) 
 
   private def ofOperator(view: OperatorView): Seq[Line] = {
     val labels = labelsOf(view)
-    val figures = Series.of(view.stores.map(_._2), view.status).map(Line(_, labels))
+    val figures = Series.of(view.stores.map(_._2), view.status)
     val failures = ExecutorBoard.Kinds.map { kind =>
       Line(Failures, labels :+ ("kind" -> kind), view.status.failures.getOrElse(kind, 0L).toDouble)
     }
-    figures ++ failures ++
-      histogram("commit_seconds", "how long commits took", labels, view.status.commitTimes) ++
-      histogram(
-        "load_seconds",
-        "how long loads of the checkpoint took",
-        labels,
-        view.status.loadTimes
-      )
+    val times = Seq(
+      ("commit_seconds", "how long commits took", view.status.commitTimes),
+      ("load_seconds", "how long loads of the checkpoint took", view.status.loadTimes)
+    )
+    val lines =
+      if (view.isRunning) figures.map(Line(_, labels)) ++ failures
+      // How an ended run stood is over, and what never happened to it would only make a scrape long.
+      else (figures.filter(_.isTotal).map(Line(_, labels)) ++ failures).filter(_.value != 0)
+    lines ++ times
+      .filter { case (_, _, took) => view.isRunning || took.count > 0 }
+      .flatMap { case (name, doc, took) => histogram(name, doc, labels, took) }
   }
 
   private def partitions(operators: Seq[OperatorView]): Seq[Line] = {

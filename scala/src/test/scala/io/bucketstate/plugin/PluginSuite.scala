@@ -75,7 +75,10 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
       }
       query.stop()
       eventually {
-        assert(!scraped(spark).exists(_.contains("by_digit")))
+        // What it had counted is there yet, how it stood is not.
+        val lines = scraped(spark).filter(_.contains("by_digit"))
+        assert(lines.exists(l => l.startsWith("bucketstate_changed_keys_") && l.endsWith(" 10")))
+        assert(!lines.exists(_.matches("bucketstate_(keys\\{|partition_).*")))
         assert(!registered.exists(_.contains("by_digit")))
       }
     }
@@ -95,7 +98,7 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
         eventually(assert(query.exception.nonEmpty))
       }
       eventually {
-        assert(!scraped(spark).exists(_.contains("failing_")))
+        assert(!scraped(spark).exists(l => l.startsWith("bucketstate_keys{")))
         assert(registered.toSet == before)
       }
       // The tab still has them, as what has ended.
@@ -161,7 +164,39 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
     }
   }
 
-  test("another run of a query counts anew under its name") {
+  test("a failure of a store is scraped after it has ended its query, and when that runs again") {
+    withPlugin() { (spark, folder) =>
+      import spark.implicits._
+      val input = memoryStream[Int](spark)
+      val query = start(counts(input.toDS()), "broken", folder)
+      addAndWait(input, query, 0 until 20)
+      addAndWait(input, query, 20 until 30)
+      query.stop()
+      StoreMaintenance.stop()
+      val state = folder.resolve("broken/state/0/0")
+      val aside = folder.resolve("aside")
+      Files.move(state, aside)
+      Files.createDirectory(state)
+      def failures: Seq[String] = scraped(spark).filter { line =>
+        line.startsWith("bucketstate_failures_total{") && line.contains("broken") &&
+        line.contains("missing") && !line.endsWith(" 0")
+      }
+      val failing = start(counts(input.toDS()), "broken", folder)
+      input.addData(1)
+      eventually(assert(failing.exception.nonEmpty))
+      eventually(assert(failures.size == 1))
+      val seen = failures
+      ProviderHarness.deleteAll(state)
+      Files.move(aside, state)
+      val again = start(counts(input.toDS()), "broken", folder)
+      addAndWait(input, again, 0 until 10)
+      eventually(assert(scraped(spark).exists(_.startsWith("bucketstate_keys{"))))
+      assert(failures == seen)
+      again.stop()
+    }
+  }
+
+  test("another run of a query goes on counting under its name") {
     withPlugin() { (spark, folder) =>
       import spark.implicits._
       val input = memoryStream[Int](spark)
@@ -176,7 +211,9 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
           )
           assert(
             scraped(spark).exists(line =>
-              line.startsWith("bucketstate_commit_seconds_count{") && line.endsWith(" 2")
+              line.startsWith("bucketstate_commit_seconds_count{") && line.endsWith(
+                s" ${2 * round}"
+              )
             )
           )
         }

@@ -73,7 +73,8 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("the driver shows each partition once, and loses no count with an executor") {
-    val board = new DriverBoard
+    var now = 0L
+    val board = new DriverBoard(() => now)
     board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3), status(1, version = 3)), changed = 10)
     board.update(one)
@@ -88,12 +89,14 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(seen == Seq((Seq("2" -> 6L), 19L)))
     assert(board.update(one).names == Map("run" -> "counts"))
     board.ended("run")
+    now += LastingCounts.KeptNanos
     assert(board.operators.isEmpty)
     assert(board.update(one) == KnownQueries(Map.empty, Set("run")))
   }
 
   test("a report that comes after its executor was removed brings nothing back") {
-    val board = new DriverBoard
+    var now = 0L
+    val board = new DriverBoard(() => now)
     board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3)), changed = 10)
     board.update(one)
@@ -111,6 +114,8 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     board.update(executor("3", Nil, changed = 5))
     assert(seen == before)
     board.ended("run")
+    assert(seen == Seq((Nil, 17L)))
+    now += LastingCounts.KeptNanos
     assert(board.update(one).ended == Set("run"))
   }
 
@@ -133,7 +138,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(registry.getGauges.get("a_b_c.operator0.writeTimeMs").getValue == 1500.0)
     shown.show(Map.empty, executor("1", Nil, 0).copy(operators = Seq(took)))
     assert(!registry.getNames.toArray.exists(_.toString.startsWith("a_b_c")))
-    val board = new DriverBoard
+    val board = new DriverBoard(() => 0L)
     board.began(RunningQuery("run", "id", "q"))
     board.update(executor("1", Nil, 0).copy(operators = Seq(took)))
     val lines = new PrometheusText("app", "auto")(board.executors, board.operators).linesIterator
@@ -153,7 +158,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("Prometheus's text has each metric in one piece, and names that hold anything") {
     forAll(Gen.asciiPrintableStr, Gen.oneOf(0 to 40)) { (name, number) =>
       val partitions = math.abs(number)
-      val board = new DriverBoard
+      val board = new DriverBoard(() => 0L)
       board.began(RunningQuery("run", "id", name + "\n\"\\"))
       board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
       for (setting <- Seq("auto", "query", "partition")) {
@@ -175,7 +180,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   for ((one, other) <- Seq("rides" -> "rides", "a.b" -> "a_b", "a b" -> "a/b"))
     test(s"queries that are named $one and $other have series of their own") {
-      val board = new DriverBoard
+      val board = new DriverBoard(() => 0L)
       val both = executor("1", Seq(status(0, 1), of("second", status(0, 2))), changed = 3)
       val told =
         both.copy(operators = both.operators :+ OperatorStatus.none(OperatorLabel("second", 0)))
@@ -209,10 +214,13 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
 
   test("a run whose end was never told of gives its name to the next run of its query") {
-    val board = new DriverBoard
+    var now = 0L
+    val board = new DriverBoard(() => now)
     board.began(RunningQuery("first", "id", "rides"))
     board.began(RunningQuery("run", "id", "rides"))
     val both = executor("1", Seq(of("first", status(0, 2)), status(0, 3)), changed = 1)
+    assert(board.update(both) == KnownQueries(Map("run" -> "rides"), Set.empty))
+    now += LastingCounts.KeptNanos
     assert(board.update(both) == KnownQueries(Map("run" -> "rides"), Set("first")))
     assert(board.operators.map(_.query) == Seq(RunningQuery("run", "id", "rides")))
   }

@@ -131,6 +131,6 @@ private[plugin] object StatusJson {
  * What the driver tells an executor of the queries that it has stores of.
  *
  * @param names by run
- * @param ended runs
+ * @param ended runs that the executor may forget
  */
 final case class KnownQueries(names: Map[String, String], ended: Set[String])
