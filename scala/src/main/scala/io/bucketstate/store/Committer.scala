@@ -15,7 +15,7 @@ import io.bucketstate.checkpoint.changelog.{
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, FileStore}
 import io.bucketstate.checkpoint.manifest.BucketCount
 import io.bucketstate.config.MetricKey
-import io.bucketstate.error.ConflictException
+import io.bucketstate.error.{ConflictException, CorruptException, MissingException}
 import io.bucketstate.history.CheckpointIds
 import io.bucketstate.record.{
   BucketAssigner,
@@ -48,18 +48,24 @@ private[bucketstate] final case class Committed(
  * With checkpoint ids a version that is made again of the same commit, with the same changes, is the attempt before:
  * nothing is written, and it bears that one's id. So it is with each further action of a `foreachBatch`, of which Spark
  * goes on with the id that it was told first. What the changes are is compared, byte by byte, and taken from nobody's
- * word: a query may come to something else each time.
+ * word: a query may come to something else each time. Without ids it is so in storage that refuses to replace a file that is
+ * to be new, if the file is still the one of the attempt before, which one read tells.
  *
  * Without ids two attempts at a version write one name. Where the storage refuses to replace a file that is to be new,
- * these hold, so that whoever commits a new version need not look whether the one before it is still what it has in memory:
+ * one rule decides between them. A store knows up to which version there were files when it loaded. Whatever it writes,
+ * it first creates the file of the next version after those, as a new one. If that is refused, another attempt was faster,
+ * and this one fails:
  *
- *  1. A version that has no file, as far as it is known, is written as a new one. If it is refused, another
- *     attempt was faster.
- *  1. Whoever replaces another's file of version v has seen to it before that v + 1 has a file: where it has none, an empty
- *     one is written as a new one. Whoever has the replaced v in memory is then refused by the first rule.
- *  1. So a version without a file is on top of one that has been written by one store alone.
+ *  - What is written is that next version, as a rule. Then its file is all there is to create.
+ *  - Or it is a version that may have a file: the batch was committed before and came to nothing. Then an empty file is
+ *    created behind the last one, before the version is replaced.
  *
- * The empty one is of an attempt that comes to nothing, as a killed one may leave it, and is replaced by the real one.
+ * So of all attempts that know of the same files one alone changes any of them, and those that know of fewer are refused,
+ * too. Whoever is not refused need not look whether the version below is still what it has in memory.
+ *
+ * An empty file is of an attempt that comes to nothing, as a killed one may leave it, and is replaced by the real one. While
+ * it is the last file, the store that made it need not create another: it looks that there is none behind it. What is not
+ * covered is a store that hangs between that and the write: storage would have to compare what it replaces.
  */
 private[bucketstate] final class Committer(
     folder: FileStore,
@@ -72,32 +78,29 @@ private[bucketstate] final class Committer(
 
   private[this] var writer = new ChangelogWriter()
   private[this] var last = Option.empty[Written] // in the writer's buffers
-  @volatile private[this] var ownNewest =
-    -1L // version that this store has written, and nobody before it
-  @volatile private[this] var ownEmpty = -1L // the same, of one that holds nothing
+  @volatile private[this] var claimed = -1L // of the newest file that was created as an empty one
 
-  /** Whether this store has written a version's file, as the first one to do so or over another's. Of the last ones. */
-  def hasWritten(version: Long): Boolean = version == ownNewest || version == ownEmpty
+  /** Whether a version may have a file because this store has created an empty one, of it or behind it. */
+  def hasClaimed(version: Long): Boolean = version <= claimed
 
   /**
    * Returns what the version is known as. When it throws, nothing was published, unless an answer got lost.
+   *
+   * Without ids, and where the storage refuses to replace a file that is to be new, this throws `ConflictException` if
+   * another attempt has written since the table was loaded.
    *
    * @param changes     of the version
    * @param ids         that it gets if it is new
    * @param commitId    that it gets if it is new
    * @param base        what the table's newest version is known as
-   * @param mayReplace  whether the version may have a file already, of an attempt that came to nothing. Where
-   *                    it may not, one that is there all the same is of an attempt that was faster, and where
-   *                    the storage refuses to replace it, this throws `ConflictException`.
-   * @param hasNext     whether the version after it may have one
+   * @param writtenUpTo the highest version that had a file when the table was loaded, or that was committed since
    */
   def commit(
       changes: ChangeSet,
       ids: CheckpointIds,
       commitId: UUID,
       base: Option[UUID],
-      mayReplace: Boolean,
-      hasNext: Boolean
+      writtenUpTo: Long
   ): Committed = {
     val start = ticker.nanos
     val header = new ChangelogHeader(
@@ -109,23 +112,25 @@ private[bucketstate] final class Committer(
       ids.own,
       if (ids.own.isDefined) ids.base else base.map(_.toString)
     )
-    val before = last.filter(_.isMadeOf(changes.version, ids, base))
+    val file = Attempt(changes.version, ids.own)
+    val before = last.filter { written =>
+      written.isMadeOf(changes.version, ids, base) &&
+      (file.checkpointId.isDefined || folder.refusesTaken)
+    }
     // Whose buffers nobody needs any more.
     val encoder = if (before.isEmpty) writer else new ChangelogWriter()
     last = None
     val bytes = encoder.encode(header, changes)
     val encoded = ticker.nanos
-    before.filter(_.bytes.holdsSameAs(bytes)) match {
+    before.filter(same => same.bytes.holdsSameAs(bytes) && isStill(file, same.commitId)) match {
       case Some(same) =>
         encoder.close()
         last = before
         committed(same, bytes.records, encoded - start, 0L)
       case None =>
-        val file = Attempt(changes.version, ids.own)
-        write(file, commitId, bytes, mayReplace) {
-          // Of the first versions nobody knows: nothing is listed for the empty store.
-          announce(changes, header, hasNext || file.version == 1)
-        }
+        // No other attempt writes a name with an id.
+        if (file.checkpointId.isDefined) folder.write(file.changelog)(bytes.writeTo)
+        else write(changes, header, bytes, Math.max(writtenUpTo, claimed))
         recent.committed(file, bytes)
         val written = new Written(changes.version, ids, base, commitId, bytes)
         if (encoder ne writer) writer.close()
@@ -153,48 +158,60 @@ private[bucketstate] final class Committer(
     )
   )
 
-  /** @param beforeReplacing called before the file of another attempt is replaced */
+  /** @param newest version that has a file, as far as it is known */
   private def write(
-      file: Attempt,
-      commitId: UUID,
+      changes: ChangeSet,
+      header: ChangelogHeader,
       bytes: EncodedChangelog,
-      mayReplace: Boolean
-  )(beforeReplacing: => Unit): Unit = {
-    val name = file.changelog
-    def replace(): Unit = {
-      beforeReplacing
-      folder.write(name)(bytes.writeTo)
+      newest: Long
+  ): Unit = {
+    val file = Attempt(changes.version)
+    if (file.version > newest) create(file, header.commitId, bytes)
+    else {
+      if (folder.refusesTaken) {
+        if (newest == claimed) requireLast(newest) else claim(Attempt(newest + 1), changes, header)
+      }
+      folder.write(file.changelog)(bytes.writeTo)
+      if (file.version == claimed) claimed = -1L
     }
-    // No other attempt writes a name with an id.
-    if (file.checkpointId.isDefined || hasWritten(file.version)) folder.write(name)(bytes.writeTo)
-    else if (mayReplace && file.version > 1) replace()
-    else if (!folder.writeNew(name)(bytes.writeTo) && !isThere(file, commitId)) {
-      if (!mayReplace) throw overtaken(file)
-      replace()
-    }
-    ownNewest = file.version
   }
 
-  /** Sees to it that the version after the one that is replaced has a file. */
-  private def announce(changes: ChangeSet, of: ChangelogHeader, hasNext: Boolean): Unit =
-    if (!hasWritten(changes.version + 1) && folder.refusesTaken) {
-      val next = Attempt(changes.version + 1)
-      val header = of.copy(
-        version = next.version,
-        commitId = Committer.idAfter(of.commitId),
-        baseId = Some(of.commitId.toString)
-      )
-      val nothing =
-        new ChangeSet(next.version, changes.families.map(new Unchanged(_)), changes.nextFamily)
-      Using.resource(new ChangelogWriter()) { writer =>
-        val bytes = writer.encode(header, nothing)
-        val isNew =
-          folder
-            .writeNew(next.changelog)(bytes.writeTo) || (!hasNext && isThere(next, header.commitId))
-        if (isNew) ownEmpty = next.version
-        else if (!hasNext) throw overtaken(next)
-      }
+  /** Throws unless this is the first to write that file. */
+  private def create(file: Attempt, commitId: UUID, bytes: EncodedChangelog): Unit =
+    if (!folder.writeNew(file.changelog)(bytes.writeTo) && !isThere(file, commitId)) {
+      throw overtaken(file)
     }
+
+  /** Creates an empty file behind all that are known, so that whoever knows of no more is refused from now on. */
+  private def claim(next: Attempt, changes: ChangeSet, of: ChangelogHeader): Unit = {
+    val header = of.copy(
+      version = next.version,
+      commitId = Committer.idAfter(of.commitId),
+      baseId = Some(of.commitId.toString)
+    )
+    val nothing =
+      new ChangeSet(next.version, changes.families.map(new Unchanged(_)), changes.nextFamily)
+    Using.resource(new ChangelogWriter()) { writer =>
+      create(next, header.commitId, writer.encode(header, nothing))
+    }
+    claimed = next.version
+  }
+
+  /** Throws if another attempt has made a file behind the empty one of this store. */
+  private def requireLast(version: Long): Unit = {
+    val next = Attempt(version + 1)
+    // An object store answers a read with one request, but not always a look for a file that is not there.
+    val found =
+      try Some(folder.readPrefix(next.changelog, 1))
+      catch { case _: MissingException => None }
+    if (found.isDefined) throw overtaken(next)
+  }
+
+  /** Whether the file that this store has written is there as it was. */
+  private def isStill(file: Attempt, commitId: UUID): Boolean = file.checkpointId.isDefined || {
+    try isThere(file, commitId)
+    catch { case _: MissingException | _: CorruptException => false }
+  }
 
   /** Whether a file is of that commit: it was refused because there is one, which is this one if its answer got lost. */
   private def isThere(file: Attempt, commitId: UUID): Boolean =
@@ -238,8 +255,11 @@ private object Committer {
   ) {
 
     /** Whether an attempt at that version begins with the same state as this one did. */
-    def isMadeOf(version: Long, ids: CheckpointIds, base: Option[UUID]): Boolean =
-      this.ids.own.isDefined && ids.own.isDefined && this.ids.base == ids.base &&
-        this.version == version && this.base == base
+    def isMadeOf(version: Long, ids: CheckpointIds, base: Option[UUID]): Boolean = {
+      // A manifest need not name a commit, and without ids nothing else says which state it is.
+      val isKnown = ids.own.isDefined || base.isDefined || version == 1
+      isKnown && this.ids.own.isDefined == ids.own.isDefined && this.ids.base == ids.base &&
+      this.version == version && this.base == base
+    }
   }
 }

@@ -215,8 +215,10 @@ private[bucketstate] final class OpenStore private (
     newestBuiltOn = (base, start)
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
-    val version =
-      OpenedForWrite(opened, base, ids, checkOf(opened, base), loadMs, forceSnapshot)
+    // As of now: what a reader of this process lists meanwhile was not known to whoever builds on this.
+    val writtenUpTo = keeper.writtenUpTo
+    val check = checkOf(opened, base, writtenUpTo)
+    val version = OpenedForWrite(opened, base, ids, check, writtenUpTo, loadMs, forceSnapshot)
     new TableWriter(version, stamp, parts, newId)
   }
 
@@ -240,17 +242,18 @@ private[bucketstate] final class OpenStore private (
    * A version with a checkpoint id needs no check: its file bears the id in its name, no other attempt
    * writes that name, and Spark says which attempt won by the id it asks for.
    */
-  private def checkOf(opened: Opened, base: Attempt): LineageCheck = opened match {
-    case _: Opened.Reloaded               => LineageCheck.Settled
-    case _ if base.checkpointId.isDefined => LineageCheck.Settled
-    case _                                =>
-      val next = base.version + 1
-      val nextIsNew = !config.spark.checkpointIds && !keeper.mayBeWritten(next) &&
-        !committer.hasWritten(next)
-      opened.commitId.fold(LineageCheck.Settled)(
-        LineageCheck.start(files, base.version, _, nextIsNew)
-      )
-  }
+  private def checkOf(opened: Opened, base: Attempt, writtenUpTo: Long): LineageCheck =
+    opened match {
+      case _: Opened.Reloaded               => LineageCheck.Settled
+      case _ if base.checkpointId.isDefined => LineageCheck.Settled
+      case _                                =>
+        val next = base.version + 1
+        val nextIsNew = !config.spark.checkpointIds && next > writtenUpTo &&
+          !committer.hasClaimed(next)
+        opened.commitId.fold(LineageCheck.Settled)(
+          LineageCheck.start(files, base.version, _, nextIsNew)
+        )
+    }
 }
 
 private[bucketstate] object OpenStore {

@@ -72,7 +72,8 @@ private[bucketstate] final class StoreParts(
       config.spark.repairMaxChangelogs
     ),
     warmUp,
-    table => if (config.restoreEagerly) warmUp.now(table)
+    table => if (config.restoreEagerly) warmUp.now(table),
+    sharesNames = !config.spark.checkpointIds
   )
 
   /** A store that lives for one batch would make a database for nothing. */

@@ -60,7 +60,7 @@ private[store] final class TableKeeper(
   private[this] var loading: Load = _ // what becomes the table; there is none meanwhile
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] var floor = -1L // the highest version the table was told of
-  private[this] var writtenUpTo = 0L // no later version has a changelog, as far as it is known here
+  private[this] var written = 0L // no later version has a changelog, as far as it is known here
   private[this] val dropped = new DroppedTables
 
   /** Opens `version` for writing the next one; the caller holds the writer's lock. */
@@ -183,7 +183,7 @@ private[store] final class TableKeeper(
   private def keep(recovered: Recovered, wanted: Load): Unit = {
     reloaded(recovered)
     history.begin(recovered, wanted.checkpointId, keysOf(recovered.table))
-    writtenUpTo = recovered.writtenUpTo
+    written = recovered.writtenUpTo
     table = recovered.table
     loading = null
     notifyAll()
@@ -193,8 +193,11 @@ private[store] final class TableKeeper(
   def commitOf(version: Long): Option[UUID] =
     history.line.flatMap(_.at(version)).flatMap(_.point.commitId)
 
-  /** Whether a version may have a changelog: of an attempt that came to nothing, which the next one replaces. */
-  def mayBeWritten(version: Long): Boolean = synchronized(version <= writtenUpTo)
+  /**
+   * The highest version that may have a changelog: later ones had none when the table was loaded. One that is higher than
+   * memory's is of an attempt that came to nothing, which the next one replaces.
+   */
+  def writtenUpTo: Long = synchronized(written)
 
   /**
    * The open version of `in` is durable.
@@ -209,7 +212,7 @@ private[store] final class TableKeeper(
   ): Unit =
     orForgotten(in) {
       in.commit()
-      writtenUpTo = Math.max(writtenUpTo, in.newest)
+      written = Math.max(written, in.newest)
       if (in eq table) {
         val attempt = Attempt(in.newest, checkpointId)
         history.committed(attempt, commitId, keysOf(in), changes, in.oldest, needless = floor)

@@ -13,6 +13,7 @@ import io.bucketstate.table.StateTable
  *
  * @param base          the version, as it was asked for
  * @param lineage       whether the version's file is still what memory was built from
+ * @param writtenUpTo   the highest version that may have a changelog, as far as was known when it was opened
  * @param loadMs        how long the task waited until it was loaded; None if it was in memory
  * @param forceSnapshot whether the writer's own version must have a snapshot
  */
@@ -21,6 +22,7 @@ private[bucketstate] final case class OpenedForWrite(
     base: Attempt,
     ids: CheckpointIds,
     lineage: LineageCheck,
+    writtenUpTo: Long,
     loadMs: Option[Long],
     forceSnapshot: Boolean
 )
@@ -72,8 +74,7 @@ private[bucketstate] final class TableWriter(
           ids,
           newId(),
           opened.commitId,
-          mayReplace = keeper.mayBeWritten(changes.version),
-          hasNext = keeper.mayBeWritten(changes.version + 1)
+          version.writtenUpTo
         )
       catch {
         // The next attempt looks anew at what is there.

@@ -327,8 +327,7 @@ object DatabaseHistorySuite {
         CheckpointIds(Option.when(withIds)(newId().toString), attempts.getOrElse(base, None)),
         newId(),
         keeper.commitOf(base),
-        mayReplace = true,
-        hasNext = true
+        writtenUpTo = base + 1
       )
       val (id, commitId) = (committed.ids.own, committed.commitId)
       if (!commits.add(commitId)) repeated += 1
@@ -413,8 +412,7 @@ object DatabaseHistorySuite {
         CheckpointIds(Option.when(withIds)(newId().toString), baseId),
         newId(),
         recovered.commitId,
-        mayReplace = true,
-        hasNext = true
+        writtenUpTo = base + 1
       )
     }
 

@@ -8,6 +8,7 @@ import io.bucketstate.checkpoint.io.{
   CheckpointFiles,
   Damage,
   FileStore,
+  ListedFile,
   ManifestName,
   VersionedFile
 }
@@ -32,8 +33,15 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
    * Places keys. Lists the folder, once, where nobody has set the number and none of its files was read before: whoever
    * opens version 0 reads none, and there may be a version 1 that was not committed.
    */
-  def assigner: BucketAssigner = {
-    if (decided.get == null) look()
+  def assigner: BucketAssigner = assigner(folder.list())
+
+  /**
+   * A caller that lists the folder anyway hands over what it found, so that it is not listed twice.
+   *
+   * @param files of the folder, listed if that is needed
+   */
+  def assigner(files: => Seq[ListedFile]): BucketAssigner = {
+    if (decided.get == null) look(files)
     decide(default)
   }
 
@@ -51,10 +59,10 @@ final class BucketCount(setting: Option[Int], default: Int, folder: FileStore) {
   }
 
   /** Asks the newest file that can be read, for whoever opens none of the versions that there are. Lists the folder. */
-  def look(): Unit = {
-    val newestFirst = folder
-      .list()
-      .iterator
+  def look(): Unit = look(folder.list())
+
+  private def look(files: Seq[ListedFile]): Unit = {
+    val newestFirst = files.iterator
       .map(file => CheckpointFiles.parse(file.name))
       .collect { case Some(file: VersionedFile) => file }
       .toSeq

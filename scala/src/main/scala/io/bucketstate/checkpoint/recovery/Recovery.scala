@@ -12,6 +12,7 @@ import io.bucketstate.checkpoint.io.{
   CheckpointFiles,
   Damage,
   FileStore,
+  ListedFile,
   ManifestName
 }
 import io.bucketstate.checkpoint.manifest.{
@@ -28,17 +29,19 @@ import io.bucketstate.table.{StateTable, StateTables, TableHost}
  * Carries out a [[RecoveryPlan]]: finds the newest manifest that leads to a version and the changelogs
  * after it, and makes a table of them. Only reads. Thread-safe.
  *
- * @param host    of the tables
- * @param prepare called with each table before it is handed out: loads it, if that is to be done at once
+ * @param host        of the tables
+ * @param prepare     called with each table before it is handed out: loads it, if that is to be done at once
+ * @param sharesNames whether all attempts at a version write one name, so that whoever commits has to know which are taken
  */
 final class Recovery(
     checkpoint: Checkpoint,
     rules: RepairRules,
     host: TableHost = TableHost.Plain,
-    prepare: StateTable => Unit = _ => ()
+    prepare: StateTable => Unit = _ => (),
+    sharesNames: Boolean = false
 ) {
   import Recovery._
-  import checkpoint.{assigner, families, folder}
+  import checkpoint.{buckets, families, folder}
 
   private[this] val log = LoggerFactory.getLogger(classOf[Recovery])
   private[this] val manifests = new Manifests(folder)
@@ -85,16 +88,18 @@ final class Recovery(
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
       Lineage.of(folder, target)(_ => false)
+      lazy val files = folder.list()
+      // Batches may have been tried before, though none counts. Only an object store can refuse what is taken.
+      val writtenUpTo = if (sharesNames && folder.isObjectStore) newestOf(files) else 1L
       Recovered(
         StateTables.heap(
-          assigner,
+          buckets.assigner(files),
           0L,
           families.initial,
           host = host,
           countsExactly = families.countsExactly
         ),
-        // Nothing was listed: the first batch may have been tried before.
-        writtenUpTo = 1L
+        writtenUpTo = writtenUpTo
       )
     } else {
       val there = Listed(folder)
@@ -285,6 +290,13 @@ final class Recovery(
 }
 
 private object Recovery {
+
+  /** The highest version that has a changelog, or 0. */
+  private def newestOf(files: Seq[ListedFile]): Long = files.iterator
+    .map(file => CheckpointFiles.parse(file.name))
+    .collect { case Some(changelog: ChangelogName) => changelog.version }
+    .maxOption
+    .getOrElse(0L)
 
   /** What lies in the store's folders. */
   private final class Listed(
