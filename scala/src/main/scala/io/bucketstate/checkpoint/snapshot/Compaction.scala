@@ -41,8 +41,8 @@ final class Compaction private[snapshot] (
   @volatile private[this] var hasFailed = false
   @volatile private[this] var cancelled = false
   @volatile private[this] var snapshots = 0 // since it was asked for
-  private[this] var offered =
-    Set.empty[SpanMerge] // to a manifest, which may be there although writing it failed
+  // Files, to a manifest, which may be there although writing it failed.
+  private[this] var offered = Set.empty[String]
 
   /** Data files that it has made or is making, each before it is there. */
   def inFlight: Set[String] = files
@@ -151,11 +151,8 @@ final class Compaction private[snapshot] (
   /** A manifest that names these runs is about to be written. */
   private[snapshot] def offer(all: Seq[Run]): Unit = synchronized {
     snapshots += 1
-    val names = all.iterator.flatMap(_.files).map(_.name).toSet
-    // Some files of a result may be left out of it.
-    offered ++= done.collect {
-      case (merge, made) if made.files.exists(f => names(f.name)) => merge
-    }
+    // Not all files of a result: one may have been merged with others for this very manifest, or all in it has expired.
+    offered ++= all.iterator.flatMap(_.files).map(_.name).filter(files)
   }
 
   /**
@@ -164,10 +161,10 @@ final class Compaction private[snapshot] (
    */
   private[snapshot] def discard(): Unit = synchronized {
     cancel()
-    val unnamed = (done -- offered).values.flatMap(_.files).toSeq
+    val unnamed = done.values.flatMap(_.files).filterNot(f => offered(f.name)).toSeq
     runs.writer.discard(unnamed)
     files --= unnamed.map(_.name)
-    done = done.filter { case (merge, _) => offered(merge) }
+    done = done.filter { case (_, made) => made.files.exists(f => offered(f.name)) }
   }
 
   private def recordsOf(merge: SpanMerge, gate: WorkGate): RecordCursor = {
