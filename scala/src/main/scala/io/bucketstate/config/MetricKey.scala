@@ -191,7 +191,7 @@ object MetricKey {
     gauge(
       "bucketedDbMemoryBytes",
       Size,
-      "native memory of local databases: block cache, write buffers, indexes and filters"
+      "native memory of local databases: block cache, cached records, write buffers, indexes and filters"
     )
   val ObjectPuts: MetricKey =
     counter("bucketedObjectPuts", Sum, "files written to an object store since the last report")

@@ -10,7 +10,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.checkpoint.io.{Attempt, NioFileStore}
-import io.bucketstate.config.ConfigKey
+import io.bucketstate.config.{ConfigKey, MetricKey}
 import io.bucketstate.error.{CorruptException, InvalidException, UnavailableException}
 import io.bucketstate.rocksdb.state.{ExecutorNative, NativeState}
 import io.bucketstate.testkit.StoreHarness._
@@ -142,6 +142,31 @@ class DatabaseFaultsSuite extends AnyFunSuite with Eventually {
       tasks.untilNative()
     }
   }
+
+  test("a database that is not there yet is behind by what it will read, and not by all versions") {
+    StoreHarness.use { harness =>
+      val inCommit = Seq("snapshot.mode" -> "sync", "snapshot.maxVersions" -> "1")
+      val first = harness.open(withIds = false, inCommit :+ "engine" -> "heap": _*)
+      (0L until 20L).foreach(n => batch(first, n)(s"key $n" -> Some("value")))
+      first.close()
+      val restarted = harness.open(withIds = false, inCommit :+ "engine" -> "rocksdb": _*)
+      val session = write(restarted, 20)
+      try {
+        change(session, "key" -> Some("other"))
+        assert(session.commit().values(MetricKey.DbLag) <= 2)
+      } finally session.end()
+    }
+  }
+
+  for (levels <- Seq(4, 9))
+    test(s"a database of $levels levels tells its figures") {
+      withTasks("rocksdb.options.cf.num_levels" -> levels.toString) { (tasks, _) =>
+        tasks.untilNative()
+        (1 to 10).foreach(_ => tasks.next())
+        tasks.untilNative()
+        tasks.requireRight()
+      }
+    }
 
   test("writes that RocksDB has stopped are waited for, then told; neither retry nor close hang") {
     withTasks(

@@ -129,8 +129,13 @@ private[bucketstate] final class StoreDatabase(
 
   /** Figures since the last call, and of now. Asks nothing of RocksDB: they are taken in the background. */
   def drainFigures(newest: Long): Map[MetricKey, Long] = {
-    val at = synchronized(if (local == null) 0L else local.written.version)
+    val at = synchronized(if (local == null) begins else local.written.version)
     figures.drain(lag = math.max(0L, newest - at))
+  }
+
+  /** The version that a database which is not there yet begins at. */
+  private def begins: Long = history.line.fold(0L) { line =>
+    line.followed.getOrElse(line.newer.orElse(line.restored).fold(0L)(_.version))
   }
 
   /** Waits for what is being done. An interrupt does not end it, and is kept for whoever called. */

@@ -216,7 +216,9 @@ final class StateDatabase private (
   def endWrites(): Unit = gate.ifOpen(db.cancelAllBackgroundWork(false))
 
   private def files(family: ColumnFamilyHandle): Long =
-    Levels.map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong).sum
+    (0 until db.numberLevels(family))
+      .map(level => db.getProperty(family, s"rocksdb.num-files-at-level$level").toLong)
+      .sum
 
   def close(): Unit = {
     // Who waits within RocksDB would be waited for.
@@ -243,9 +245,6 @@ final class StateDatabase private (
 }
 
 object StateDatabase {
-
-  /** The levels whose figures are asked for: those there are unless an option says otherwise. */
-  private val Levels = 0 to 6
 
   /** What is looked through at a time for what is of no use. */
   private final val PartReadBytes = 8L << 20
