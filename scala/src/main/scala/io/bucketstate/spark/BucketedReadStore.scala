@@ -1,6 +1,11 @@
 package io.bucketstate.spark
 
-import org.apache.spark.sql.execution.streaming.state.{SparkConditions, StateStoreId, UnsafeRowPair}
+import org.apache.spark.sql.execution.streaming.state.{
+  SparkConditions,
+  StateStoreId,
+  StateStoreIterator,
+  UnsafeRowPair
+}
 
 import io.bucketstate.spark.StoreLifecycle._
 import io.bucketstate.store.{ReadSession, WriterLock}
@@ -21,8 +26,8 @@ private[bucketstate] final class BucketedReadStore(
   override protected def readAt: Long = version
 
   // Spark's state reader makes a map of keys that come one after the other, as they do from RocksDB.
-  override protected def all(view: FamilyView): Iterator[UnsafeRowPair] =
-    if (view.keys.scansPrefixes) view.byPrefix(readAt) else super.all(view)
+  override protected def all(view: FamilyView): StateStoreIterator[UnsafeRowPair] =
+    if (view.keys.scansPrefixes) checked(view.byPrefix(readAt)) else super.all(view)
 
   override protected def requireOpen(): Unit =
     // Spark's RocksDB provider gives readers a stamp, and this error when it was given back.

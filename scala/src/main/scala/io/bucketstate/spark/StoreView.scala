@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
+import io.bucketstate.table.scan.RecordScan
 
 /** What every opened store does: reads at one version, and a life that ends once. */
 private[bucketstate] abstract class StoreView(
@@ -45,11 +46,12 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "iterator")
     val inOrder = IterationOrder.isByKey && view.keys.scansRanges
-    checked(if (inOrder) view.rows(view.ranged(None, None, readAt)) else all(view))
+    if (inOrder) scanned(view, view.ranged(None, None, readAt)) else all(view)
   }
 
   /** All pairs of a family, in an order of the store's choice. */
-  protected def all(view: FamilyView): Iterator[UnsafeRowPair] = view.rows(view.pairs(readAt))
+  protected def all(view: FamilyView): StateStoreIterator[UnsafeRowPair] =
+    scanned(view, view.pairs(readAt))
 
   override def prefixScan(
       prefixKey: UnsafeRow,
@@ -59,7 +61,7 @@ private[bucketstate] abstract class StoreView(
     val view = families.of(colFamilyName, "prefixScan")
     require(view.keys.scansPrefixes, "Prefix scan requires setting prefix key!")
     requireKey(prefixKey)
-    checked(view.rows(view.prefixed(prefixKey, readAt)))
+    scanned(view, view.prefixed(prefixKey, readAt))
   }
 
   override def rangeScan(
@@ -70,7 +72,7 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "rangeScan")
     require(view.keys.scansRanges, "Range scan requires an encoder that supports range scanning!")
-    checked(view.rows(view.ranged(startKey, endKey, readAt)))
+    scanned(view, view.ranged(startKey, endKey, readAt))
   }
 
   override def valuesIterator(key: UnsafeRow, colFamilyName: String): Iterator[UnsafeRow] = {
@@ -90,7 +92,7 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "iteratorWithMultiValues")
     requireValues(view)
-    checked(view.allRows(view.pairs(readAt)))
+    scannedWhole(view, view.pairs(readAt))
   }
 
   override def prefixScanWithMultiValues(
@@ -105,7 +107,7 @@ private[bucketstate] abstract class StoreView(
     )
     requireValues(view)
     requireKey(prefixKey)
-    checked(view.allRows(view.prefixed(prefixKey, readAt)))
+    scannedWhole(view, view.prefixed(prefixKey, readAt))
   }
 
   override def rangeScanWithMultiValues(
@@ -120,7 +122,7 @@ private[bucketstate] abstract class StoreView(
       "Range scan with multiple values requires an encoder that supports range scanning!"
     )
     requireValues(view)
-    checked(view.allRows(view.ranged(startKey, endKey, readAt)))
+    scannedWhole(view, view.ranged(startKey, endKey, readAt))
   }
 
   /** What a family is like that lies in the checkpoint: for Spark's state reader, which creates none. */
@@ -163,12 +165,30 @@ private[bucketstate] abstract class StoreView(
   private def check(key: UnsafeRow, value: UnsafeRow): Unit =
     if (families.isValidated) validator.check(key, value)
 
-  private def checked(pairs: Iterator[UnsafeRowPair]): StateStoreIterator[UnsafeRowPair] =
-    if (!families.isValidated || validator.isDone) new StateStoreIterator(pairs)
-    else {
-      new StateStoreIterator(pairs.map { pair =>
-        validator.check(pair.key, pair.value)
-        pair
-      })
-    }
+  private def scanned(view: FamilyView, scan: RecordScan): StateStoreIterator[UnsafeRowPair] =
+    checked(view.rows(scan), () => scan.close())
+
+  /** With all values of each key. */
+  private def scannedWhole(
+      view: FamilyView,
+      scan: RecordScan
+  ): StateStoreIterator[UnsafeRowPair] = checked(view.allRows(scan), () => scan.close())
+
+  protected def checked(
+      pairs: Iterator[UnsafeRowPair],
+      onClose: () => Unit = StoreView.Nothing
+  ): StateStoreIterator[UnsafeRowPair] =
+    if (!families.isValidated || validator.isDone) new StateStoreIterator(pairs, onClose)
+    else
+      new StateStoreIterator(
+        pairs.map { pair =>
+          validator.check(pair.key, pair.value)
+          pair
+        },
+        onClose
+      )
+}
+
+private object StoreView {
+  private val Nothing = () => ()
 }

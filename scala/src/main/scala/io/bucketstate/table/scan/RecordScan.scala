@@ -30,7 +30,8 @@ abstract class RecordScan private[table] (
   private[this] var taken = 0
   private[this] var touched = 0
   private[this] var readsValues = false
-  private[this] var isOpen = false
+  private[this] var open: OpenScans.Open = _ // null where nothing has to know of its end
+  private[this] var isClosed = false
 
   /** The moment that it is of within its version: see [[OpenScans]]. */
   private[this] var now = Visibility.Always
@@ -42,10 +43,22 @@ abstract class RecordScan private[table] (
   private[table] def begun(): this.type = {
     refill()
     if (own != null && !isAtEnd) {
-      now = own.began(this)
-      isOpen = true
+      open = own.began(this)
+      now = open.moment
     }
     this
+  }
+
+  /** Ends the scan, also half-way: it gives nothing more, and writes need not keep anything for it. May be called again. */
+  def close(): Unit = {
+    isClosed = true
+    taken = found
+    leave()
+  }
+
+  private def leave(): Unit = if (open != null) {
+    own.ended(open)
+    open = null
   }
 
   /** When the scan is of, in its version. */
@@ -75,16 +88,13 @@ abstract class RecordScan private[table] (
   private def refill(): Boolean = {
     taken = 0
     found = 0
-    var gathered = gather(slots)
+    var gathered = if (isClosed) 0 else gather(slots)
     while (gathered > 0 && found == 0) {
       touchSlots(gathered)
       resolve(gathered)
       if (found == 0) gathered = gather(slots)
     }
-    if (gathered == 0 && isOpen) {
-      isOpen = false
-      own.ended(this)
-    }
+    if (gathered == 0) leave()
     if (readsValues) touchValues()
     found > 0
   }
