@@ -110,7 +110,7 @@ private[bucketstate] final class StoreMemory(
     }
   }
 
-  private def evicted(bytes: Long): Unit = {
+  private def evicted(bytes: Long): Unit = if (bytes != 0) {
     evictions.increment()
     evictedBytes.add(bytes)
   }
@@ -160,17 +160,23 @@ private[bucketstate] final class StoreMemory(
   }
 
   private def remember(version: Long): Unit = if (config.preventEvictionMs > 0)
-    commits.synchronized {
-      val now = ticker.nanos
-      commits.addLast(version -> now)
-      while (now - commits.peekFirst()._2 > config.preventEvictionMs * 1000000L)
-        commits.removeFirst()
-    }
+    inUse(_.addLast(version -> ticker.nanos))
 
-  /** The oldest version within the time that keeps buckets in memory; above all versions if there is no such time. */
+  /**
+   * The oldest version within the time that keeps buckets in memory; above all versions if there is no such time, or no
+   * batch came within it.
+   */
   private def inUseFrom(table: StateTable): Long =
     if (config.preventEvictionMs == 0) Long.MaxValue
-    else commits.synchronized(Option(commits.peekFirst()).fold(table.newest + 1)(_._1))
+    else inUse(versions => Option(versions.peekFirst()).fold(table.newest + 1)(_._1))
+
+  /** The versions within that time: as of now, since no batch may come any more that would take out the others. */
+  private def inUse[A](use: ArrayDeque[(Long, Long)] => A): A = commits.synchronized {
+    val now = ticker.nanos
+    while (!commits.isEmpty && now - commits.peekFirst()._2 > config.preventEvictionMs * 1000000L)
+      commits.removeFirst()
+    use(commits)
+  }
 }
 
 private[bucketstate] object StoreMemory {

@@ -35,7 +35,7 @@ private[table] final class FamilyEviction(
     val bytes = bucket.heap
     val last = bucket.lastEviction
     val evictable =
-      if (!floor.canEvict) 0L
+      if (!floor.canEvict || !bucket.canEvict(floor.stamp)) 0L
       else if (last.floor == floor.stamp) bytes - last.heap
       else bytes
     val lastUse = versions.absolute(buckets.lastUse(number))
