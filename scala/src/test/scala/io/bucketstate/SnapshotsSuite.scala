@@ -134,6 +134,28 @@ class SnapshotsSuite extends AnyFunSuite with SnapshotBatches {
     }
   }
 
+  test("forceSnapshotOnCommit: the batch waits for what has changed, and not for the whole state") {
+    withHarness { harness =>
+      val many = (0 until 2000).map(n => (n.toLong, "a") -> (1L, s"of some length $n"))
+      val provider = harness.provider(inCommit: _*)
+      batch(provider, 0)(many: _*)()
+      batch(provider, 1)((0L, "a") -> (2L, "x"))()
+      batch(provider, 2)((0L, "a") -> (3L, "x"))()
+      assert(manifests(harness) == Seq(2L))
+      provider.close()
+      // As Spark does with each store that it takes to be behind.
+      val restarted = harness.provider(inCommit: _*)
+      val store = ours(restarted).getStore(3, None, forceSnapshotOnCommit = true, loadEmpty = false)
+      store.put(key(1, "a"), value(3, "y"))
+      store.commit()
+      val found = figures(store)
+      assert(found("forceSnapshotCount") == 1)
+      assert(manifests(harness) == Seq(2L, 4L))
+      assert(found("bucketedRunBytes") * 5 < files(harness, ".sst").map(Files.size(_)).sum)
+      restarted.close()
+    }
+  }
+
   test("a version that is rewritten after its snapshot is not taken from it") {
     withHarness { harness =>
       val provider = harness.provider(inCommit: _*)

@@ -67,7 +67,11 @@ private[bucketstate] final class SnapshotScheduler(
 
   /** The table was loaded from the checkpoint. */
   def restored(recovered: Recovered): Unit = {
-    snapshotter.startFrom(recovered.manifest, doubtsFiles = recovered.repaired > 0)
+    snapshotter.startFrom(
+      recovered.manifest,
+      doubtsFiles = recovered.repaired > 0,
+      recovered.followed
+    )
     synchronized {
       uncovered.begin(
         recovered.manifest.fold(0L)(_.version),
@@ -206,10 +210,15 @@ private[bucketstate] final class SnapshotScheduler(
   /** Ends a snapshot that nobody has begun to take. */
   def giveUp(snapshot: DueSnapshot): Unit = if (snapshot.claim()) end()
 
-  /** Takes a snapshot of a version because the caller must have it; throws if that fails. */
+  /**
+   * Takes a snapshot of a version because the caller must have it; throws if that fails. Spark asks so for stores that it
+   * takes to be behind, which may be all of them at once: a batch waits for what has changed, and not for the whole state.
+   */
   def force(target: SnapshotTarget): Unit = hurrying {
     val start = ticker.nanos
-    succeeded(snapshotter.take(target, full = true), ticker.millisSince(start))
+    val report = snapshotter.take(target, compactsBeside = plan.compactsBeside)
+    succeeded(report, ticker.millisSince(start))
+    report.compaction.foreach(submit)
   }
 
   /** Makes a version that is a manifest by itself; throws if that fails. */

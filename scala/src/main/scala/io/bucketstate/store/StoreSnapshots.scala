@@ -117,7 +117,13 @@ private[bucketstate] final class StoreSnapshots(
   private def targetOf(version: Attempt, commitId: Option[UUID]): SnapshotTarget = {
     val (memory, release) =
       keeper.capture(version, commitId).orElse(ofDatabase(version, commitId)).unzip
-    SnapshotTarget(version, commitId, memory, release.getOrElse(() => ()))
+    SnapshotTarget(
+      version,
+      commitId,
+      memory,
+      release.getOrElse(() => ()),
+      doubted = () => keeper.doubt()
+    )
   }
 
   /** The source is a native snapshot, which stops nothing, as for full snapshots of Flink's RocksDB backend. */

@@ -57,6 +57,7 @@ private[store] final class TableKeeper(
   import TableKeeper._
 
   @volatile private[this] var table: StateTable = _ // changed with the lock held
+  private[this] var doubted: StateTable = _ // a table that no version is opened from any more
   private[this] var loading: Load = _ // what becomes the table; there is none meanwhile
   private[this] val readers = mutable.HashMap.empty[Long, Int]
   private[this] var floor = -1L // the highest version the table was told of
@@ -295,12 +296,19 @@ private[store] final class TableKeeper(
     synchronized(loading != null || (table != null && table.isSound && !table.isLoaded))
 
   /**
+   * The files lead to another state than the table's: the next version asked for is loaded from them. Who has one open goes
+   * on with it, as on another executor.
+   */
+  def doubt(): Unit = synchronized { doubted = table }
+
+  /**
    * Drops the table, and what is being loaded: the next version asked for is loaded anew. Open readers keep theirs.
    */
   def forget(): Unit = synchronized {
     val last = table
     val lastReaders = readers.values.sum
     table = null
+    doubted = null
     loading = null
     floor = -1L
     readers.clear()
@@ -317,7 +325,8 @@ private[store] final class TableKeeper(
    * it, because the table was built on them.
    */
   private def holds(version: Long, checkpointId: Option[String]): Boolean =
-    table != null && table.isSound && table.oldest <= version && version <= table.newest &&
+    table != null && (table ne doubted) && table.isSound &&
+      table.oldest <= version && version <= table.newest &&
       history.line.flatMap(_.at(version)).exists(_.point.attempt.checkpointId == checkpointId)
 
   private def register(version: Long): Unit = {

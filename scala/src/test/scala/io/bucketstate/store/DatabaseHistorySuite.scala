@@ -446,7 +446,7 @@ object DatabaseHistorySuite {
     private def snapshot(): Unit = history.line.foreach { line =>
       line.at(line.settled).filter(_.version > 0).foreach { step =>
         val target = SnapshotTarget(step.point.attempt, step.point.commitId)
-        database.published(snapshotter.take(target, full = random.nextBoolean()).manifest)
+        database.published(snapshotter.take(target).manifest)
       }
     }
 

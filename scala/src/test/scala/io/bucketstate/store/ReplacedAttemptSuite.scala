@@ -4,7 +4,8 @@ import java.time.Instant
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.bucketstate.checkpoint.io.Attempt
+import io.bucketstate.checkpoint.io.{Attempt, CheckpointFiles, FileStore, ManifestName}
+import io.bucketstate.error.ConflictException
 import io.bucketstate.record.Expiry
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{MemoryFileStore, SetClock, StoreHarness, TempFolder}
@@ -54,6 +55,88 @@ class ReplacedAttemptSuite extends AnyFunSuite {
         assert(reader.table.families.head.keyCount == Some(contents(reader.table, 8).size))
         reader.end()
         again.close()
+      }
+    }
+
+  private val inCommit = Seq("snapshot.mode" -> "sync", "snapshot.maxVersions" -> "2")
+  private val small = inCommit :+ "memory.maxBytes" -> "1m" // less than the state takes
+
+  private def manifests(files: FileStore): Seq[Long] =
+    files.list("").map(f => CheckpointFiles.parse(f.name)).collect { case Some(m: ManifestName) =>
+      m.version
+    }
+
+  /** Four versions, of which the second has a snapshot, and a late attempt at the third; then it is restarted. */
+  private def withRestarted(body: (StoreHarness, OpenStore, FileStore) => Unit): Unit =
+    TempFolder.use { folder =>
+      val files = new MemoryFileStore
+      val harness = new StoreHarness(files, folder)
+      val first = harness.open(withIds = false, inCommit: _*)
+      batch(first, 0)((0 until 100).map(n => s"k$n" -> Some("0" * 30000)): _*)
+      batch(first, 1)("a" -> Some("1"))
+      batch(first, 2)("b" -> Some("2"))
+      assert(manifests(files) == Seq(2L))
+      batch(first, 3)("c" -> Some("3"))
+      first.close()
+      late(harness, 2, "b" -> Some("2"))
+      body(harness, harness.open(withIds = false, small: _*), files)
+    }
+
+  /** What an attempt leaves that was given up for lost, and goes on. */
+  private def late(harness: StoreHarness, batch: Long, change: (String, Option[String])): Unit = {
+    val zombie = harness.open(withIds = false, "snapshot.maxVersions" -> "1000")
+    StoreHarness.batch(zombie, batch)(change)
+    zombie.close()
+  }
+
+  test("what was restored over a replaced version gets its snapshots, with more state than memory") {
+    withRestarted { (harness, restarted, files) =>
+      batch(restarted, 4)("d" -> Some("4"))
+      assert(manifests(files).max == 4)
+      batch(restarted, 5)("e" -> Some("5"))
+      batch(restarted, 6)("f" -> Some("6"))
+      assert(manifests(files).max == 6)
+      val there = read(restarted, 7)
+      assert(there.size == 106)
+      restarted.close()
+      assert(read(harness.open(withIds = false, small: _*), 7) == there)
+    }
+  }
+
+  for (isForced <- Seq(false, true))
+    test(
+      s"a version that is replaced while it is in memory is loaded anew for snapshots, forced: $isForced"
+    ) {
+      withRestarted { (harness, restarted, files) =>
+        batch(restarted, 4)("d" -> Some("4"))
+        batch(restarted, 5)("e" -> Some("5"))
+        late(harness, 4, "d" -> Some("late"))
+        if (isForced) {
+          def forced() = {
+            val session = restarted.openForWrite(Attempt(6), forceSnapshot = true)(s => s)
+            try {
+              change(session, "f" -> Some("6"))
+              session.commit()
+            } catch {
+              case failure: Throwable =>
+                session.abort()
+                throw failure
+            } finally session.end()
+          }
+          val refused = intercept[ConflictException](forced())
+          assert(refused.getMessage.contains("was replaced after the next one was built on it"))
+          forced()
+        } else {
+          batch(restarted, 6)("f" -> Some("6"))
+          assert(manifests(files).max == 4)
+          batch(restarted, 7)("g" -> Some("7"))
+        }
+        assert(manifests(files).max == 7)
+        val newest = if (isForced) 7L else 8L
+        val there = read(restarted, newest)
+        assert(there("d") == "late" && there("f") == "6")
+        restarted.close()
+        assert(read(harness.open(withIds = false, small: _*), newest) == there)
       }
     }
 }

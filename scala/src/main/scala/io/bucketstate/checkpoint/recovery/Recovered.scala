@@ -29,7 +29,15 @@ final case class Recovered(
     replaced: Seq[Long] = Nil,
     writtenUpTo: Long = 0L,
     loader: BucketLoader = BucketLoader.Empty
-)
+) {
+
+  /** Commits of the replaced versions whose changes were taken all the same. */
+  def followed: Map[Long, UUID] =
+    tail.iterator
+      .filter(v => replaced.contains(v.attempt.version))
+      .map(v => v.attempt.version -> v.commitId)
+      .toMap
+}
 
 /**
  * A version that was restored from its changelog.

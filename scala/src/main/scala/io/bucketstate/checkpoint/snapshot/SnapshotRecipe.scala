@@ -82,14 +82,10 @@ object SnapshotRecipe {
   /** While a compaction is under way there may be so many times as many runs as else. */
   final val RunsWhileCompacting = 2
 
-  /**
-   * @param full   write the whole state as one run, whatever the plan says
-   * @param beside what becomes of the merging that the plan asks for
-   */
+  /** @param beside what becomes of the merging that the plan asks for */
   def apply(
       material: SnapshotMaterial,
       maxRuns: Int,
-      full: Boolean,
       beside: Beside = Beside.Nothing
   ): SnapshotRecipe = {
     import material._
@@ -108,7 +104,7 @@ object SnapshotRecipe {
     // Compactions that do not keep up, or never come to their end, must not let the runs pile up.
     val isFull = older.size >= RunsWhileCompacting * maxRuns
     // What is not larger than its changes is soon written whole.
-    if (full || (hasMemory && doubtsFiles) || older.isEmpty || incomingBytes >= live) rewrite
+    if ((hasMemory && doubtsFiles) || older.isEmpty || incomingBytes >= live) rewrite
     else if (cuts.isDivided) append
     else
       beside match {

@@ -39,12 +39,14 @@ import io.bucketstate.record.BucketAssigner
  * @param commitId of the attempt meant, where known: another one's file is not taken for it
  * @param memory   the state at that version as memory has it, if it is all there
  * @param release  called when `memory` is not needed any more; may be called more than once
+ * @param doubted  called when the files lead to another state than memory, which has too little of it to be written instead
  */
 final case class SnapshotTarget(
     file: Attempt,
     commitId: Option[UUID],
     memory: Option[BucketSource] = None,
-    release: () => Unit = () => ()
+    release: () => Unit = () => (),
+    doubted: () => Unit = () => ()
 )
 
 /**
@@ -85,6 +87,7 @@ final class Snapshotter(
   private[this] val aloneWriter = new AloneWriter(checkpoint, storeId, schemas)
   private[this] val oneAtATime = new Object
   @volatile private[this] var newest: Option[Manifest] = None
+  @volatile private[this] var followed = Map.empty[Long, UUID]
   // The last one that was made: the compactions are of it, and of those it was built on.
   private[this] var published = Option.empty[Manifest]
   @volatile private[this] var used = Set.empty[String]
@@ -101,9 +104,15 @@ final class Snapshotter(
    * What a restart started from: the next snapshot need not look for it.
    *
    * @param doubtsFiles whether snapshots were passed over because of damage: what is there leads to their files
+   * @param followed    commits of versions that later ones were not built on, but were restored over
    */
-  def startFrom(manifest: Option[Manifest], doubtsFiles: Boolean = false): Unit = {
+  def startFrom(
+      manifest: Option[Manifest],
+      doubtsFiles: Boolean = false,
+      followed: Map[Long, UUID] = Map.empty
+  ): Unit = {
     newest = manifest
+    this.followed = followed
     if (doubtsFiles) rewriteNext = true
   }
 
@@ -120,14 +129,12 @@ final class Snapshotter(
    * Writes run and manifest. When it throws, no manifest was written, and what else was is no part of
    * the checkpoint.
    *
-   * @param full           write the whole state as one run, whatever the plan says
    * @param gate           passed at each record
    * @param compactsBeside whether runs that are to be merged may be left to a [[Compaction]], which the
    *                       caller then runs
    */
   def take(
       target: SnapshotTarget,
-      full: Boolean = false,
       gate: WorkGate = WorkGate.Open,
       compactsBeside: Boolean = false
   ): SnapshotReport = oneAtATime.synchronized {
@@ -135,7 +142,7 @@ final class Snapshotter(
       val (base, lineage, opened) = material(target.file)
       try {
         requireMeant(target, opened)
-        val planned = planFor(target, base, opened, full, compactsBeside)
+        val planned = planFor(target, base, opened, compactsBeside)
         // While it is held nothing settles, which costs memory: most snapshots do without it.
         if (planned.recipe.from != RecordsFrom.Memory) target.release()
         val (merged, recipe) = compactions.inside(base, planned, gate)
@@ -207,11 +214,13 @@ final class Snapshotter(
       target: SnapshotTarget,
       base: Option[Manifest],
       newestFirst: Seq[ChangelogReader],
-      full: Boolean,
       compactsBeside: Boolean
   ): PlannedSnapshot = {
     val gap = hasGap(newestFirst)
-    if (gap && target.memory.isEmpty) throw unsure(target)
+    if (gap && target.memory.isEmpty) {
+      target.doubted()
+      throw unsure(target)
+    }
     val all = base.fold(Seq.empty[Run])(_.runs)
     val older = compactions.begin(all)
     val beside = if (compactsBeside) compactions.mayBegin(older) else Beside.Nothing
@@ -230,7 +239,7 @@ final class Snapshotter(
       doubtsFiles = rewriteNext || gap,
       cuts = live.cuts(incoming, assigner.numBuckets, maxMergeBytes)
     )
-    PlannedSnapshot(SnapshotRecipe(material, maxRuns, full, beside), material.cuts, keys, beside)
+    PlannedSnapshot(SnapshotRecipe(material, maxRuns, beside), material.cuts, keys, beside)
   }
 
   /** How many keys of a family the files can hold at most. Its share of them is judged by that if nobody has counted. */
@@ -336,13 +345,14 @@ final class Snapshotter(
     ExpiredFiles.leftOut(kept, log.times, compactions.busy(kept))
 
   /**
-   * With checkpoint format 1: whether an attempt that was given up for lost has replaced a file after the
-   * next version was built on it. Then memory knows better than the files.
+   * With checkpoint format 1: whether an attempt that was given up for lost has replaced a file after the next version was
+   * built on it. Then memory knows better than the files, unless it was itself restored over that very file.
    */
   private def hasGap(newestFirst: Seq[ChangelogReader]): Boolean =
     newestFirst.zip(newestFirst.drop(1)).exists { case (next, before) =>
       next.header.checkpointId.isEmpty &&
-      next.header.baseId.exists(_ != before.header.commitId.toString)
+      next.header.baseId.exists(_ != before.header.commitId.toString) &&
+      !followed.get(before.header.version).contains(before.header.commitId)
     }
 
   private def manifestOf(
@@ -413,7 +423,8 @@ final class Snapshotter(
     new ConflictException(
       s"a changelog before version ${target.file.version} in ${folder.location} was replaced after the next " +
         "one was built on it, and the state is not all in memory",
-      "No snapshot was made; the next one is, of memory, when all of the state has been loaded."
+      "No snapshot was made. The next batch loads the state from the files as they are, and the next snapshot is of that. " +
+        "spark.sql.streaming.stateStore.checkpointFormatVersion=2 keeps attempts apart."
     )
 
   private def miscounted(

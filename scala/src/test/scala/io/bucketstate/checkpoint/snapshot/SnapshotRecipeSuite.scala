@@ -35,42 +35,42 @@ class SnapshotRecipeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     SnapshotMaterial(base + versions, incoming, keys, base, older, hasMemory, doubtsFiles)
   }
 
-  private val cases = Gen.zip(materials, Gen.choose(1, 10), Gen.frequency(4 -> false, 1 -> true))
+  private val cases = Gen.zip(materials, Gen.choose(1, 10))
 
   private def recipeTest(what: String)(
-      body: (SnapshotMaterial, Int, Boolean, SnapshotRecipe) => Any
+      body: (SnapshotMaterial, Int, SnapshotRecipe) => Any
   ): Unit = test(what) {
-    forAll(cases, minSuccessful(500)) { case (material, maxRuns, full) =>
-      body(material, maxRuns, full, SnapshotRecipe(material, maxRuns, full))
+    forAll(cases, minSuccessful(500)) { case (material, maxRuns) =>
+      body(material, maxRuns, SnapshotRecipe(material, maxRuns))
     }
   }
 
   recipeTest(
     "the new run starts behind the newest kept one, or at version 1, and ends at the version"
-  ) { (material, _, _, recipe) =>
+  ) { (material, _, recipe) =>
     assert(recipe.span.last == material.version)
     assert(recipe.span.first == recipe.kept.headOption.fold(1L)(_.versions.last + 1))
   }
 
   recipeTest("every run is kept, or goes into the new one, or all of them are in memory") {
-    (material, _, _, recipe) =>
+    (material, _, recipe) =>
       recipe.from match {
         case RecordsFrom.Memory        => assert(recipe.kept.isEmpty && material.hasMemory)
         case RecordsFrom.Files(merged) => assert(merged ++ recipe.kept == material.older)
       }
   }
 
-  recipeTest("there are never more runs than allowed") { (_, maxRuns, _, recipe) =>
+  recipeTest("there are never more runs than allowed") { (_, maxRuns, recipe) =>
     assert(recipe.kept.size + 1 <= maxRuns)
   }
 
   recipeTest("memory is used for whole snapshots alone, and for those wherever it can be") {
-    (material, _, full, recipe) =>
+    (material, _, recipe) =>
       assert((recipe.from == RecordsFrom.Memory) == (recipe.isWhole && material.hasMemory))
-      if (full || (material.hasMemory && material.doubtsFiles)) assert(recipe.isWhole)
+      if (material.hasMemory && material.doubtsFiles) assert(recipe.isWhole)
   }
 
-  recipeTest("a run that holds no version again is an append") { (material, _, _, recipe) =>
+  recipeTest("a run that holds no version again is an append") { (material, _, recipe) =>
     val again = recipe.span.first <= material.base || recipe.isWhole
     assert(recipe.rewrites == again)
   }
@@ -82,13 +82,13 @@ class SnapshotRecipeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   )
 
   test("what may be left to a compaction is, and the runs do not pile up all the same") {
-    forAll(Gen.zip(cases, beside), minSuccessful(1000)) { case ((material, maxRuns, full), given) =>
+    forAll(Gen.zip(cases, beside), minSuccessful(1000)) { case ((material, maxRuns), given) =>
       val newest = given match {
         case Beside.UnderWay(newer) => Beside.UnderWay(math.min(newer, material.older.size))
         case other                  => other
       }
-      val alone = SnapshotRecipe(material, maxRuns, full)
-      val recipe = SnapshotRecipe(material, maxRuns, full, newest)
+      val alone = SnapshotRecipe(material, maxRuns)
+      val recipe = SnapshotRecipe(material, maxRuns, newest)
       assert(recipe.span.first == recipe.kept.headOption.fold(1L)(_.versions.last + 1))
       assert(material.older.endsWith(recipe.kept))
       // Memory is read by who is asked for the whole alone.

@@ -46,7 +46,7 @@ class SnapshotterSuite extends AnyFunSuite {
           (1 to 25).foreach { _ =>
             (0 to random.nextInt(3)).foreach(_ => commit(room, random))
             val target = room.target(room.newest, fromMemory = random.nextBoolean())
-            val report = room.snapshotter.take(target, full = random.nextInt(6) == 0)
+            val report = room.snapshotter.take(target)
             val read = new Manifests(store).read(ManifestName(Attempt(room.newest)))
             assert(read == report.manifest)
             assert(room.contentOf(read) == room.model(room.newest))
@@ -146,7 +146,6 @@ class SnapshotterSuite extends AnyFunSuite {
         (1 to 4).foreach(n => room.commit("a" -> Some(s"$n"), s"only $n" -> Some("x")))
         room.replace(3)
         assertThrows[ConflictException](room.snapshotter.take(room.target(4)))
-        assertThrows[ConflictException](room.snapshotter.take(room.target(4), full = true))
         val report = room.snapshotter.take(room.target(4, fromMemory = true))
         assert(room.contentOf(report.manifest) == room.model(4))
       }

@@ -100,7 +100,6 @@ class SpanCompactionSuite extends AnyFunSuite {
           for (_ <- 1 to 50) {
             (0 to random.nextInt(3)).foreach(_ => commit(room, random, 60))
             val target = room.target(room.newest, fromMemory = random.nextBoolean())
-            val full = random.nextInt(30) == 0
             // A snapshot in the midst of a compaction takes over the spans that are done.
             if (waiting.nonEmpty && random.nextInt(2) == 0) {
               val stop = random.nextInt(30)
@@ -124,7 +123,7 @@ class SpanCompactionSuite extends AnyFunSuite {
             }
             if (!store.exists(ManifestName(Attempt(room.newest)).name)) {
               val beside = random.nextInt(10) < besides
-              val report = snapshotter.take(target, full, compactsBeside = beside)
+              val report = snapshotter.take(target, compactsBeside = beside)
               waiting ++= report.compaction
             }
             requireRight(room, new Manifests(store).read(ManifestName(Attempt(room.newest))))

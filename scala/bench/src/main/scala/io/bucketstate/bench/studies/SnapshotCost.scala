@@ -77,9 +77,9 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
       (0 until numBuckets).foreach(bucket => table.families.foreach(_.load(bucket)))
       val memory = Some(new MemorySource(table.familiesAt(version), version))
       Seq(
-        row("append", base, 8, full = false, SnapshotTarget(Attempt(version), None), runs),
-        row("rewrite, memory", base, 8, full = true, target(version, memory), runs),
-        row("rewrite, files", base, 1, full = true, target(version, None), runs)
+        row("append", base, 8, doubtsFiles = false, target(version, None), runs),
+        row("rewrite, memory", base, 8, doubtsFiles = true, target(version, memory), runs),
+        row("rewrite, files", base, 1, doubtsFiles = false, target(version, None), runs)
       )
     }
 
@@ -90,17 +90,17 @@ private final class SnapshotCost(folder: Path, preloaded: Long, options: BenchOp
       kind: String,
       base: Manifest,
       maxRuns: Int,
-      full: Boolean,
+      doubtsFiles: Boolean,
       target: SnapshotTarget,
       runs: RunAccess
   ): Seq[String] = {
     val samples = Seq
       .fill(options.rounds + 2) {
         val made = snapshotter(runs, maxRuns)
-        made.startFrom(Some(base))
+        made.startFrom(Some(base), doubtsFiles)
         val id = Thread.currentThread.getId
         val (cpu, bytes) = (threads.getThreadCpuTime(id), threads.getThreadAllocatedBytes(id))
-        val report = made.take(target, full)
+        val report = made.take(target)
         val costs =
           (threads.getThreadCpuTime(id) - cpu, threads.getThreadAllocatedBytes(id) - bytes)
         undo(report, base)
