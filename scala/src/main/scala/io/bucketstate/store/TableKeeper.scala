@@ -296,8 +296,8 @@ private[store] final class TableKeeper(
     synchronized(loading != null || (table != null && table.isSound && !table.isLoaded))
 
   /**
-   * The files lead to another state than the table's: the next version asked for is loaded from them. Who has one open goes
-   * on with it, as on another executor.
+   * The files lead to another state than the table's: the next version asked for is loaded from them. A task that has one
+   * open goes on with it, as on another executor.
    */
   def doubt(): Unit = synchronized { doubted = table }
 

@@ -101,7 +101,7 @@ private[table] object OpenScans {
     private[OpenScans] var before: Open = this
     private[OpenScans] var after: Open = this
 
-    /** As the last one. */
+    /** It becomes the last one. */
     private[OpenScans] def enter(ring: Open): Unit = {
       this.ring = ring
       before = ring.before
