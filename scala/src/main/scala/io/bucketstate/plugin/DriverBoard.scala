@@ -6,14 +6,6 @@ import io.bucketstate.plugin.status._
 import io.bucketstate.watch.OperatorLabel
 
 /**
- * A query run that the driver knows.
- *
- * @param id   of the query, the same in each of its runs
- * @param name that the user gave it, or else its id
- */
-private[plugin] final case class RunningQuery(run: String, id: String, name: String)
-
-/**
  * One stateful operator over all executors.
  *
  * @param query     with the name that metrics have for it
@@ -38,7 +30,7 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
   import DriverBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
-  private[this] var names = Map.empty[String, String]
+  private[this] var names = Map.empty[String, String] // by run, as long as it is not over
   private[this] val lasting = new LastingCounts(nanos)
   private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
@@ -49,12 +41,12 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
     // Spark lets a query run once at a time, and may drop the event of an end when it has too many.
     queries.values.filter(_.id == query.id).map(_.run).toVector.foreach(ended)
     queries.put(query.run, query)
-    names = namesOf(queries.values.toVector)
+    names += query.run -> nameOf(query, names.values.toSet)
   }
 
   def ended(run: String): Unit = synchronized {
     lasting.add(run, queries.remove(run).map(query => query.copy(name = names(run))))
-    names = namesOf(queries.values.toVector)
+    names -= run
     settle()
   }
 
@@ -133,15 +125,14 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
 private object DriverBoard {
 
   /**
-   * What metrics call each run. A session keeps its queries' names apart, an application has many sessions, and sinks do not
-   * tell all characters apart: where a name is not one query's alone, the id goes with it.
+   * What metrics call a run. A session keeps its queries' names apart, an application has many sessions, and sinks do not
+   * tell all characters apart: what is taken by a query that runs is not given again, and the id goes with the name. What
+   * was given once stays to the end of the run, because a series that goes on under another name looks like new events.
+   *
+   * @param taken by those that run
    */
-  private def namesOf(running: Seq[RunningQuery]): Map[String, String] =
-    running
-      .groupBy(query => ExecutorMetrics.nameOf(query.name))
-      .values
-      .flatMap { alike =>
-        alike.map(q => q.run -> (if (alike.size == 1) q.name else s"${q.name} (${q.id})"))
-      }
-      .toMap
+  private def nameOf(query: RunningQuery, taken: Set[String]): String = {
+    val alike = taken.map(ExecutorMetrics.nameOf)
+    if (alike(ExecutorMetrics.nameOf(query.name))) s"${query.name} (${query.id})" else query.name
+  }
 }

@@ -1,5 +1,7 @@
 package io.bucketstate.plugin
 
+import java.io.InterruptedIOException
+import java.nio.channels.ClosedByInterruptException
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
@@ -93,22 +95,32 @@ private[plugin] object ExecutorBoard {
   val Kinds: Seq[String] =
     Seq("damaged", "missing", "conflict", "setting", "storage", "memory", "interrupted", "other")
 
-  /** What went wrong, as a word: what the first of the causes is that says so. */
-  def kindOf(failure: Throwable): String =
-    Iterator
-      .iterate(failure)(_.getCause)
-      .takeWhile(_ != null)
-      .take(MostCauses)
-      .collectFirst {
-        case _: CorruptException     => "damaged"
-        case _: MissingException     => "missing"
-        case _: ConflictException    => "conflict"
-        case _: InvalidException     => "setting"
-        case _: UnavailableException => "storage"
-        case _: OutOfMemoryError     => "memory"
-        case _: InterruptedException => "interrupted"
-      }
-      .getOrElse("other")
+  /**
+   * What went wrong, as a word: what the first of the causes is that says so. A task that was killed is told apart before
+   * all else, because what it was doing to the storage then has failed as well.
+   */
+  def kindOf(failure: Throwable): String = {
+    val causes = Iterator.iterate(failure)(_.getCause).takeWhile(_ != null).take(MostCauses).toSeq
+    if (causes.exists(isInterrupt)) "interrupted"
+    else
+      causes
+        .collectFirst {
+          case _: CorruptException     => "damaged"
+          case _: MissingException     => "missing"
+          case _: ConflictException    => "conflict"
+          case _: InvalidException     => "setting"
+          case _: UnavailableException => "storage"
+          case _: OutOfMemoryError     => "memory"
+        }
+        .getOrElse("other")
+  }
+
+  private def isInterrupt(cause: Throwable): Boolean = cause match {
+    case _: InterruptedException | _: ClosedByInterruptException => true
+    // Those below it are of time-outs, of sockets and of the clients' own.
+    case e: InterruptedIOException => e.getClass == classOf[InterruptedIOException]
+    case _                         => false
+  }
 
   /** A chain of causes may be a ring. */
   private final val MostCauses = 50

@@ -87,6 +87,27 @@ class LastingCountsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test(
+    "what is counted under a name does not fall when another query of that name comes and goes"
+  ) {
+    val board = new Board
+    board.began("ended", "rides", id = "1")
+    board.tell("1", "ended" -> 10L)
+    board.ended("ended")
+    board.began("stays", "rides", id = "1")
+    board.tell("1", "ended" -> 10L, "stays" -> 2L)
+    def found = board.lines.filter(_.contains("storage"))
+    assert(found == Seq(failures("rides", 12)))
+    board.began("passing", "rides", id = "2")
+    board.tell("1", "ended" -> 10L, "stays" -> 2L, "passing" -> 3L)
+    assert(found.toSet == Set(failures("rides", 12), failures("rides (2)", 3)))
+    board.pass(LastingCounts.KeptNanos)
+    assert(found.toSet == Set(failures("rides", 12), failures("rides (2)", 3)))
+    board.ended("passing")
+    board.pass(LastingCounts.KeptNanos)
+    assert(found == Seq(failures("rides", 12)))
+  }
+
   test("two queries of one name that run one after the other have one series") {
     val board = new Board
     board.began("first", "rides", id = "1")
