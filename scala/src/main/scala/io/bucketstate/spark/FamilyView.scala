@@ -124,17 +124,20 @@ private[spark] final class FamilyView(
    * All pairs at a version; those that have a prefix in common come one after the other. For a family that scans
    * prefixes: a bucket has all keys of a prefix, and holds so many as are kept here at a time.
    */
-  def byPrefix(at: Long): Iterator[UnsafeRowPair] =
-    Iterator.range(0, state.numBuckets).flatMap { bucket =>
+  def byPrefix(at: Long): ScannedPairs = {
+    val all = Iterator.range(0, state.numBuckets).flatMap { bucket =>
       val scan = state.recordsOf(bucket, at)
       scan.readValues()
       val records = scan.toArray
       Arrays.sort(records, ByKey)
       rows(records.iterator, () => ())
     }
+    ScannedPairs(all, () => ())
+  }
 
   /** One pair of each record. */
-  def rows(records: RecordScan): Iterator[UnsafeRowPair] = rows(records, () => records.readValues())
+  def rows(records: RecordScan): ScannedPairs =
+    ScannedPairs(rows(records, () => records.readValues()), () => records.close())
 
   private def rows(
       records: Iterator[Array[Byte]],
@@ -154,13 +157,14 @@ private[spark] final class FamilyView(
     }
 
   /** A pair for each value of each record. */
-  def allRows(records: RecordScan): Iterator[UnsafeRowPair] = {
+  def allRows(records: RecordScan): ScannedPairs = {
     val pair = new UnsafeRowPair
     val space = new RowSpace(keys.numFields)
-    records.flatMap { record =>
+    val all = records.flatMap { record =>
       val key = keys.decode(record, space)
       lists.all(record, Record.keyEnd(record)).map(pair.withRows(key, _))
     }
+    ScannedPairs(all, () => records.close())
   }
 
   private def rowAt(record: Array[Byte], from: Int): Int =
@@ -171,6 +175,13 @@ private[spark] final class FamilyView(
       values.decode(record, rowAt(record, from), record.length, new UnsafeRow(valueFields))
     else lists.first(record, from)
 }
+
+/**
+ * The pairs of a scan.
+ *
+ * @param close ends it, also half-way: writes need not keep anything for it any more
+ */
+private[spark] final case class ScannedPairs(all: Iterator[UnsafeRowPair], close: () => Unit)
 
 private object FamilyView {
   private val ByKey: Comparator[Array[Byte]] = (a, b) => Record.compareKeys(a, b)

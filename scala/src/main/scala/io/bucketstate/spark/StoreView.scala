@@ -5,7 +5,6 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 
 import io.bucketstate.spark.StoreLifecycle._
-import io.bucketstate.table.scan.RecordScan
 
 /** What every opened store does: reads at one version, and a life that ends once. */
 private[bucketstate] abstract class StoreView(
@@ -46,12 +45,12 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "iterator")
     val inOrder = IterationOrder.isByKey && view.keys.scansRanges
-    if (inOrder) scanned(view, view.ranged(None, None, readAt)) else all(view)
+    if (inOrder) checked(view.rows(view.ranged(None, None, readAt))) else all(view)
   }
 
   /** All pairs of a family, in an order of the store's choice. */
   protected def all(view: FamilyView): StateStoreIterator[UnsafeRowPair] =
-    scanned(view, view.pairs(readAt))
+    checked(view.rows(view.pairs(readAt)))
 
   override def prefixScan(
       prefixKey: UnsafeRow,
@@ -61,7 +60,7 @@ private[bucketstate] abstract class StoreView(
     val view = families.of(colFamilyName, "prefixScan")
     require(view.keys.scansPrefixes, "Prefix scan requires setting prefix key!")
     requireKey(prefixKey)
-    scanned(view, view.prefixed(prefixKey, readAt))
+    checked(view.rows(view.prefixed(prefixKey, readAt)))
   }
 
   override def rangeScan(
@@ -72,7 +71,7 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "rangeScan")
     require(view.keys.scansRanges, "Range scan requires an encoder that supports range scanning!")
-    scanned(view, view.ranged(startKey, endKey, readAt))
+    checked(view.rows(view.ranged(startKey, endKey, readAt)))
   }
 
   override def valuesIterator(key: UnsafeRow, colFamilyName: String): Iterator[UnsafeRow] = {
@@ -92,7 +91,7 @@ private[bucketstate] abstract class StoreView(
     requireOpen()
     val view = families.of(colFamilyName, "iteratorWithMultiValues")
     requireValues(view)
-    scannedWhole(view, view.pairs(readAt))
+    checked(view.allRows(view.pairs(readAt)))
   }
 
   override def prefixScanWithMultiValues(
@@ -107,7 +106,7 @@ private[bucketstate] abstract class StoreView(
     )
     requireValues(view)
     requireKey(prefixKey)
-    scannedWhole(view, view.prefixed(prefixKey, readAt))
+    checked(view.allRows(view.prefixed(prefixKey, readAt)))
   }
 
   override def rangeScanWithMultiValues(
@@ -122,7 +121,7 @@ private[bucketstate] abstract class StoreView(
       "Range scan with multiple values requires an encoder that supports range scanning!"
     )
     requireValues(view)
-    scannedWhole(view, view.ranged(startKey, endKey, readAt))
+    checked(view.allRows(view.ranged(startKey, endKey, readAt)))
   }
 
   /** What a family is like that lies in the checkpoint: for Spark's state reader, which creates none. */
@@ -165,30 +164,15 @@ private[bucketstate] abstract class StoreView(
   private def check(key: UnsafeRow, value: UnsafeRow): Unit =
     if (families.isValidated) validator.check(key, value)
 
-  private def scanned(view: FamilyView, scan: RecordScan): StateStoreIterator[UnsafeRowPair] =
-    checked(view.rows(scan), () => scan.close())
-
-  /** With all values of each key. */
-  private def scannedWhole(
-      view: FamilyView,
-      scan: RecordScan
-  ): StateStoreIterator[UnsafeRowPair] = checked(view.allRows(scan), () => scan.close())
-
-  protected def checked(
-      pairs: Iterator[UnsafeRowPair],
-      onClose: () => Unit = StoreView.Nothing
-  ): StateStoreIterator[UnsafeRowPair] =
-    if (!families.isValidated || validator.isDone) new StateStoreIterator(pairs, onClose)
+  protected def checked(scanned: ScannedPairs): StateStoreIterator[UnsafeRowPair] =
+    if (!families.isValidated || validator.isDone)
+      new StateStoreIterator(scanned.all, scanned.close)
     else
       new StateStoreIterator(
-        pairs.map { pair =>
+        scanned.all.map { pair =>
           validator.check(pair.key, pair.value)
           pair
         },
-        onClose
+        scanned.close
       )
-}
-
-private object StoreView {
-  private val Nothing = () => ()
 }
