@@ -102,7 +102,6 @@ private[bucketstate] final class Committer(
       base: Option[UUID],
       writtenUpTo: Long
   ): Committed = {
-    val start = ticker.nanos
     val header = new ChangelogHeader(
       changes.version,
       commitId,
@@ -120,11 +119,29 @@ private[bucketstate] final class Committer(
     // Whose buffers nobody needs any more.
     val encoder = if (before.isEmpty) writer else new ChangelogWriter()
     last = None
+    try written(changes, header, ids, base, writtenUpTo, before, encoder)
+    finally if (encoder ne writer) encoder.close()
+  }
+
+  /**
+   * @param before  the attempt before it, if it may be the same
+   * @param encoder becomes the writer if the version is written
+   */
+  private def written(
+      changes: ChangeSet,
+      header: ChangelogHeader,
+      ids: CheckpointIds,
+      base: Option[UUID],
+      writtenUpTo: Long,
+      before: Option[Written],
+      encoder: ChangelogWriter
+  ): Committed = {
+    val start = ticker.nanos
+    val file = Attempt(changes.version, ids.own)
     val bytes = encoder.encode(header, changes)
     val encoded = ticker.nanos
     before.filter(same => same.bytes.holdsSameAs(bytes) && isStill(file, same.commitId)) match {
       case Some(same) =>
-        encoder.close()
         last = before
         committed(same, bytes.records, encoded - start, 0L)
       case None =>
@@ -132,7 +149,7 @@ private[bucketstate] final class Committer(
         if (file.checkpointId.isDefined) folder.write(file.changelog)(bytes.writeTo)
         else write(changes, header, bytes, Math.max(writtenUpTo, claimed))
         recent.committed(file, bytes)
-        val written = new Written(changes.version, ids, base, commitId, bytes)
+        val written = new Written(changes.version, ids, base, header.commitId, bytes)
         if (encoder ne writer) writer.close()
         writer = encoder
         last = Some(written)

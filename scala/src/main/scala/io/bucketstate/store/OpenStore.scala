@@ -213,6 +213,7 @@ private[bucketstate] final class OpenStore private (
     }
     database.foreach(db => loading(db.opened()))
     newestBuiltOn = (base, start)
+    snapshots.goesOn()
     if (!config.snapshotsInCommit) snapshots.due(base).foreach(snapshots.submit)
     val ids = CheckpointIds.forStore(config.spark.checkpointIds, base.checkpointId, newId)
     // As of now: what a reader of this process lists meanwhile was not known to whoever builds on this.

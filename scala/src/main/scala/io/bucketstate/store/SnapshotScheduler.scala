@@ -212,11 +212,13 @@ private[bucketstate] final class SnapshotScheduler(
 
   /**
    * Takes a snapshot of a version because the caller must have it; throws if that fails. Spark asks so for stores that it
-   * takes to be behind, which may be all of them at once: a batch waits for what has changed, and not for the whole state.
+   * takes to be behind, which may be all of them at once. So it is of what has changed, like any other that has an older one
+   * to build on.
    */
-  def force(target: SnapshotTarget): Unit = hurrying {
+  def force(target: SnapshotTarget, compactsBeside: Boolean): Unit = hurrying {
     val start = ticker.nanos
-    val report = snapshotter.take(target, compactsBeside = plan.compactsBeside)
+    val report =
+      snapshotter.take(target, compactsBeside = compactsBeside && plan.compactsBeside)
     succeeded(report, ticker.millisSince(start))
     report.compaction.foreach(submit)
   }

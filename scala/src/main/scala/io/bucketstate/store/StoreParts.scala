@@ -4,10 +4,6 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Path
 import java.util.UUID
 
-import scala.util.control.NonFatal
-
-import org.slf4j.LoggerFactory
-
 import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Ticker, Writers}
 import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, WorkFolder}
 import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, Manifest, RepairRules}
@@ -43,8 +39,6 @@ private[bucketstate] final class StoreParts(
     isNeeded: () => Boolean
 ) {
   import origins.{clock, newId}
-
-  private[this] val log = LoggerFactory.getLogger(classOf[StoreParts])
   val ticker: Ticker = origins.ticker
 
   val buckets: BucketCount =
@@ -135,6 +129,7 @@ private[bucketstate] final class StoreParts(
         recovery.renewed(manifest)
         host.snapshotMade(manifest.version)
       }
+      override def wentOnFrom(manifest: Manifest): Unit = host.snapshotMade(manifest.version)
       override def damaged(manifest: Manifest, cause: BucketstateException): Unit =
         recovery.damaged(manifest, cause)
     }
@@ -173,16 +168,9 @@ private[bucketstate] final class StoreParts(
     table
   }
 
-  /** Tells the host of what was loaded, and of the snapshot below it: Spark knows of none that an earlier run has made. */
+  /** Tells the host of what was loaded. */
   def telling(recovered: Recovered): Recovered = {
     if (recovered.table.newest > 0) host.restored()
-    recovered.manifest.foreach { manifest =>
-      try host.snapshotMade(manifest.version)
-      catch {
-        case NonFatal(e) =>
-          log.warn(s"After ${manifest.file.name} of ${files.location} was read", e)
-      }
-    }
     recovered
   }
 

@@ -1,6 +1,7 @@
 package io.bucketstate.store
 
 import java.util.UUID
+import java.util.concurrent.atomic.AtomicReference
 
 import scala.util.control.NonFatal
 
@@ -21,6 +22,9 @@ private[bucketstate] trait ManifestWatch {
 
   /** There is a new one. What this throws is logged. */
   def published(manifest: Manifest): Unit
+
+  /** Batches go on from one that may be of an earlier process. What this throws is logged. */
+  def wentOnFrom(manifest: Manifest): Unit
 
   /** What it leads to turned out to be damaged, or gone. */
   def damaged(manifest: Manifest, cause: BucketstateException): Unit
@@ -56,6 +60,7 @@ private[bucketstate] final class StoreSnapshots(
     Background.ofProcess(ticker)
   )
   @volatile private[this] var restoredFrom: Option[Manifest] = None
+  private[this] val untold = new AtomicReference(Option.empty[Manifest])
   @volatile private[this] var latest = Option.empty[Manifest] // that was made or restored from
   @volatile private[this] var newest = -1L
   @volatile private[this] var builtOn = (Attempt(0L), Option.empty[UUID]) // and its commit
@@ -76,7 +81,19 @@ private[bucketstate] final class StoreSnapshots(
   def restored(recovered: Recovered): Unit = {
     restoredFrom = recovered.manifest
     latest = recovered.manifest
+    untold.set(recovered.manifest)
     scheduler.restored(recovered)
+  }
+
+  /**
+   * A batch goes on from what the keeper has loaded. Spark counts snapshots by runs of a query, and must not take the store
+   * for one that never had any. Of what is only read it hears nothing: it would never forget that.
+   */
+  def goesOn(): Unit = untold.getAndSet(None).foreach { manifest =>
+    try watch.wentOnFrom(manifest)
+    catch {
+      case NonFatal(e) => log.warn(s"After ${manifest.file.name} of $location was loaded", e)
+    }
   }
 
   /** A version became durable. */
@@ -104,10 +121,14 @@ private[bucketstate] final class StoreSnapshots(
 
   def giveUp(snapshot: DueSnapshot): Unit = scheduler.giveUp(snapshot)
 
-  /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
-  def force(version: Attempt): Unit = {
+  /**
+   * A snapshot of a version that the caller must have, also if nothing is built on it yet.
+   *
+   * @param compactsBeside whether the background may merge what is to be merged
+   */
+  def force(version: Attempt, compactsBeside: Boolean): Unit = {
     val target = targetOf(version, keeper.commitOf(version.version))
-    try scheduler.force(target)
+    try scheduler.force(target, compactsBeside)
     finally target.release()
   }
 
@@ -122,7 +143,8 @@ private[bucketstate] final class StoreSnapshots(
       commitId,
       memory,
       release.getOrElse(() => ()),
-      doubted = () => keeper.doubt()
+      // A database has all of it sooner or later, and would begin anew.
+      doubted = () => if (database.isEmpty) keeper.doubt()
     )
   }
 

@@ -60,7 +60,9 @@ private[bucketstate] final class TableWriter(
         committed
       } finally due.foreach(snapshots.giveUp)
     named = own.ids
-    if (version.forceSnapshot) snapshots.force(Attempt(table.newest, ids.own))
+    // With snapshots in commits nothing is made in the background.
+    if (version.forceSnapshot)
+      snapshots.force(Attempt(table.newest, ids.own), !parts.config.snapshotsInCommit)
     parts.host.committed(table.newest)
     figures.drain(table, own.figures ++ openingFigures ++ loadingFigures)
   }

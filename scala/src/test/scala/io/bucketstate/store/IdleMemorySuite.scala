@@ -56,7 +56,7 @@ class IdleMemorySuite extends AnyFunSuite {
       ticker.minutes = 11
       parts.memory.shrink(Long.MaxValue)
       assert(parts.keeper.memoryBytes < before / 4)
-      parts.memory.close()
+      parts.lock.close()
       harness.close()
     }
   }

@@ -278,6 +278,26 @@ class OpenStoreSuite extends AnyFunSuite {
     }
   }
 
+  test("Spark hears of the snapshot that batches go on from, once, and of none that is only read") {
+    StoreHarness.use { harness =>
+      val inCommit = Seq("snapshot.mode" -> "sync", "snapshot.maxVersions" -> "2")
+      val first = harness.open(withIds = false, inCommit: _*)
+      (0L until 4L).foreach(n => batch(first, n)(s"key $n" -> Some("value")))
+      first.close()
+      def told = harness.told.count(_.startsWith("snapshot "))
+      val before = told
+      assert(before > 0)
+      val restarted = harness.open(withIds = false, "snapshot.maxVersions" -> "1000")
+      assert(read(restarted, 4).size == 4)
+      restarted.replay(Attempt(2), Attempt(3)).end()
+      assert(told == before)
+      batch(restarted, 4)("key" -> Some("value"))
+      batch(restarted, 5)("key" -> Some("other"))
+      assert(told == before + 1)
+      assert(harness.told.filter(_.startsWith("snapshot ")).last == "snapshot 2")
+    }
+  }
+
   test("a writer that must leave a snapshot does, and the host is told of it before the commit") {
     use { harness =>
       val store = harness.open(withIds = false)
