@@ -374,6 +374,55 @@ def test_every_kind_of_file_gives_the_same(write: Any, tmp_path: Path) -> None:
     assert of_progress(read_progress(write(tmp_path, each))) == of_progress(each)
 
 
+@pytest.mark.parametrize("name", ["app-1.zstd.inprogress", "app-1.zstd.compact", "app-1.zstd"])
+def test_the_codec_is_what_a_log_s_name_says_of_it(name: str, tmp_path: Path) -> None:
+    """Behind it Spark writes that the log is being written, or was made smaller."""
+    with pa.output_stream(str(tmp_path / name), "zstd") as file:
+        file.write("\n".join(map(event, constant())).encode())
+    assert read_progress(tmp_path / name) == constant()
+    assert refusals(tmp_path / name) == []
+
+
+@pytest.mark.parametrize("name", ["app-1.lz4.inprogress", "app-1.lzf.compact", "app-1.snappy"])
+def test_a_codec_that_is_not_read_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(ProgressFileError, match="is compressed as only Spark's JVM reads it"):
+        read_progress(tmp_path / name)
+    assert refusals(tmp_path / name) == []
+
+
+def test_a_rolled_log_with_a_compacted_file(tmp_path: Path) -> None:
+    made = rolled(tmp_path, constant(bucketedRepairs=1))
+    (made / "events_3_local-1.zstd").rename(made / "events_3_local-1.zstd.compact")
+    assert len(read_progress(made)) == BATCHES
+
+
+def test_a_compressed_log_that_is_cut_off(tmp_path: Path) -> None:
+    """What came before the end counts, as it does of one that is not compressed."""
+    made = rolled(tmp_path, constant())
+    last = made / "events_10_local-1.zstd"
+    # It is long enough for several blocks, of which the last one is lost.
+    many = [progress(9, query=f"query {n * n * 7919}") for n in range(2000)]
+    with pa.output_stream(str(last), "zstd") as file:
+        file.write("\n".join(map(event, many)).encode())
+    last.write_bytes(last.read_bytes()[:-20])
+    found = read_progress(made)[BATCHES - 4 :]
+    assert 0 < len(found) < 2000
+    assert found == many[: len(found)]
+
+
+@pytest.mark.parametrize("at", [0, 40])
+def test_a_compressed_log_that_is_damaged(at: int, tmp_path: Path) -> None:
+    file = tmp_path / "local-1.zstd"
+    with pa.output_stream(str(file), "zstd") as stream:
+        stream.write("\n".join(map(event, constant())).encode())
+    data = bytearray(file.read_bytes())
+    data[at : at + 10] = bytes(10)
+    file.write_bytes(data)
+    with pytest.raises(ProgressFileError, match=r"local-1\.zstd"):
+        read_progress(file)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
 def test_a_line_ends_where_spark_ends_it(tmp_path: Path, mark: str, end: str) -> None:

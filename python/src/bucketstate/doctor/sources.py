@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ _LOG = re.compile(r"(eventlog_v2_)?(app|application|local|spark)-?_?[0-9a-f]+")
 _ROLLED = re.compile(r"events_([0-9]+)_.*")
 _ZSTD = (".zst", ".zstd")
 _OTHER_CODECS = (".lz4", ".lzf", ".snappy")
+_BEHIND_CODECS = (".compact", ".inprogress")
+"""Endings that Spark takes off the name of a log, in this order, before it looks for the codec."""
+_CUT_OFF = "Truncated compressed stream"
+"""Arrow's words where a file ends before its last frame does."""
+_CHUNK = 1 << 16
 _HEAD = 50
 """The lines of an event log among which its settings are."""
 
@@ -79,7 +85,7 @@ def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
 
 def refusals(path: Path) -> list[str]:
     """What Spark refuses to start in the application of an event log, because of its settings."""
-    if path.suffix == ".parquet" or path.suffix in _OTHER_CODECS:
+    if path.suffix == ".parquet" or _codec(path) in _OTHER_CODECS:
         return []
     version, provider = "", ""
     for line in _lines(_rolled(path)[0] if path.is_dir() else path)[:_HEAD]:
@@ -119,7 +125,7 @@ def _rolled(folder: Path) -> list[Path]:
 
 
 def _progresses(file: Path) -> Iterator[Progress]:
-    if file.suffix in _OTHER_CODECS:
+    if _codec(file) in _OTHER_CODECS:
         raise ProgressFileError(
             f"{file} is compressed as only Spark's JVM reads it: write event logs with "
             "spark.eventLog.compress=false or spark.eventLog.compression.codec=zstd."
@@ -147,14 +153,38 @@ def _lines(file: Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
+def _codec(file: Path) -> str:
+    """The ending of its name that says how it is compressed, if it is."""
+    name = file.name
+    for behind in _BEHIND_CODECS:
+        name = name.removesuffix(behind)
+    return Path(name).suffix
+
+
 def _text(file: Path) -> str:
-    codec = "zstd" if file.suffix in _ZSTD else None
+    read = bytearray()
     try:
-        with pa.input_stream(str(file), compression=codec) as stream:
-            # A log that is being written ends anywhere.
-            return str(stream.read().decode("utf-8", "replace"))
+        _read(file, read, _CHUNK)
     except (OSError, ValueError) as error:
-        raise ProgressFileError(f"{file} cannot be read: {error}.") from error
+        if _CUT_OFF not in str(error):
+            raise ProgressFileError(f"{file} cannot be read: {error}.") from error
+        # Arrow drops what it had of the chunk in which the file ends: that is read byte by byte.
+        with suppress(OSError):
+            _read(file, read, 1)
+        if not read:
+            raise ProgressFileError(f"{file} cannot be read: {error}.") from error
+    # A log that is being written ends anywhere.
+    return read.decode("utf-8", "replace")
+
+
+def _read(file: Path, into: bytearray, chunk: int) -> None:
+    """Adds what stands behind that which was read already."""
+    codec = "zstd" if _codec(file) in _ZSTD else None
+    with pa.input_stream(str(file), compression=codec) as stream:
+        if into:
+            stream.read(len(into))
+        while data := stream.read(chunk):
+            into += data
 
 
 def _progress(line: Any) -> Progress | None:
