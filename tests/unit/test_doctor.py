@@ -19,6 +19,7 @@ from bucketstate.doctor.evidence import gathered
 from bucketstate.doctor.rules import rules
 from bucketstate.doctor.sources import refusals
 from bucketstate.doctor.terms import holds, value
+from bucketstate.errors import InvalidArgumentError
 from bucketstate.progress import Recorder
 from bucketstate.registry import registry
 from tests.kit.checkpoints import Built
@@ -269,6 +270,86 @@ def test_what_says_too_little_is_said() -> None:
     idle = [progress(n) | {"durationMs": {"triggerExecution": 1}} for n in range(9)]
     (note,) = of_progress(idle).notes
     assert note.startswith("No batch of a stateful operator")
+
+
+NULLS: dict[str, Any] = {
+    "eventTime": {"eventTime": None},
+    "durationMs": {"durationMs": None},
+    "stateOperators": {"stateOperators": None},
+    "a phase": {"durationMs": {"addBatch": 900, "triggerExecution": None}},
+    "numRowsTotal": {"stateOperators": [{"numRowsTotal": None}]},
+    "customMetrics": {"stateOperators": [{"customMetrics": None}]},
+    "a metric": {"stateOperators": [{"customMetrics": {"bucketedChangelogBytes": None}}]},
+}
+"""What JSON may have as null: it counts as what is not there."""
+
+MALFORMED: dict[str, Any] = {
+    "eventTime": {"eventTime": "x"},
+    "durationMs": {"durationMs": [1]},
+    "stateOperators": {"stateOperators": [1]},
+    "stateOperators as text": {"stateOperators": "x"},
+    "a phase": {"durationMs": {"addBatch": "x", "triggerExecution": "x"}},
+    "numRowsTotal": {"stateOperators": [{"numRowsTotal": "x"}]},
+    "far numRowsTotal": {"stateOperators": [{"numRowsTotal": 10**400}]},
+    "customMetrics": {"stateOperators": [{"customMetrics": 1}]},
+    "a metric": {"stateOperators": [{"customMetrics": {"bucketedChangelogBytes": [1]}}]},
+    "batchId": {"batchId": None},
+}
+"""What is no progress of Spark's."""
+NOT_ASKED = {"eventTime", "a metric"}
+"""Of these, what no rule asks for of a query without complaints."""
+
+
+def with_values(one: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """A progress with some of its values replaced, also within its operator."""
+    own = dict(values)
+    if isinstance(own.get("stateOperators"), list) and isinstance(own["stateOperators"][0], dict):
+        own["stateOperators"] = [one["stateOperators"][0] | own["stateOperators"][0]]
+    return one | own
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_null_is_as_what_is_not_there(name: str, tmp_path: Path) -> None:
+    nulls = [with_values(one, NULLS[name]) for one in constant()]
+    said = of_progress([*nulls, *constant(run="a second one")])
+    assert [note for note in said.notes if "too little" in note] == []
+    assert main(["doctor", str(plain(tmp_path, nulls))]) == 0
+
+
+@pytest.mark.parametrize("name", [name for name in MALFORMED if name not in NOT_ASKED])
+def test_malformed_progress_is_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = [with_values(one, MALFORMED[name]) for one in constant()]
+    with pytest.raises(InvalidArgumentError, match="has something that is no progress of a query"):
+        of_progress(wrong)
+    assert main(["doctor", str(plain(tmp_path, wrong))]) == 2
+    assert "that is no progress of a query" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", [None, 1, []])
+def test_an_event_without_its_progress(wrong: Any, tmp_path: Path) -> None:
+    file = tmp_path / "local-1"
+    file.write_text("\n".join([event(wrong), event(constant()[0])]))
+    with pytest.raises(ProgressFileError, match="line 1, is neither"):
+        read_progress(file)
+
+
+@pytest.mark.parametrize("wrong", [None, 1, [1]])
+def test_an_event_log_whose_settings_are_none(wrong: Any, tmp_path: Path) -> None:
+    lines = [{"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": wrong}]
+    file = tmp_path / "local-1"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert refusals(file) == []
+
+
+def test_a_folder_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(ProgressFileError, match=r"cannot be read: .*Permission denied"):
+        read_progress(tmp_path)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.kit.pages import Page
 from tests.unit.checkpoint import test_variables
 from tests.unit.checkpoint.test_state import grown, rewrite
 from tests.unit.checkpoint.test_verify import damage
-from tests.unit.test_doctor import event, progress
+from tests.unit.test_doctor import MALFORMED, NULLS, event, progress, with_values
 
 QUERY = "00000000-0000-0000-0000-000000000001"
 """That of a checkpoint that the tests build."""
@@ -429,6 +429,54 @@ def test_a_page_follows_links_and_goes_into_pipes(built: Built, tmp_path: Path) 
 def test_what_is_no_progress(built: Built, wrong: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"^progress.* give "):
         write_report(built.root, built.root.parent / "a.html", progress=wrong)
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_null_in_progress_is_as_what_is_not_there(built: Built, name: str) -> None:
+    given = [with_values(one, NULLS[name]) for one in batches(8)]
+    page(built.root, progress=given, state=False)
+
+
+@pytest.mark.parametrize("among", [True, False])
+@pytest.mark.parametrize(
+    "values",
+    [
+        *MALFORMED.values(),
+        {"timestamp": "x"},
+        {"timestamp": None},
+        {"timestamp": 5},
+        {"timestamp": "NaT"},
+        {"timestamp": "0001-01-01T00:00:00.000Z"},
+        {"eventTime": {"watermark": "x"}},
+        {"numInputRows": "x"},
+    ],
+    ids=json.dumps,
+)
+def test_malformed_progress_is_refused(
+    built: Built, values: dict[str, Any], among: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = batches(8)
+    given = [with_values(p, values) if n == 3 or not among else p for n, p in enumerate(given)]
+    output = built.root.parent / "a.html"
+    with pytest.raises(InvalidArgumentError, match=r"^progress.* give "):
+        write_report(built.root, output, progress=given)
+    file = built.root.parent / "progress.json"
+    file.write_text("\n".join(map(json.dumps, given)))
+    command = ["report", str(built.root), "--progress", str(file), "-o", str(output)]
+    assert main(command) == 2
+    assert "give a file, a Recorder" in capsys.readouterr().err
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("zone", ["", "+02:00"])
+def test_a_time_without_a_zone_is_in_utc(built: Built, zone: str) -> None:
+    """Spark writes all of them with the zone Z, also where it is left out."""
+    given = batches(8)
+    given[3]["timestamp"] = "2026-03-01T00:00:15.000" + zone
+    given[3]["eventTime"] = {"watermark": "2026-03-01T00:00:00"}
+    (trace,) = page(built.root, progress=given).charts["Batch time by phase"].traces.values()
+    there = "2026-02-28 22:00:15.000" if zone else "2026-03-01 00:00:15.000"
+    assert there in trace["x"]
 
 
 def test_a_checkpoint_that_is_open_already(built: Built) -> None:

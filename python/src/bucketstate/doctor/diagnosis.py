@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bucketstate.checkpoint.overview import Overview
 from bucketstate.doctor import checkpoint_rules
 from bucketstate.doctor.advice import Advice, Diagnosis
-from bucketstate.doctor.evidence import Progress, gathered
+from bucketstate.doctor.evidence import Evidence, Progress, gathered
 from bucketstate.doctor.rules import rules
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.progress.rows import distinct
@@ -26,33 +26,37 @@ def of_progress(progresses: Iterable[Progress]) -> Diagnosis:
 
     Safe from any thread: a function of its argument.
     """
-    advice: list[Advice] = []
-    notes: list[str] = []
     try:
         once, again = distinct(progresses)
         found = gathered(once)
+        # Figures are read as rules ask for them.
+        said = [_said(evidence) for evidence in found]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidArgumentError(
             f"{progresses!r:.200} has something that is no progress of a query ({error}): give "
             "json.loads(p.json) for each p of query.recentProgress, or Recorder.progress."
         ) from error
-    least = rules().least_batches
-    for evidence in found:
-        batches = len(evidence.progresses)
-        if batches < least:
-            notes.append(
-                f"{evidence.about}: {batches} batches after the first of each run say too little, "
-                f"{least} are needed."
-            )
-        elif not evidence.on_bucketstate:
-            notes.append(f"{evidence.about}: its state is not in bucketstate.")
-        else:
-            said = (r.advice(evidence.about, evidence.figures) for r in rules().operators)
-            advice += [one for one in said if one is not None]
+    advice = [one for of_one, _ in said for one in of_one]
+    notes = [note for _, of_one in said for note in of_one]
     if not found:
         notes.append("No batch of a stateful operator after the first of a run is among these.")
     notes += again
     return Diagnosis(tuple(advice), tuple(notes))
+
+
+def _said(evidence: Evidence) -> tuple[list[Advice], list[str]]:
+    """Advice and notes about one operator."""
+    batches, least = len(evidence.progresses), rules().least_batches
+    if batches < least:
+        few = (
+            f"{evidence.about}: {batches} batches after the first of each run say too little, "
+            f"{least} are needed."
+        )
+        return [], [few]
+    if not evidence.on_bucketstate:
+        return [], [f"{evidence.about}: its state is not in bucketstate."]
+    each = (rule.advice(evidence.about, evidence.figures) for rule in rules().operators)
+    return [one for one in each if one is not None], []
 
 
 def of_checkpoint(overview: Overview) -> Diagnosis:

@@ -9,6 +9,7 @@ from statistics import mean
 from typing import Any
 
 from bucketstate.doctor.terms import Lookup
+from bucketstate.progress.rows import number, operators, part
 
 Progress = Mapping[str, Any]
 """One progress as Spark's JSON has it."""
@@ -43,7 +44,7 @@ class Evidence:
 
     def phase(self, name: str) -> float:
         """Milliseconds over all batches."""
-        return float(sum(p["durationMs"].get(name, 0) for p in self.progresses))
+        return float(sum(number(part(p, "durationMs").get(name)) for p in self.progresses))
 
     @property
     def figures(self) -> Mapping[str, Lookup]:
@@ -72,13 +73,13 @@ class Evidence:
     @property
     def on_bucketstate(self) -> bool:
         return any(
-            OURS in p["stateOperators"][self.operator].get("customMetrics", {})
+            OURS in part(p["stateOperators"][self.operator], "customMetrics")
             for p in self.progresses
         )
 
     @property
     def watermarked(self) -> bool:
-        return any("watermark" in p.get("eventTime", {}) for p in self.progresses)
+        return any("watermark" in part(p, "eventTime") for p in self.progresses)
 
 
 def gathered(progresses: Iterable[Progress]) -> list[Evidence]:
@@ -88,7 +89,8 @@ def gathered(progresses: Iterable[Progress]) -> list[Evidence]:
     """
     runs: dict[tuple[str, str], list[Progress]] = {}
     for progress in progresses:
-        if "addBatch" in progress.get("durationMs", {}) and progress.get("stateOperators"):
+        ran = part(progress, "durationMs").get("addBatch") is not None
+        if ran and operators(progress):
             runs.setdefault((progress["id"], progress["runId"]), []).append(progress)
     queries: dict[str, list[list[Progress]]] = {}
     for (query, _), batches in runs.items():
@@ -96,11 +98,11 @@ def gathered(progresses: Iterable[Progress]) -> list[Evidence]:
     found = []
     for query, of_runs in queries.items():
         of_query = [p for run in _in_order(of_runs) for p in run[1:]]
-        for number in range(max((len(p["stateOperators"]) for p in of_query), default=0)):
+        for at in range(max((len(p["stateOperators"]) for p in of_query), default=0)):
             # A query that was changed may have fewer operators in some of its runs.
-            theirs = tuple(p for p in of_query if len(p["stateOperators"]) > number)
-            name = theirs[-1]["stateOperators"][number].get("operatorName", "unknown")
-            found.append(Evidence(theirs[-1].get("name") or query, number, name, theirs))
+            theirs = tuple(p for p in of_query if len(p["stateOperators"]) > at)
+            name = theirs[-1]["stateOperators"][at].get("operatorName", "unknown")
+            found.append(Evidence(theirs[-1].get("name") or query, at, name, theirs))
     return found
 
 
@@ -122,5 +124,5 @@ def rising(values: list[float]) -> bool:
 
 
 def _value(operator: Mapping[str, Any], name: str) -> float:
-    metrics: Mapping[str, Any] = operator.get("customMetrics", {})
-    return float(operator.get(name, metrics.get(name, 0)))
+    found = operator.get(name)
+    return float(number(part(operator, "customMetrics").get(name) if found is None else found))

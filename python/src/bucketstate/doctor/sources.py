@@ -73,7 +73,7 @@ def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
     path = Path(path)
     if path.suffix == ".parquet":
         return list(Recorder.read(path).progress)
-    files = _rolled(path) if path.is_dir() else [path]
+    files = _files(path)
     found = [progress for file in files for progress in _progresses(file)]
     if not found:
         raise ProgressFileError(
@@ -87,13 +87,14 @@ def refusals(path: Path) -> list[str]:
     """What Spark refuses to start in the application of an event log, because of its settings."""
     if path.suffix == ".parquet" or _codec(path) in _OTHER_CODECS:
         return []
-    version, provider = "", ""
-    for line in _lines(_rolled(path)[0] if path.is_dir() else path)[:_HEAD]:
+    version, provider = "", None
+    for line in _lines(_files(path)[0])[:_HEAD]:
         event = _event(line)
         if event.get("Event") == _STARTED:
             version = str(event.get("Spark Version", ""))
         elif event.get("Event") == _ENVIRONMENT:
-            provider = dict(event.get("Spark Properties", {})).get(_PROVIDER, "")
+            properties = event.get("Spark Properties")
+            provider = properties.get(_PROVIDER) if isinstance(properties, Mapping) else None
     if provider != _OURS or not _has_real_time_mode(version):
         return []
     return [
@@ -116,11 +117,19 @@ def _has_real_time_mode(version: str) -> bool:
     return numbers is not None and (int(numbers[1]), int(numbers[2])) >= (4, 3)
 
 
+def _files(path: Path) -> list[Path]:
+    """The file itself, or those of the folder of an event log."""
+    # What may not be looked at tells why when it is read.
+    return _rolled(path) if os.path.isdir(path) else [path]  # noqa: PTH112
+
+
 def _rolled(folder: Path) -> list[Path]:
     """The files of an event log in their order; none if it is no such folder."""
-    if not folder.is_dir():
-        return []
-    numbered = ((_ROLLED.fullmatch(file.name), file) for file in folder.iterdir())
+    try:
+        inside = list(folder.iterdir()) if folder.is_dir() else []
+    except OSError as error:
+        raise ProgressFileError(f"{folder} cannot be read: {error}.") from error
+    numbered = ((_ROLLED.fullmatch(file.name), file) for file in inside)
     return [file for _, file in sorted((int(m[1]), file) for m, file in numbered if m)]
 
 
@@ -195,6 +204,8 @@ def _progress(line: Any) -> Progress | None:
         if line["Event"] != _EVENT:
             return None
         line = line["progress"]
+        if not isinstance(line, Mapping):
+            raise ValueError("its progress is no object")
     missing = {"id", "runId", "batchId", "durationMs"} - line.keys()
     if missing:
         raise KeyError(f"without {', '.join(sorted(missing))}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 from typing import Any, TypeVar
 
 from bucketstate.optional import pandas as pd
@@ -18,6 +19,9 @@ _Known = TypeVar("_Known", bound=Mapping[str, Any])
 _IDENTITY = ("id", "runId", "batchId", "timestamp")
 """What no two progresses have alike: a trigger without data has its batch's number, too."""
 
+_FAR = 2**63
+"""Spark's numbers are below it: they are Java's longs."""
+
 _STATE = {
     "state_rows": "numRowsTotal",
     "state_rows_updated": "numRowsUpdated",
@@ -30,20 +34,27 @@ _STATE = {
 
 
 def batch_row(progress: Progress) -> dict[str, Any]:
-    """What `Recorder.to_pandas` has of one progress."""
-    durations = dict(progress.get("durationMs", {}))
+    """What `Recorder.to_pandas` has of one progress.
+
+    KeyError, TypeError or ValueError for what is none.
+    """
+    durations = {k: number(v) for k, v in part(progress, "durationMs").items() if v is not None}
+    if progress["batchId"] is None:
+        raise ValueError("batchId is null")
+    watermark = part(progress, "eventTime").get("watermark")
     row = {
         "name": progress.get("name"),
         "query_id": progress["id"],
         "run_id": progress["runId"],
-        "batch": progress["batchId"],
-        "at": pd.Timestamp(progress["timestamp"]),
-        "input_rows": progress.get("numInputRows", 0),
-        "watermark": _time(progress.get("eventTime", {}).get("watermark")),
+        "batch": number(progress["batchId"]),
+        # One that is out of its range would make the column one of objects.
+        "at": _time(progress["timestamp"]).as_unit("ns"),
+        "input_rows": number(progress.get("numInputRows")),
+        "watermark": None if watermark is None else _time(watermark),
         "batch_ms": durations.pop("triggerExecution", None),
     }
     phases = {f"{PHASE}{name}": time for name, time in durations.items()}
-    return row | phases | state_cells(progress.get("stateOperators", []))
+    return row | phases | state_cells(operators(progress))
 
 
 def distinct(progresses: Iterable[_Known]) -> tuple[list[_Known], list[str]]:
@@ -60,14 +71,56 @@ def distinct(progresses: Iterable[_Known]) -> tuple[list[_Known], list[str]]:
     return list(found.values()), told if again else []
 
 
-def _time(text: str | None) -> pd.Timestamp | None:
-    return None if text is None else pd.Timestamp(text)
+def part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object of that name in another: null is as one that is not there.
+
+    TypeError for what is none.
+    """
+    found = of.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise TypeError(f"{name} is {found!r:.50}")
+    return found
 
 
-def state_cells(operators: list[dict[str, Any]]) -> dict[str, Any]:
+def operators(progress: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The stateful operators of a progress: null is as none. TypeError for what is no list of them.
+
+    Their order is that of their numbers.
+    """
+    found = progress.get("stateOperators")
+    if found is None:
+        return []
+    if not isinstance(found, list | tuple) or not all(isinstance(o, Mapping) for o in found):
+        raise TypeError(f"stateOperators is {found!r:.50}")
+    return found
+
+
+def number(value: Any) -> float:
+    """A number as Spark has them: null is as 0. ValueError for what is none."""
+    if value is None:
+        return 0
+    if not isinstance(value, int | float) or not -_FAR < value < _FAR:
+        raise ValueError(f"{value!r:.50} stands where a number does")
+    return value
+
+
+def _time(text: Any) -> pd.Timestamp:
+    """Spark tells times in UTC, also where it is left out. ValueError for what is no time."""
+    at = pd.Timestamp(text) if isinstance(text, str) else None
+    # NaT is none: pandas has it for an empty text, too.
+    if not isinstance(at, pd.Timestamp):
+        raise ValueError(f"{text!r:.50} stands where a time does")
+    return at.tz_localize(UTC) if at.tz is None else at.tz_convert(UTC)
+
+
+def state_cells(operators: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The state and the metrics of some operators, added up."""
-    row = {name: sum(o.get(of, 0) for o in operators) for name, of in _STATE.items()}
-    for operator in operators:
-        for metric, value in operator.get("customMetrics", {}).items():
-            row[metric] = row.get(metric, 0) + value
+    each = list(operators)
+    row = {name: sum(number(o.get(of)) for o in each) for name, of in _STATE.items()}
+    for operator in each:
+        for metric, value in part(operator, "customMetrics").items():
+            if value is not None:
+                row[metric] = row.get(metric, 0) + number(value)
     return row

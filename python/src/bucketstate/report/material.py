@@ -15,7 +15,7 @@ from bucketstate.checkpoint.format.parallel import in_order
 from bucketstate.checkpoint.overview import OperatorOverview, StoreOverview
 from bucketstate.errors import CheckpointError
 from bucketstate.progress import Progress, Recorder
-from bucketstate.progress.rows import distinct
+from bucketstate.progress.rows import distinct, part
 
 Advance = Callable[[int, int], None]
 """Is told how much of how much is read."""
@@ -177,7 +177,7 @@ def _batches(progress: Iterable[Progress] | None, query: str | None) -> Batches:
         )
     given, left_out = distinct(progress)
     own = [p for p in given if query is None or p.get("id") == query]
-    ran = [p for p in own if p.get("durationMs", {}).keys() >= {"addBatch", "triggerExecution"}]
+    ran = [p for p in own if _ran(p)]
     if len(own) < len(given):
         others = sorted({_name(p) for p in given if p.get("id") != query})
         left_out.append(
@@ -188,6 +188,12 @@ def _batches(progress: Iterable[Progress] | None, query: str | None) -> Batches:
         left_out.append(f"{len(own) - len(ran):,} triggers that ran no batch are left out.")
     why = "" if ran else "The progress that was given has no batch of this checkpoint's query."
     return Batches(ran, why, left_out)
+
+
+def _ran(progress: Progress) -> bool:
+    """Whether the trigger ran a batch."""
+    durations = part(progress, "durationMs")
+    return all(durations.get(name) is not None for name in ("addBatch", "triggerExecution"))
 
 
 def _name(progress: Mapping[str, Any]) -> str:

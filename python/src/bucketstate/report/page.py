@@ -7,6 +7,7 @@ from statistics import median
 
 from bucketstate.checkpoint.overview import StoreOverview
 from bucketstate.doctor import Advice, of_checkpoint, of_progress
+from bucketstate.progress.rows import operators, part
 from bucketstate.report import (
     age_charts,
     batch_charts,
@@ -54,9 +55,9 @@ def _facts(material: Material) -> list[str]:
 def _engine(material: Material) -> str:
     """A checkpoint is the same for both: only metrics tell."""
     metrics = [
-        operator.get("customMetrics", {})
+        part(operator, "customMetrics")
         for progress in material.batches.progress
-        for operator in progress.get("stateOperators", [])
+        for operator in operators(progress)
     ]
     if not any("bucketedChangelogBytes" in of for of in metrics):
         return "not told by a checkpoint, which is the same for all; a query's progress tells"

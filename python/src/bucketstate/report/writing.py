@@ -16,6 +16,7 @@ from bucketstate.doctor import read_progress
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.optional import needed
 from bucketstate.progress import Progress, Recorder
+from bucketstate.progress.rows import batch_row, number, operators
 from bucketstate.report.material import Advance, gathered
 from bucketstate.report.page import page_of
 from bucketstate.report.rendering import html_of
@@ -120,15 +121,24 @@ def _progress(given: Given) -> list[Progress] | None:
     if given is None:
         return None
     if isinstance(given, Recorder):
-        return given.progress
-    if isinstance(given, str | os.PathLike):
-        return [dict(progress) for progress in read_progress(Path(given))]
-    try:
-        found = Recorder.of(given).progress
-    except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"progress={given!r} cannot be read: {_GIVE}") from error
-    for number, one in enumerate(found):
+        found = given.progress
+    elif isinstance(given, str | os.PathLike):
+        found = [dict(progress) for progress in read_progress(Path(given))]
+    else:
+        try:
+            found = Recorder.of(given).progress
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"progress={given!r} cannot be read: {_GIVE}") from error
+    for at, one in enumerate(found):
         if missing := _NEEDED - one.keys():
             names = ", ".join(sorted(missing))
-            raise InvalidArgumentError(f"progress[{number}] is without {names}: {_GIVE}")
+            raise InvalidArgumentError(f"progress[{at}] is without {names}: {_GIVE}")
+        try:
+            # What a row is made of is all that charts and figures are made of.
+            batch_row(one)
+            sum(number(o.get("numStateStoreInstances")) for o in operators(one))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"progress[{at}] is none that Spark reported ({error}): {_GIVE}"
+            ) from error
     return found
