@@ -103,6 +103,21 @@ def test_bytes_are_those_of_the_files(built: Built) -> None:
     assert [round(sum(row) * unit) for row in cells["z"]] == stored
 
 
+def test_changes_of_versions_whose_changelogs_are_gone(built: Built) -> None:
+    """Numbers are whole ones also where pandas has gaps among them."""
+    before = page(built.root).charts["Changed keys by version"]
+    changed = next(iter(before.traces.values()))["y"]
+    most = changed.index(max(changed)) + 1
+    assert before.finding == (
+        f"{sum(changed):,} in all; version {most} has most, {max(changed):,}."
+    )
+    for partition in range(2):
+        (built.folder(partition) / "4.changelog").unlink()
+    found = page(built.root).charts["Changed keys by version"]
+    rest = sum(changed) - changed[3]
+    assert found.finding.startswith(f"{rest:,} in all; version ")
+
+
 def test_a_full_partition_is_named(tmp_path: Path) -> None:
     built = Built(tmp_path / "checkpoint", partitions=5)
     keys = [(f"key-{n}",) for n in range(2000)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -75,5 +76,10 @@ def test_many_versions_are_added_up_and_the_page_says_so(tmp_path: Path) -> None
     files = found.charts["Files by the version that wrote them"]
     assert "the sums of each 2 versions in a row" in files.finding
     assert (len(files.values), sum(files.values)) == (501, 1001)
+    assert re.search(
+        r"; versions ([0-9,]+) to ([0-9,]+) wrote most, ",
+        found.charts["Bytes by the version that wrote them"].finding,
+    )
     changed = found.charts["Changed keys by version"]
     assert sum(changed.values) == 1001
+    assert changed.finding.startswith("1,001 in all; versions 1 to 2 have most, 2. Shown are")

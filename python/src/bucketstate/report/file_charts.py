@@ -53,8 +53,7 @@ def _files(material: Material) -> Iterator[Part]:
     of_most = sum(sizes[kind, v] for kind in _KINDS for v in most)
     yield Chart(
         "Bytes by the version that wrote them",
-        f"{size(sum(sizes.values()))} in all; version {most[-1]:,} wrote most, {size(of_most)}."
-        f"{said}",
+        f"{size(sum(sizes.values()))} in all; {_named(most)} wrote most, {size(of_most)}.{said}",
         bars(axis, series, unit.name),
     )
     numbers_of = {k: [sum(counts[k, v] for v in group) for group in groups] for k in bytes_of}
@@ -122,7 +121,11 @@ def _told(frame: pd.DataFrame, column: str, title: str, what: str) -> Part:
     if added:
         most = max(range(len(at)), key=lambda n: sum(s.values[n] or 0 for s in series))
         of_most = sum(s.values[most] or 0 for s in series)
-        finding = f"{sums.sum():,} in all; version {at[most]:,} has most, {of_most:,.0f}.{said}"
+        has = "has" if len(groups[most]) == 1 else "have"
+        # Where a version is a gap, pandas made floats of all of them.
+        finding = (
+            f"{int(sums.sum()):,} in all; {_named(groups[most])} {has} most, {of_most:,.0f}.{said}"
+        )
     else:
         first, newest = (sum(s.values[n] or 0 for s in series) for n in (0, -1))
         finding = f"{first:,.0f} at version {at[0]:,}, {newest:,.0f} at version {at[-1]:,}."
@@ -140,6 +143,13 @@ def _joined(numbers: Sequence[int | None], *, added: bool) -> int | None:
         return numbers[-1]
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
+
+
+def _named(group: Sequence[int]) -> str:
+    """What a sentence calls one version, or several in a row."""
+    if len(group) == 1:
+        return f"version {group[0]:,}"
+    return f"versions {group[0]:,} to {group[-1]:,}"
 
 
 def _grouped(numbers: Sequence[int]) -> tuple[list[Sequence[int]], str]:
