@@ -37,6 +37,13 @@ def test_the_panels_lie_beside_each_other_and_ask_for_data_they_can_have() -> No
             assert target["expr"].count("(") == target["expr"].count(")")
 
 
+def test_a_query_that_failed_at_its_start_is_among_all() -> None:
+    """It has its failures alone: a run that has ended shows only what it counted."""
+    variables = {v["name"]: v for v in dashboard()["templating"]["list"]}
+    asked = variables["query"]["query"]["query"]
+    assert asked == 'label_values(bucketstate_failures_total{application=~"$application"}, query)'
+
+
 def test_the_command_prints_what_the_functions_give(capsys: pytest.CaptureFixture[str]) -> None:
     def printed(*arguments: str) -> str:
         assert main(["grafana", *arguments]) == 0

@@ -141,10 +141,12 @@ _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 def _variables() -> list[dict[str, Any]]:
     source = {"name": "datasource", "label": "Prometheus", "type": "datasource"}
+    # A query that could not be opened has nothing else, and one that runs has these, too.
+    queries = f'{PREFIX}failures_total{{application=~"$application"}}'
     return [
         {**source, "query": "prometheus"},
         _variable("application", f"label_values({PREFIX}executor_stores, application)"),
-        _variable("query", f'label_values({PREFIX}keys{{application=~"$application"}}, query)'),
+        _variable("query", f"label_values({queries}, query)"),
     ]
 
 
