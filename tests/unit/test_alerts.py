@@ -53,7 +53,8 @@ def _of_counter(alert: str, counter: str, window: int, kind: str = "") -> list[_
         case(
             "a series that begins with an event and ends",
             "_x5 1x4 stale",
-            (5, 9),
+            # Its samples are there up to minute 9.
+            (5, 9, 12),
             (4, 5 + after, 5 + 2 * window),
         ),
         case(

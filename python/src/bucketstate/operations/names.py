@@ -22,8 +22,9 @@ def events(counter: str, window: str) -> str:
     `increase` is the change between two samples, so it misses what the first sample has already.
     A series may begin with an event: a store that cannot be opened is the first thing that its
     query tells of. Where a series was not there a window ago, all that it counts is new, unless
-    the samples of the window say how much of it is.
+    the samples of the window say how much of it is. It may also end within the window, as that of a
+    query that failed at its start: what it has counted by then is an event of the window still.
     """
     grown = f"increase({counter}[{window}]) > 0"
-    begun = f"{counter} > 0 unless {counter} offset {window}"
+    begun = f"max_over_time({counter}[{window}]) > 0 unless {counter} offset {window}"
     return f"({grown} or ({begun}))"
