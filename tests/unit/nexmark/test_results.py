@@ -119,6 +119,7 @@ def test_percentiles_are_values_that_were_there() -> None:
 def test_the_page_tells_of_all(found: Report) -> None:
     made = page.tables(found)
     assert "**Beside other work.**" in made
+    assert "**State of the last batch with events: rows, MB**" in made
     assert "All 4 answers that were checked are those of DuckDB." in made
     assert "| `bucketed` beside `rocksdb-tuned` | 2 | 1.00 |" in made
     assert "| `q9` | `bucketed` beside `rocksdb-tuned` | 0.50 | +100 |" in made
@@ -143,6 +144,24 @@ def test_tables_go_between_the_marks_of_a_page(written: Path, tmp_path: Path) ->
     assert text.endswith(f"{page.END}\n\nAfter\n")
     assert text.count("not done after") == 1
     assert "of yesterday" not in text
+
+
+def test_a_page_that_cannot_be_written_whole_stays(
+    found: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into = tmp_path / "page.md"
+    before = f"{page.BEGIN}\nof yesterday\n{page.END}\n"
+    into.write_text(before)
+
+    def full(self: Path, *_: object) -> int:
+        self.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        page.put_into(into, page.tables(found))
+    assert into.read_text() == before
+    assert [file.name for file in tmp_path.glob("*page*")] == ["page.md"]
 
 
 def test_a_page_without_marks_is_named(

@@ -49,7 +49,7 @@ def tables(report: Report) -> str:
         ),
         _table(
             found,
-            "State at the end: rows, MB",
+            "State of the last batch with events: rows, MB",
             lambda f: f"{f.state_rows:,.0f}, {f.state_bytes / 1e6:,.1f}",
         ),
         _table(
@@ -83,7 +83,13 @@ def put_into(page: Path, made: str) -> None:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise UsageError(f"{page}: it has no lines {BEGIN} and {END}, between which tables go.")
-    page.write_text(f"{before}{BEGIN}\n\n{made}\n{END}{after}", "utf-8")
+    # What fails half way leaves the page as it was.
+    partial = page.with_name(f".{page.name}.tmp")
+    try:
+        partial.write_text(f"{before}{BEGIN}\n\n{made}\n{END}{after}", "utf-8")
+        partial.replace(page)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _conditions(report: Report) -> str:
