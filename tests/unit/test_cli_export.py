@@ -69,3 +69,11 @@ def test_a_program_that_has_enough_of_an_export_is_no_failure(built: Built) -> N
         run.stdout.close()
         said = run.stderr.read()
     assert (run.returncode, said) == (0, b"")
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(built: Built, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.touch(mode=0o600)
+    assert main(["export", str(built.root), str(target), "--overwrite"]) == 0
+    assert target.stat().st_size > 0
+    assert target.stat().st_mode & 0o777 == 0o600

@@ -42,6 +42,9 @@ def whole_file(target: Path) -> Iterator[Path]:
     with undone(lambda: partial.unlink(missing_ok=True)):
         try:
             yield partial
+            if real.exists():
+                # Who may read the one before may read this one, and nobody else.
+                shutil.copymode(real, partial)
             partial.replace(real)
         finally:
             partial.unlink(missing_ok=True)
