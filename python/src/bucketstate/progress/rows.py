@@ -97,6 +97,11 @@ def operators(progress: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return found
 
 
+def stores(progress: Mapping[str, Any]) -> float:
+    """How many stores the metrics of a batch are of; 0 if Spark does not say."""
+    return float(sum(number(o.get("numStateStoreInstances")) for o in operators(progress)))
+
+
 def number(value: Any) -> float:
     """A number as Spark has them: null is as 0. ValueError for what is none."""
     if value is None:

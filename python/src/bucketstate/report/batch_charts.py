@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from bucketstate.optional import pandas as pd
 from bucketstate.progress import PHASE
-from bucketstate.progress.rows import number, operators
+from bucketstate.progress.rows import stores
 from bucketstate.report.charts import (
     POINTS,
     Axis,
@@ -49,7 +49,7 @@ class _Drawn:
 
     def __init__(self, batches: Batches) -> None:
         frame = batches.recorder.to_pandas()
-        frame["stores"] = [_stores(operators(p)) for p in batches.progress]
+        frame["stores"] = [stores(p) or float("nan") for p in batches.progress]
         frame = frame.sort_values("at", kind="stable").reset_index(drop=True)
         self.all = frame
         self.said = ""
@@ -237,12 +237,6 @@ def _parted(frame: pd.DataFrame, new: pd.Series[bool]) -> pd.DataFrame:
     ends, begins = frame["at"].iloc[starts - 1] + instant, frame["at"].iloc[starts] - instant
     gaps = pd.DataFrame({"at": pd.concat([ends, begins])})
     return pd.concat([frame, gaps]).sort_values("at", kind="stable").reset_index(drop=True)
-
-
-def _stores(of: Sequence[Mapping[str, Any]]) -> float:
-    """How many stores the metrics of a batch are of; NaN if Spark does not say."""
-    found = sum(number(operator.get("numStateStoreInstances")) for operator in of)
-    return float(found) if found else float("nan")
 
 
 def _lacks(title: str, metric: str) -> Untold:
