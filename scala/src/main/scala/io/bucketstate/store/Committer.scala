@@ -111,15 +111,13 @@ private[bucketstate] final class Committer(
       ids.own,
       if (ids.own.isDefined) ids.base else base.map(_.toString)
     )
-    val file = Attempt(changes.version, ids.own)
     val before = last.filter { written =>
-      written.isMadeOf(changes.version, ids, base) &&
-      (file.checkpointId.isDefined || folder.refusesTaken)
+      written.isMadeOf(changes.version, ids, base) && (ids.own.isDefined || folder.refusesTaken)
     }
     // Whose buffers nobody needs any more.
     val encoder = if (before.isEmpty) writer else new ChangelogWriter()
     last = None
-    try written(changes, header, ids, base, writtenUpTo, before, encoder)
+    try publish(changes, header, ids, base, writtenUpTo, before, encoder)
     finally if (encoder ne writer) encoder.close()
   }
 
@@ -127,7 +125,7 @@ private[bucketstate] final class Committer(
    * @param before  the attempt before it, if it may be the same
    * @param encoder becomes the writer if the version is written
    */
-  private def written(
+  private def publish(
       changes: ChangeSet,
       header: ChangelogHeader,
       ids: CheckpointIds,

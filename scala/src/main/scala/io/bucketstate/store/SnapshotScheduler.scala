@@ -215,10 +215,9 @@ private[bucketstate] final class SnapshotScheduler(
    * takes to be behind, which may be all of them at once. So it is of what has changed, like any other that has an older one
    * to build on.
    */
-  def force(target: SnapshotTarget, compactsBeside: Boolean): Unit = hurrying {
+  def force(target: SnapshotTarget): Unit = hurrying {
     val start = ticker.nanos
-    val report =
-      snapshotter.take(target, compactsBeside = compactsBeside && plan.compactsBeside)
+    val report = snapshotter.take(target, compactsBeside = plan.compactsBeside)
     succeeded(report, ticker.millisSince(start))
     report.compaction.foreach(submit)
   }

@@ -39,6 +39,7 @@ private[bucketstate] final class StoreParts(
     isNeeded: () => Boolean
 ) {
   import origins.{clock, newId}
+
   val ticker: Ticker = origins.ticker
 
   val buckets: BucketCount =
@@ -120,7 +121,8 @@ private[bucketstate] final class StoreParts(
     SnapshotPlan(
       config.snapshotMaxVersions,
       config.snapshotMaxBytes,
-      compactsBeside = !config.spark.unloadOnCommit
+      // With snapshots in commits nothing is made in the background.
+      compactsBeside = !config.spark.unloadOnCommit && !config.snapshotsInCommit
     ),
     checkpoint,
     ticker,

@@ -121,14 +121,10 @@ private[bucketstate] final class StoreSnapshots(
 
   def giveUp(snapshot: DueSnapshot): Unit = scheduler.giveUp(snapshot)
 
-  /**
-   * A snapshot of a version that the caller must have, also if nothing is built on it yet.
-   *
-   * @param compactsBeside whether the background may merge what is to be merged
-   */
-  def force(version: Attempt, compactsBeside: Boolean): Unit = {
+  /** A snapshot of a version that the caller must have, also if nothing is built on it yet. */
+  def force(version: Attempt): Unit = {
     val target = targetOf(version, keeper.commitOf(version.version))
-    try scheduler.force(target, compactsBeside)
+    try scheduler.force(target)
     finally target.release()
   }
 

@@ -60,9 +60,7 @@ private[bucketstate] final class TableWriter(
         committed
       } finally due.foreach(snapshots.giveUp)
     named = own.ids
-    // With snapshots in commits nothing is made in the background.
-    if (version.forceSnapshot)
-      snapshots.force(Attempt(table.newest, ids.own), !parts.config.snapshotsInCommit)
+    if (version.forceSnapshot) snapshots.force(Attempt(table.newest, ids.own))
     parts.host.committed(table.newest)
     figures.drain(table, own.figures ++ openingFigures ++ loadingFigures)
   }

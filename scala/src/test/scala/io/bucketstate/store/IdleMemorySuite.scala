@@ -8,7 +8,6 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.background.{ClocksAndIds, Ticker}
 import io.bucketstate.checkpoint.records.KnownFamilies
-import io.bucketstate.config.{ConfigKey, SparkHonoured, StoreConfig}
 import io.bucketstate.testkit.StoreHarness._
 import io.bucketstate.testkit.{Changes, MemoryFileStore, StoreHarness, TempFolder}
 
@@ -20,19 +19,18 @@ class IdleMemorySuite extends AnyFunSuite {
     override def nanos: Long = MINUTES.toNanos(minutes)
   }
 
-  private def partsOf(harness: StoreHarness): StoreParts = {
-    val settings =
-      Map("numBuckets" -> "4", "engine" -> "heap", "memory.preventEvictionFor" -> "600000")
-    val spark = SparkHonoured(100, 0, -1, 2, 10, "lz4", true, 1, 500, false, false)
+  private def partsOf(harness: StoreHarness): StoreParts =
     new StoreParts(
       harness.files,
       new KnownFamilies(Changes.descriptor(0), others = false, None, countsExactly = true),
-      StoreConfig.parse(settings.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark),
+      harness.configOf(
+        withIds = false,
+        Seq("engine" -> "heap", "memory.preventEvictionFor" -> "600000")
+      ),
       ClocksAndIds(Clock.systemUTC(), ticker, () => UUID.randomUUID()),
       harness,
       isNeeded = () => false
     )
-  }
 
   test("a store that no batch comes to gives memory back for others when that time is over") {
     TempFolder.use { folder =>

@@ -112,17 +112,7 @@ class ReplacedAttemptSuite extends AnyFunSuite {
         batch(restarted, 5)("e" -> Some("5"))
         late(harness, 4, "d" -> Some("late"))
         if (isForced) {
-          def forced() = {
-            val session = restarted.openForWrite(Attempt(6), forceSnapshot = true)(s => s)
-            try {
-              change(session, "f" -> Some("6"))
-              session.commit()
-            } catch {
-              case failure: Throwable =>
-                session.abort()
-                throw failure
-            } finally session.end()
-          }
+          def forced() = batch(restarted, 6, forceSnapshot = true)("f" -> Some("6"))
           val refused = intercept[ConflictException](forced())
           assert(refused.getMessage.contains("was replaced after the next one was built on it"))
           forced()

@@ -153,10 +153,7 @@ class SnapshotSchedulerSuite extends AnyFunSuite {
       assert(s.scheduler.opened(3))
       s.scheduler.run(s.due())
       assert(s.published.toSeq == Seq(3))
-      s.scheduler.force(
-        s.room.target(s.room.commit("a" -> Some("b")), fromMemory = true),
-        compactsBeside = true
-      )
+      s.scheduler.force(s.room.target(s.room.commit("a" -> Some("b")), fromMemory = true))
       assert(s.published.toSeq == Seq(3, 4))
       s.scheduler.close()
     }

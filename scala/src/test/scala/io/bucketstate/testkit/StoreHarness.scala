@@ -64,15 +64,7 @@ final class StoreHarness(
 
   /** @param settings below `spark.sql.streaming.stateStore.bucketed.` */
   def open(withIds: Boolean, settings: (String, String)*): OpenStore = {
-    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, unloads)
-    val all =
-      Map(
-        "numBuckets" -> "4",
-        "snapshot.maxVersions" -> "1000",
-        "engine" -> EngineUnderTest.name
-      ) ++
-        settings
-    val config = StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
+    val config = configOf(withIds, settings)
     val families =
       new KnownFamilies(Changes.descriptor(0), others = false, expiry, config.exactKeyCount)
     val newId = () => {
@@ -88,6 +80,19 @@ final class StoreHarness(
     )
     opened.add(store)
     store
+  }
+
+  /** What a store is opened with. */
+  def configOf(withIds: Boolean, settings: Seq[(String, String)]): StoreConfig = {
+    val spark = SparkHonoured(retained, 0, -1, 2, 10, "lz4", true, 1, 500, withIds, unloads)
+    val all =
+      Map(
+        "numBuckets" -> "4",
+        "snapshot.maxVersions" -> "1000",
+        "engine" -> EngineUnderTest.name
+      ) ++
+        settings
+    StoreConfig.parse(all.map { case (k, v) => ConfigKey.Prefix + k -> v }, spark)
   }
 
   /** Closes the stores that tests left open. One that is still written is not waited for. */
@@ -161,8 +166,13 @@ object StoreHarness {
     }
 
   /** Opens a version for writing. */
-  def write(store: OpenStore, version: Long, id: Option[String] = None): WriteSession =
-    store.openForWrite(Attempt(version, id))(session => session)
+  def write(
+      store: OpenStore,
+      version: Long,
+      id: Option[String] = None,
+      forceSnapshot: Boolean = false
+  ): WriteSession =
+    store.openForWrite(Attempt(version, id), forceSnapshot = forceSnapshot)(session => session)
 
   /** Changes a version: a value that is None removes its key. */
   def change(session: WriteSession, changes: (String, Option[String])*): Unit = {
@@ -188,10 +198,15 @@ object StoreHarness {
   private def valueOf(record: Array[Byte]): Array[Byte] = record.drop(Record.keyEnd(record))
 
   /** Opens a version, changes it and commits, or aborts when that fails, as a task does; the session has ended. */
-  def batch(store: OpenStore, version: Long, id: Option[String] = None)(
+  def batch(
+      store: OpenStore,
+      version: Long,
+      id: Option[String] = None,
+      forceSnapshot: Boolean = false
+  )(
       changes: (String, Option[String])*
   ): WriteSession = {
-    val session = write(store, version, id)
+    val session = write(store, version, id, forceSnapshot)
     try {
       change(session, changes: _*)
       session.verify()

@@ -88,12 +88,12 @@ final class Recovery(
   private def bring(target: Attempt, latest: Attempt): Recovered =
     if (target.version == 0) {
       Lineage.of(folder, target)(_ => false)
-      lazy val files = folder.list()
+      lazy val there = Listed(folder)
       // Batches may have been tried before, though none counts. Only an object store can refuse what is taken.
-      val writtenUpTo = if (sharesNames && folder.isObjectStore) newestOf(files) else 1L
+      val writtenUpTo = if (sharesNames && folder.isObjectStore) there.newestChangelog else 1L
       Recovered(
         StateTables.heap(
-          buckets.assigner(files),
+          buckets.assigner(there.files),
           0L,
           families.initial,
           host = host,
@@ -153,7 +153,7 @@ final class Recovery(
           recovered.copy(
             repaired = plan.repairs(base, passed),
             passed = passed,
-            writtenUpTo = there.changelogs.maxOption.getOrElse(0L)
+            writtenUpTo = there.newestChangelog
           )
         case Some(Left(one)) => follow(plan, target, there, Some(base), passed :+ one)
         case None            => follow(plan, target, there, Some(base), passed)
@@ -291,30 +291,23 @@ final class Recovery(
 
 private object Recovery {
 
-  /** The highest version that has a changelog, or 0. */
-  private def newestOf(files: Seq[ListedFile]): Long = files.iterator
-    .map(file => CheckpointFiles.parse(file.name))
-    .collect { case Some(changelog: ChangelogName) => changelog.version }
-    .maxOption
-    .getOrElse(0L)
-
   /** What lies in the store's folders. */
-  private final class Listed(
-      val lengths: Map[String, Long],
-      files: Seq[CheckpointFile],
-      list: => Set[String]
-  ) {
-    val manifests: Seq[ManifestName] =
-      files.collect { case m: ManifestName => m }
-    val changelogs: Set[Long] = files.iterator.collect { case c: ChangelogName => c.version }.toSet
+  private final class Listed(val files: Seq[ListedFile], list: => Set[String]) {
+    private val named: Seq[CheckpointFile] = files.flatMap(file => CheckpointFiles.parse(file.name))
+    val lengths: Map[String, Long] = files.iterator.map(file => file.name -> file.length).toMap
+    val manifests: Seq[ManifestName] = named.collect { case m: ManifestName => m }
+    val changelogs: Set[Long] = named.iterator.collect { case c: ChangelogName => c.version }.toSet
+
+    /** The highest version that has one, or 0. */
+    def newestChangelog: Long = changelogs.maxOption.getOrElse(0L)
+
     lazy val dataFiles: Set[String] = list
   }
 
   private object Listed {
     def apply(folder: FileStore): Listed = {
-      val lengths = folder.list().iterator.map(file => file.name -> file.length).toMap
       def data = folder.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
-      new Listed(lengths, lengths.keys.toSeq.flatMap(CheckpointFiles.parse), data)
+      new Listed(folder.list(), data)
     }
   }
 }
