@@ -369,11 +369,13 @@ clean: ## remove everything that was built; the next run sets up again
 	@PYTHON="$(PYTHON)" scripts/check-tools
 	@mkdir -p .stamps && touch $@
 
+# With the extra that `dev` names: pip takes pyspark[connect] for a package of its own, and without its version here it
+# fetches every newer Spark, 450 MB each, before it comes to this one.
 .stamps/venv-%: python/pyproject.toml .stamps/tools
 	@echo "Setting up $(call venv_of,$*) with $(PYTHON) and Spark $(PYSPARK_$*) (once; Spark alone is about 450 MB)..."
 	@"$(PYTHON)" -m venv $(call venv_of,$*)
 	@$(call venv_of,$*)/bin/python -m pip install --disable-pip-version-check \
-	  -e 'python[demo,docs,dev]' 'pyspark==$(PYSPARK_$*)'
+	  -e 'python[demo,docs,dev]' 'pyspark[connect]==$(PYSPARK_$*)'
 	@touch $@
 
 # Spark 4.3 is compiled against the jars of its pyspark.
