@@ -68,7 +68,7 @@ MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test
   test_moved_on.py test_moves_by_chance.py test_repartitioned.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
-.PHONY: help quick suite quick-stop nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
+.PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
 
 ##@ Newcomers
 
@@ -135,10 +135,12 @@ rooms: $(VENV_STAMP) ## count the files of each folder, the arrows between rooms
 	@$(PY) -m scripts.rooms
 
 test-scala: $(VENV_STAMP) ## run the Scala unit tests only
-	@scripts/sbt core/test
-	@BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt "core/testOnly $(ENGINE_SUITES)"
-	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
-	@$(if $(PROVIDER_SUITE),SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb scripts/sbt "conformance/testOnly $(PROVIDER_SUITE)")
+	@SPARK=$(CONFORMANCE_SPARK) scripts/sbt core/test "conformance/testOnly $(TEST_SUITES)" $(STORAGE_SUITES)
+	@SPARK=$(CONFORMANCE_SPARK) BUCKETSTATE_ENGINE=rocksdb BUCKETSTATE_HISTORIES=1 scripts/sbt \
+	  "core/testOnly $(ENGINE_SUITES)" $(PROVIDER_SUITE:%="conformance/testOnly %")
+
+newest-scala: $(VENV_STAMP) ## run the Scala unit tests on Spark 4.3 itself (make test takes the newest that has test jars, the Python tests 4.3)
+	@SPARK=$(NEWEST) scripts/sbt core/test
 
 test-python: $(VENV_STAMP) $(JAR) ## run pytest only (PYTEST_ARGS="-k name" narrows it)
 	@$(PY) -m pytest $(PYTEST_ARGS)

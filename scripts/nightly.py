@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 STEPS: Mapping[str, Sequence[str]] = {
+    "newest-scala": ["newest-scala"],
     "engines": ["engines"],
     "conformance": ["conformance"],
     "conformance-4.1": ["conformance", "SPARK=4.1"],

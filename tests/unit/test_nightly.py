@@ -66,5 +66,5 @@ def test_a_night_that_is_cut_short_has_a_page(
 
 def test_a_step_that_there_is_none_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert nightly.main(["engine"]) == 2
-    assert "There is no step engine, only: engines conformance" in capsys.readouterr().err
+    assert "There is no step engine, only: newest-scala engines" in capsys.readouterr().err
     assert not folder.exists()
