@@ -242,6 +242,14 @@ def writes(built: Built, target: Path, patch: pytest.MonkeyPatch) -> int:
     return counted.count
 
 
+def startable(target: Path) -> bool:
+    """Whether Spark would begin a query, anew or not: it reads this file before anything else."""
+    if not any(target.rglob("*")):
+        return False
+    file = target / "metadata"
+    return not file.exists() or file.read_text().startswith("{")
+
+
 @pytest.mark.parametrize("ids", [False, True])
 def test_stopped_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool) -> None:
     built = sourced(grown(tmp_path / "source", ids=ids))
@@ -252,7 +260,9 @@ def test_stopped_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     for at in range(total):
         target = tmp_path / f"clone-{at}"
         stopped(built, target, at, monkeypatch)
-        if (target / "commits/5").exists():
+        starts = target.exists() and startable(target)
+        assert starts == (at == total - 1)
+        if starts:
             # All is there but the end of the marker.
             assert rows(Checkpoint(target).scan().to_arrow()) == built.rows()
             assert Checkpoint(target).overview().half_done is not None
@@ -265,6 +275,7 @@ def test_stopped_at_every_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
             if (target / "offsets").exists():
                 found = Checkpoint(target).verify()
                 assert any("run the same command again" in f.what for f in found.findings)
+                assert not any("metadata is damaged" in f.what for f in found.findings)
                 assert not found.ok
             else:
                 with pytest.raises(NotACheckpointError, match=told):
@@ -281,8 +292,10 @@ def test_a_write_of_the_marker_that_was_cut(built: Built, tmp_path: Path) -> Non
     target = tmp_path / "clone"
     (target / "_bucketstate").mkdir(parents=True)
     (target / "_bucketstate/.move.json.1.tmp").write_text("{")
+    (target / ".metadata.1.tmp").write_text("The")
     clone(built.root, target)
     assert [p.name for p in (target / "_bucketstate").iterdir()] == ["move.json"]
+    assert not (target / ".metadata.1.tmp").exists()
     other = tmp_path / "other"
     (other / "_bucketstate").mkdir(parents=True)
     (other / "_bucketstate/mine").write_text("text")

@@ -227,10 +227,9 @@ def _made(
     origin: Origin,
     query_id: str,
 ) -> None:
-    """Writes it: the state first, and last what makes Spark start from it.
+    """Writes it: first what lets no query start, and last the query's own file in its place.
 
-    Without any of what is written at the end Spark refuses to start. What is read of the source's
-    logs is read before the state, so that it is of the same moment.
+    What is read of the source's logs is read before the state, so that it is of the same moment.
     """
     point = contents.point
     of_query = {f"offsets/{n}": _read(point, f"offsets/{n}") for n in contents.offsets}
@@ -239,16 +238,19 @@ def _made(
         of_query[before] = _read(point, before)
     of_query[f"commits/{point.batch}"] = _read(point, f"commits/{point.batch}")
     of_operators = [_metadata(name, point, target) for name in contents.metadata]
+    of_id = _with_id(source, query_id)
 
+    marker.blocked(target)
     marker.begin(target, origin)
     _state(contents.stores, target, copier)
     _each(lambda name: _copied(name, point, target), contents.files)
-    for name, data in [*of_operators, ("metadata", _with_id(source, query_id))]:
+    for name, data in of_operators:
         _written(target, name, data)
     _each(lambda s: _check(s, target), contents.stores)
     _check_source(of_query, source)
     for name, data in of_query.items():
         _written(target, name, data)
+    _written(target, marker.OF_QUERY, of_id)
     marker.finish(target, origin)
 
 
@@ -292,8 +294,8 @@ def _metadata(name: str, point: Point, target: WritableFolder) -> tuple[str, byt
 
 
 def _with_id(source: Folder, query_id: str) -> bytes:
-    data = source.read("metadata") if source.exists("metadata") else b"{}"
-    return with_query_id(data, query_id, source.path_of("metadata"))
+    data = source.read(marker.OF_QUERY) if source.exists(marker.OF_QUERY) else b"{}"
+    return with_query_id(data, query_id, source.path_of(marker.OF_QUERY))
 
 
 def _id_of(target: Folder) -> str | None:

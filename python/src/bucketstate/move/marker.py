@@ -12,6 +12,11 @@ from bucketstate.errors import DamagedFileError, RefusedMoveError
 
 Found = Literal["empty", "begun", "complete"]
 
+OF_QUERY = "metadata"
+"""Spark's file with the id of the query, which it reads before all else of a checkpoint."""
+_BLOCKING = b"The_move_into_this_folder_is_not_finished: run the same command again.\n"
+"""What stands there until all is there, as moves by Spark write it, too: no Spark can read it."""
+
 
 def now_ms() -> int:
     return round(time() * 1000)
@@ -27,12 +32,12 @@ def claimed(target: WritableFolder, source: str, batch: int) -> Found:
     """
     if not target.files() and not target.folders():
         return "empty"
-    if _barely_begun(target):
+    if _barely_begun(target) or _is_blocked(target):
         return "begun"
     try:
         origin = read_origin(target)
     except DamagedFileError:
-        # Of a write that was cut: the first thing that is written, or the last.
+        # Of a write that was cut: one of the first things that are written, or the last.
         origin = None
         if (target / FOLDER).exists(MOVE) and not (target / "commits").exists():
             return "begun"
@@ -42,8 +47,8 @@ def claimed(target: WritableFolder, source: str, batch: int) -> Found:
         raise RefusedMoveError(
             f"{target.location} is not empty: {origin.summary} Give a folder that is new."
         )
-    # The commit entry is what is written last: with it a query may have run here since.
-    if not (target / "commits").exists(str(origin.batch)):
+    # The query's own is what is written last: with it a query may have run here since.
+    if not target.exists(OF_QUERY):
         return "begun"
     if (origin.source, origin.batch) == (source, batch):
         return "complete"
@@ -54,21 +59,32 @@ def claimed(target: WritableFolder, source: str, batch: int) -> Found:
 
 
 def _barely_begun(target: WritableFolder) -> bool:
-    """Whether there is a folder for the marker alone, and at most a write of it that was cut."""
-    if target.files() or target.folders() != [FOLDER]:
+    """Whether there is at most a folder for the marker, and a first write that was cut."""
+    if target.folders() not in ([], [FOLDER]):
         return False
-    return all(f.name.startswith(f".{MOVE}.") for f in (target / FOLDER).all_files())
+    cut = (f".{OF_QUERY}.", f"{FOLDER}/.{MOVE}.")
+    return all(f.name.startswith(cut) for f in target.all_files())
+
+
+def _is_blocked(target: WritableFolder) -> bool:
+    return target.exists(OF_QUERY) and target.read(OF_QUERY) == _BLOCKING
+
+
+def blocked(target: WritableFolder) -> None:
+    """Lets no query start on what there will be, until the query's own file is written."""
+    target.make()
+    if not _is_blocked(target):
+        target.write(OF_QUERY, _BLOCKING)
 
 
 def emptied(target: WritableFolder) -> None:
-    """Deletes what an unfinished move left; its marker last, so that it can be stopped, too."""
-    # What lets a query start goes first.
-    inside = sorted(target.folders(), key=lambda name: (name != "commits", name != "offsets"))
-    for name in inside:
+    """Deletes what an unfinished move left, but for what lets no query start, and the marker."""
+    for name in target.folders():
         if name != FOLDER:
             target.delete_folder(name)
     for file in target.files():
-        target.delete(file.name)
+        if file.name != OF_QUERY:
+            target.delete(file.name)
     for file in (target / FOLDER).files():
         if file.name != MOVE:
             (target / FOLDER).delete(file.name)

@@ -83,6 +83,10 @@ def _metadata(catalog: Catalog, found: Findings) -> None:
     """Whether the query's id can be read, without which Spark starts no query that has a log."""
     query = catalog.query
     path = query.folder.path_of("metadata")
+    origin = query.marks.origin
+    if origin is not None and not origin.finished:
+        # It lets no query start until all is there, which is told by the marker.
+        return
     found.files += 1
     try:
         there = query.id is not None

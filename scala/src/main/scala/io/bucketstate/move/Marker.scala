@@ -1,6 +1,7 @@
 package io.bucketstate.move
 
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Arrays
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
@@ -8,7 +9,7 @@ import io.bucketstate.checkpoint.io.Damage
 import io.bucketstate.move.log.{LogText, QueryFolder}
 
 /**
- * The file that says where a checkpoint came from. It is written before all else and completed when all is there: a folder
+ * The file that says where a checkpoint came from. It is written before the state and completed when all is there: a folder
  * whose marker is not finished is of a move that was given up, and may be emptied by the next.
  */
 private[move] object Marker {
@@ -16,6 +17,14 @@ private[move] object Marker {
 
   /** What a rewind leaves that was stopped; the Python package makes them. */
   val Rewind = "_bucketstate/rewind.json"
+
+  /** Spark's file with the id of the query, which it reads before all else of a checkpoint. */
+  val OfQuery = "metadata"
+
+  /** What stands there until all of a move is there. It is no JSON, and Spark's error has its first word. */
+  private val Blocking =
+    "The_move_into_this_folder_is_not_finished: run the same command again.\n".getBytes(UTF_8)
+
   private val Format = 1
 
   /** The version of this project, as its jar says. */
@@ -29,13 +38,22 @@ private[move] object Marker {
   }
 
   /** What there is in a folder of a move into it. */
-  def stateOf(folder: QueryFolder): MarkedAs = read(folder) match {
-    case Some(json) if json.path("status").asText == Begun =>
-      // The last file of a move is the commit of its batch: with that a query may have run since.
-      if (folder.exists(s"commits/${json.path("batch").asLong}")) MarkedAs.AllButMarked
-      else MarkedAs.GivenUp
-    case _ => MarkedAs.Nothing
-  }
+  def stateOf(folder: QueryFolder): MarkedAs =
+    if (isBlocked(folder)) MarkedAs.GivenUp
+    else
+      read(folder) match {
+        case Some(json) if json.path("status").asText == Begun =>
+          // The last file of a move: with that a query may have run since.
+          if (folder.exists(OfQuery)) MarkedAs.AllButMarked else MarkedAs.GivenUp
+        case _ => MarkedAs.Nothing
+      }
+
+  /** Lets no query start, until the query's own file comes in the place of this one. */
+  def block(folder: QueryFolder): Unit =
+    if (!isBlocked(folder)) folder.write(OfQuery, Blocking)
+
+  private def isBlocked(folder: QueryFolder): Boolean =
+    folder.exists(OfQuery) && Arrays.equals(folder.read(OfQuery), Blocking)
 
   /** Says that all is there, of a move that had come so far but for saying it. */
   def complete(folder: QueryFolder, finishedMs: Long): Unit = read(folder).foreach { json =>

@@ -9,12 +9,13 @@ import io.bucketstate.move.log.{OffsetEntry, QueryFolder, QueryLogs}
 import io.bucketstate.move.read.{OwnRecords, Provider, SourceQuery}
 
 /**
- * Writes what makes a folder of state a query's checkpoint. The order is what makes it safe to be killed at: with anything of
- * the end missing Spark refuses to start the query, and the last file is the commit of the batch.
+ * Writes what makes a folder of state a query's checkpoint. It can be killed anywhere: the first file is a `metadata` that no
+ * Spark can read, so that none starts a query, and the last one is the query's own in its place.
  */
 private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
   private[this] val source = plan.source
   private[this] val from = source.folder
+  private[this] val metadataOfQuery = from.read(Marker.OfQuery)
 
   /**
    * Takes an empty folder, or one that a move has left that was given up. One that has all but the end of its marker is
@@ -22,21 +23,22 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
    */
   def begin(startedMs: Long): Unit = {
     Marker.stateOf(target) match {
-      case MarkedAs.GivenUp      => Publishing.Folders.foreach(target.deleteFolder)
+      case MarkedAs.GivenUp =>
+        Marker.block(target)
+        Publishing.Folders.foreach(target.deleteFolder)
       case MarkedAs.AllButMarked =>
         Marker.complete(target, startedMs)
         throw new ConflictException(
           s"${target.location} has all of a move that was made before; only its mark was not finished, and is now",
           "Start the query on it, or give another folder. Nothing else was written."
         )
-      case _ if target.isEmpty => ()
+      case _ if target.isEmpty => Marker.block(target)
       case _                   =>
         throw new ConflictException(
           s"${target.location} is not empty",
           "Give a folder that is empty or does not exist. Nothing was written."
         )
     }
-    target.delete("metadata")
     Marker.begin(target, plan, startedMs)
   }
 
@@ -55,7 +57,6 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
       target.write(s"state/$id/_metadata/${fileOf(operator.entry.file)}", moved.text.bytes)
     }
     if (plan.request.offsets.isEmpty) target.copyFolder(from, "sources")
-    target.write("metadata", from.read("metadata"))
   }
 
   /** The last part of the operator's own name of its metadata: `metadata`, or `v2/` and a batch. */
@@ -81,6 +82,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
     }
     val commit = source.commit.withIds(Option.when(plan.hasIds)(Publishing.idsOf(source, moved)))
     target.write(s"commits/${source.batch}", commit.text.bytes)
+    target.write(Marker.OfQuery, metadataOfQuery)
   }
 
   private def changed(entry: OffsetEntry): OffsetEntry = {
@@ -100,7 +102,7 @@ private[move] final class Publishing(plan: PlannedMove, target: QueryFolder) {
 
 private[move] object Publishing {
 
-  /** What a move writes, besides the marker. */
+  /** What a move writes, besides the marker and the query's metadata. */
   private val Folders = Seq("commits", "offsets", "sources", "state")
 
   /** Checkpoint ids by operator, partition, and store in the order in which Spark names them. */

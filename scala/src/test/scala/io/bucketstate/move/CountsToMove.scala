@@ -58,6 +58,12 @@ object CountsToMove {
     "rocksdb" -> s"${Sparks}RocksDBStateStoreProvider"
   )
 
+  /** Whether all of a move into a folder is there, but for the end of its mark. */
+  def isWhole(target: Path): Boolean = {
+    val ofQuery = target.resolve("metadata")
+    Files.exists(ofQuery) && Files.readString(ofQuery).startsWith("{")
+  }
+
   /** Every file with what is in it. */
   def tree(root: Path): Map[String, Seq[Byte]] =
     Using.resource(Files.walk(root)) { all =>

@@ -1,10 +1,11 @@
 package io.bucketstate.move
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 
 import scala.util.matching.Regex
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.functions.{count, lit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
@@ -37,10 +38,15 @@ class KilledMoveSuite extends AnyFunSuite with CountsToMove {
         val what = s"file $last of $files"
         assert(died.exitCode == KillingFileManager.ExitCode, s"$what: ${died.output}")
         assert(tree(source) == before, what)
-        val isThere = Files.exists(target.resolve(s"commits/$Batch"))
-        // The commit is published last but for the end of the marker.
+        val isThere = isWhole(target)
+        // The query's own file is published last but for the end of the marker.
         assert(isThere == (last >= files - 1), what)
-        if (!isThere) assert(request(source, target)(spark).run().keys == Keys, what)
+        if (!isThere) {
+          val begun = tree(target)
+          assert(refusal(spark, target).contains("move_into_this_folder_is_not_finished"), what)
+          assert(tree(target) == begun, what)
+          assert(request(source, target)(spark).run().keys == Keys, what)
+        }
         assert(sums(read(spark, target)) == sums(expected), what)
         assert(names(target) == names(whole), what)
         assert(tree(source) == before, what)
@@ -51,6 +57,19 @@ class KilledMoveSuite extends AnyFunSuite with CountsToMove {
   private def read(spark: SparkSession, checkpoint: Path): MoveReport = Checkpoints
     .plan(spark, MoveRequest(MoveKind.Rewrite, checkpoint.toString, s"$checkpoint-x"))
     .read()
+
+  /** Why no query starts on it. */
+  private def refusal(spark: SparkSession, checkpoint: Path): String = {
+    import spark.implicits._
+    val input = memoryStream[Long](spark)
+    input.addData(0L until 100L)
+    val error = intercept[Exception] {
+      val query = updates(input.toDF().groupBy("value").agg(count(lit(1))), checkpoint)
+      try query.processAllAvailable()
+      finally query.stop()
+    }
+    Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).mkString("\n")
+  }
 
   private def sums(report: MoveReport): Seq[RowSum] = report.stores.map(_.kept)
 }
