@@ -3,6 +3,8 @@ package io.bucketstate.move
 import java.nio.file.{Files, Path}
 import java.time.Clock
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.{SparkSessions, StoreMaintenance}
 import org.apache.spark.sql.functions.sum
@@ -11,7 +13,11 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.bucketstate.Checkpoints
 import io.bucketstate.error.CorruptException
-import io.bucketstate.move.job.{Progress, StoreJob, StoreMoved}
+import io.bucketstate.move.job.{ImportReader, Progress, StoreJob, StoreMoved, StoreWork}
+import io.bucketstate.move.read.OwnRecords
+import io.bucketstate.move.write.Place.Moved
+import io.bucketstate.move.write.{Place, RunTarget}
+import io.bucketstate.testkit.ProviderHarness
 
 /** What reading back finds: a target that is not what was read, in whatever way. */
 class MoveVerifySuite extends AnyFunSuite with CountsToMove {
@@ -40,9 +46,29 @@ class MoveVerifySuite extends AnyFunSuite with CountsToMove {
       val again = written(spark, folder, "again", rows)
       val operator = again.target.resolve("state/0")
       swap(operator.resolve("0"), operator.resolve("1"))
-      val error = intercept[Exception](again.job.readBack(again.moved))
-      val causes = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).toSeq
-      assert(causes.exists(_.isInstanceOf[CorruptException]), error)
+      assert(damageOf(again).contains("do not lie in the partition of their hash"))
+    }
+  }
+
+  test("a single key in another partition than that of its hash, or in another bucket") {
+    withSession() { (spark, folder) =>
+      def tampered(name: String)(place: Array[Byte] => Array[Byte]): Written = {
+        val one = written(spark, folder, name, rows)
+        val all = placed(one)
+        val (first, value) = all.head
+        writeAgain(one, (place(first) -> value) +: all.tail)
+        one
+      }
+      val same = tampered("same")(identity)
+      assert(same.job.readBack(same.moved) == same.moved.kept)
+      val elsewhere = tampered("elsewhere") { place =>
+        moved(place, (Place.partition(place) + 1) % same.work.targets, Place.bucket(place))
+      }
+      assert(damageOf(elsewhere).contains("1 keys do not lie in the partition of their hash"))
+      val apart = tampered("apart") { place =>
+        moved(place, Place.partition(place), (Place.bucket(place) + 1) % same.work.numBuckets)
+      }
+      assert(damageOf(apart).contains("expected a key of bucket"))
     }
   }
 
@@ -96,11 +122,51 @@ class MoveVerifySuite extends AnyFunSuite with CountsToMove {
     val planned = new Planner(spark, request, None, Clock.systemUTC()).plan()
     val hadoop = new SerializableConfiguration(SparkSessions.hadoopConf(spark))
     val progress = new Progress(spark.sparkContext)
-    val job =
-      new StoreJob(spark, planned.works.head, spark.sparkContext.broadcast(hadoop), progress)
+    val work = planned.works.head
+    val job = new StoreJob(spark, work, spark.sparkContext.broadcast(hadoop), progress)
     val moved = job.copy()
     job.publish(moved)
-    Written(job, moved, target)
+    Written(job, work, moved, target, hadoop.value)
+  }
+
+  /** What reading back says of it. */
+  private def damageOf(written: Written): String = {
+    val error = intercept[Exception](written.job.readBack(written.moved))
+    val causes = Iterator.iterate[Throwable](error)(_.getCause).takeWhile(_ != null).toSeq
+    causes.collectFirst { case e: CorruptException => e.getMessage }.getOrElse(fail(error))
+  }
+
+  /** What a move writes, by its places. */
+  private def placed(written: Written): Seq[Moved] = written.work.sources.flatMap { p =>
+    val reader = new ImportReader(written.work, p, written.hadoop, _ => ())
+    try reader.toList
+    finally reader.close()
+  }
+
+  /** The target as a job with a defect would leave it. */
+  private def writeAgain(written: Written, all: Seq[Moved]): Unit = {
+    import written.work
+    for (p <- 0 until work.targets) {
+      val folder = work.store.folder(new HadoopPath(work.to), p)
+      val config = OwnRecords.configOf(work.targetConf)
+      ProviderHarness.deleteAll(Path.of(folder.toUri.getPath))
+      val rows = all.filter(m => Place.partition(m._1) == p).sortBy(_._1)(Place.ordering)
+      val manifest = new RunTarget(
+        work.families,
+        work.numBuckets,
+        work.target,
+        work.hasIds,
+        config,
+        written.hadoop
+      ).write(s"of partition $p", folder, rows.iterator)
+      RunTarget.publish(manifest, folder, config, written.hadoop)
+    }
+  }
+
+  private def moved(place: Array[Byte], partition: Int, bucket: Int): Array[Byte] = {
+    val other = place.clone()
+    Place.put(other, partition, Place.family(place), bucket)
+    other
   }
 
   private def replace(old: Path, other: Path): Unit = {
@@ -119,5 +185,11 @@ class MoveVerifySuite extends AnyFunSuite with CountsToMove {
 }
 
 private object MoveVerifySuite {
-  final case class Written(job: StoreJob, moved: StoreMoved, target: Path)
+  final case class Written(
+      job: StoreJob,
+      work: StoreWork,
+      moved: StoreMoved,
+      target: Path,
+      hadoop: Configuration
+  )
 }
