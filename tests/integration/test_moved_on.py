@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -158,4 +159,8 @@ def test_a_plan_tells_keys_partitions_and_buckets(
     assert main(words) == 0
     said = capsys.readouterr().out
     assert "16 to 32" in said
+    assert "rewrite of batch 5, the last one committed (version 6)" in said
+    assert "bucketstate verify" not in said
+    assert main(words[:-1]) == 0
+    assert re.search(r"^bucketstate verify: \d+ files, sound$", capsys.readouterr().out, re.M)
     assert "unknown" not in said

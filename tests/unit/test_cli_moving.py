@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import sys
 import time
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
-from bucketstate.cli.planned import _offsets
+from bucketstate.cli.planned import _encoders, _files, _offsets
+from bucketstate.cli.steps import StepRates
+from bucketstate.cli.terminal import console
+from bucketstate.move.planning import Progress
 from tests.kit.checkpoints import log
 from tests.kit.stops import tree
 from tests.unit.checkpoint.test_state import rows
@@ -21,6 +27,7 @@ from tests.unit.test_cli_checkpoint import ran
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bucketstate.move.planning import Plan, Report
     from tests.kit.checkpoints import Built
 
 
@@ -129,3 +136,74 @@ def test_a_file_of_offsets_has_a_line_for_each_source(tmp_path: Path) -> None:
     given = ['{"a\u2028b":{"0":5}}', "-", "3"]
     file.write_text("\n".join([*given, "", ""]), encoding="utf-8")
     assert _offsets(str(file)) == given
+
+
+def test_what_is_said_of_the_steps_of_a_move() -> None:
+    """Numbers of one step are not held against another's, which begin at 0 again."""
+    rates = StepRates()
+
+    def said(step: str, now: float, **counts: int) -> tuple[str, int, str]:
+        none = {"read": 0, "written": 0, "checked": 0, "bytes": 0}
+        found = rates.of(Progress(step=step, **(none | counts)), now)
+        return found.step, found.keys, found.said
+
+    assert said("look at keys", 10.0) == ("look at keys", 0, "")
+    assert said("copy", 11.0) == ("copy", 0, "")
+    assert said("copy", 13.0, read=5000) == ("copy", 5000, "5,000 keys read, 2,500 keys/s")
+    written = {"read": 9000, "written": 10, "bytes": 500}
+    assert said("copy", 20.0, **written) == ("copy", 10, "10 keys written")
+    written |= {"written": 9000, "bytes": 4 * 1024 * 1024}
+    told = "9,000 keys written, 4,500 keys/s, 2.0 MiB/s"
+    assert said("copy", 22.0, **written) == ("copy", 9000, told)
+    assert said("publish state", 23.0, **written) == ("publish state", 0, "")
+    checked = written | {"checked": 600}
+    assert said("verify", 30.0, **checked) == ("verify", 600, "600 keys read back")
+    checked |= {"checked": 1200}
+    told = "1,200 keys read back, 2,400 keys/s"
+    assert said("verify", 30.5, **checked) == ("verify", 1200, told)
+    assert said("read", 31.0, read=7) == ("read", 7, "7 keys read")
+
+
+def test_the_bar_of_a_move_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with console.steps() as told:
+        told("copy", 10, 20, "10 keys written, 5 keys/s, 2.0 MiB/s")
+    shown = terminal.getvalue()
+    assert "copy" in shown
+    assert "10 keys written, 5 keys/s, 2.0 MiB/s" in shown
+    monkeypatch.setattr(sys, "stderr", file := io.StringIO())
+    with console.steps() as told:
+        told("copy", 10, 20, "10 keys written")
+    assert file.getvalue() == ""
+
+
+def test_the_encoders_of_many_families_are_counted() -> None:
+    families = [{"encoder": f"{n}StateEncoderSpec"} for n in ("A", "B", "A", "A")]
+    assert _encoders(families) == "3 A, B"
+    assert _encoders(families[:1]) == "A"
+
+
+def test_what_verify_says_of_a_target(built: Built, tmp_path: Path) -> None:
+    def of(target: Path, verified: str = "full", provider: str = "bucketstate") -> Any:
+        made = SimpleNamespace(in_place=False, target_provider=provider)
+        report = SimpleNamespace(published=True, verified=verified, target=str(target))
+        return _files(cast("Plan", made), cast("Report", report))
+
+    assert of(built.root).ok
+    assert of(built.root).said.endswith(" files, sound")
+    assert of(built.root, verified="counts") is None
+    assert of(built.root, provider="hdfs") is None
+    elsewhere = of(tmp_path / "elsewhere")
+    assert elsewhere.ok is None
+    assert elsewhere.said.startswith("not done from here, where the files cannot be read: ")
+    (built.root / "state/0/0/6.changelog").write_bytes(b"other")
+    damaged = of(built.root)
+    assert damaged.ok is False
+    assert "6.changelog is damaged" in damaged.said
+    assert damaged.said.endswith("Do not start the query on it.")

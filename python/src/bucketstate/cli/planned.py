@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_OK
+from bucketstate.cli.terminal.usage import EXIT_FAILED, EXIT_FOUND, EXIT_OK
 from bucketstate.interrupts import undone
 from bucketstate.units import size
 
@@ -158,17 +161,72 @@ def move(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             _print_plan(made)
         if not arguments.dry_run:
-            report = _waited(made.run, arguments)
+            report = _waited(made.run, arguments, _keys(made))
         elif arguments.read:
-            report = _waited(made.read, arguments)
+            report = _waited(made.read, arguments, _keys(made))
+        if report is not None and not arguments.json:
+            _print_report(report, arguments.source)
+        files = _files(made, report)
         if arguments.json:
             from bucketstate.cli.terminal.rows import as_json
 
-            told = {"plan": made.to_dict(), "report": report and report.to_dict()}
+            told = {
+                "plan": made.to_dict(),
+                "report": report and report.to_dict(),
+                "files": files and files.to_dict(),
+            }
             print(as_json(told))
-        elif report is not None:
-            _print_report(report, arguments.source)
+        elif files is not None:
+            _print_files(files)
+        if files is not None and files.ok is False:
+            return EXIT_FOUND
         return EXIT_OK if made.is_possible else EXIT_FAILED
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What `bucketstate verify` says of a target that was published. Immutable."""
+
+    ok: bool | None
+    """None where this process could not read it."""
+
+    said: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _files(made: Plan, report: Report | None) -> _Files | None:
+    """Reads the files of a new checkpoint of ours as a restart would, and holds its logs to them.
+
+    This is by the package's own reader, which none of the move's code is in. It takes a checkpoint
+    that is whole, so that it comes after the end; and a process that reaches it, which the cluster
+    alone may do: then it says so, and the move is made all the same.
+    """
+    from bucketstate.checkpoint import Checkpoint
+    from bucketstate.cli.terminal import console
+    from bucketstate.errors import BucketstateError
+
+    if report is None or not report.published or report.verified != "full":
+        return None
+    if made.in_place or made.target_provider != "bucketstate":
+        return None
+    try:
+        with console.progress("reading files") as advance:
+            found = Checkpoint(report.target).verify(advance)
+    except BucketstateError as error:
+        told = str(error).partition("\n")[0]
+        return _Files(None, f"not done from here, where the files cannot be read: {told}")
+    if found.ok:
+        return _Files(True, f"{found.files:,} files, sound")
+    wrong = [f.what for f in found.findings if f.severity == "error"]
+    return _Files(False, f"{' '.join(wrong)} Do not start the query on it.")
+
+
+def _print_files(files: _Files) -> None:
+    from bucketstate.cli.terminal import console
+
+    console.say(f"bucketstate verify: {files.said}", "red" if files.ok is False else "")
 
 
 def _check_places(arguments: argparse.Namespace, *, in_place: bool) -> None:
@@ -263,17 +321,30 @@ def _session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
         spark.stop()
 
 
-def _waited(call: Callable[..., Report], arguments: argparse.Namespace) -> Report:
+def _waited(
+    call: Callable[..., Report], arguments: argparse.Namespace, total: int | None
+) -> Report:
     from bucketstate.cli.terminal import console
 
     if arguments.json:
         return call()
-    with console.progress("moving") as advance:
+    from bucketstate.cli.steps import StepRates
+
+    rates = StepRates()
+    with console.steps() as tell:
 
         def told(progress: Progress) -> None:
-            advance(progress.checked or progress.written or progress.read, None)
+            done = rates.of(progress, time.monotonic())
+            tell(done.step, done.keys, total, done.said)
 
         return call(progress=told)
+
+
+def _keys(made: Plan) -> int | None:
+    """The keys of all stores; None where nobody has counted them."""
+    counts = [store.get("keys") for operator in made.operators for store in operator["stores"]]
+    known = [n for n in counts if n is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _print_plan(made: Plan) -> None:
@@ -281,26 +352,24 @@ def _print_plan(made: Plan) -> None:
 
     terminal = console.console()
     title = (
-        f"{made.kind} of batch {made.batch} (version {made.version}): {made.source_provider} to "
-        f"{made.target_provider}{', in place' if made.in_place else ''}"
+        f"{made.kind} of batch {made.batch}, {made.why_batch} (version {made.version}): "
+        f"{made.source_provider} to {made.target_provider}{', in place' if made.in_place else ''}"
     )
     rows = []
     for operator in made.operators:
-        for store in operator["stores"]:
-            families = ", ".join(
-                f["encoder"].removesuffix("StateEncoderSpec") for f in store["families"]
-            )
+        for number, store in enumerate(operator["stores"]):
             rows.append(
                 (
                     operator["id"],
                     operator["name"],
                     store["name"],
                     len(store["families"]),
-                    families if len(store["families"]) < 3 else "",
+                    _encoders(store["families"]),
                     store.get("keys", "?"),
                     f"{store['partitionsBefore']} to {store['partitionsAfter']}",
                     _change(store.get("bucketsBefore"), store.get("buckets")),
-                    size(operator["bytes"]),
+                    # They are of all stores of the operator.
+                    size(operator["bytes"]) if number == 0 else "",
                 )
             )
     columns = [
@@ -332,6 +401,12 @@ def _print_plan(made: Plan) -> None:
             markup=False,
             soft_wrap=True,
         )
+
+
+def _encoders(families: Sequence[Mapping[str, Any]]) -> str:
+    """Each encoder once, with how many families it is of if these are several."""
+    found = Counter(family["encoder"].removesuffix("StateEncoderSpec") for family in families)
+    return ", ".join(name if n == 1 else f"{n} {name}" for name, n in found.items())
 
 
 def _change(before: int | None, after: int | None) -> str:

@@ -128,6 +128,9 @@ class Plan:
     batch: int
     """The batch whose state is moved: committed, and not necessarily the last."""
 
+    why_batch: str
+    """Why it is that one, in a few words."""
+
     version: int
     """The version of the state, one more."""
 
@@ -324,6 +327,7 @@ def plan(
         target=found["target"],
         in_place=found["inPlace"],
         batch=found["batch"],
+        why_batch=found["whyBatch"],
         version=found["version"],
         source_provider=found["sourceProvider"],
         target_provider=found["targetProvider"],

@@ -93,19 +93,57 @@ def _untold(done: int, total: int | None) -> None:
 @contextmanager
 def progress(what: str) -> Iterator[Advance]:
     """A bar while something long goes on; nothing where no terminal, or no rich, is there."""
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
+    if not _is_watched():
         yield _untold
         return
-    rich = needed("rich.progress", extra="cli", what="A progress bar")
-    on = console(stderr=True)
-    hidden = undone(_show_cursor) if on.is_terminal else undone()
-    with hidden, rich.Progress(console=on, transient=True) as bar:
+    with _bar() as bar:
         task = bar.add_task(what, total=None)
 
         def advance(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)
 
         yield advance
+
+
+class Told(Protocol):
+    """Is told of what is being done, how much of how much of it is, and what to say of that."""
+
+    def __call__(self, step: str, done: int, total: int | None, said: str) -> None: ...
+
+
+def _said_to_nobody(step: str, done: int, total: int | None, said: str) -> None:
+    pass
+
+
+@contextmanager
+def steps() -> Iterator[Told]:
+    """A bar while one long thing after the other goes on, where `progress` shows one."""
+    if not _is_watched():
+        yield _said_to_nobody
+        return
+    rich = needed("rich.progress", extra="cli", what="A progress bar")
+    columns = ["{task.description}", rich.BarColumn(), "{task.fields[said]}"]
+    with _bar(*columns) as bar:
+        task = bar.add_task("", total=None, said="")
+
+        def told(step: str, done: int, total: int | None, said: str) -> None:
+            bar.update(task, description=step, completed=done, total=total, said=said)
+
+        yield told
+
+
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty() and find_spec("rich") is not None
+
+
+@contextmanager
+def _bar(*columns: Any) -> Iterator[Any]:
+    """A bar of these columns, or of rich's own."""
+    rich = needed("rich.progress", extra="cli", what="A progress bar")
+    on = console(stderr=True)
+    hidden = undone(_show_cursor) if on.is_terminal else undone()
+    with hidden, rich.Progress(*columns, console=on, transient=True) as bar:
+        yield bar
 
 
 def _show_cursor() -> None:

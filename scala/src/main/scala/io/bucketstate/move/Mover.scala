@@ -45,7 +45,9 @@ private[move] final class Mover(
   /** Reads all, and writes nothing. */
   def read(): MoveReport = {
     val started = clock.millis()
-    val moved = each(works())(job(_).readOnly())
+    val all = works()
+    progress.begin("read")
+    val moved = each(all)(job(_).readOnly())
     moved.foreach(requirePlaced)
     new MoveReport(plan, moved, isPublished = false, started, clock.millis())
   }

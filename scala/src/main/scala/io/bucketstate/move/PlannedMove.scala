@@ -32,6 +32,9 @@ private[move] final class PlannedMove(
   /** The batch whose state is moved: committed, and not necessarily the last. */
   def batch: Long = source.batch
 
+  /** Why it is that one, for people. */
+  def whyBatch: String = if (request.batch.isDefined) "as asked for" else "the last one committed"
+
   def sourceLocation: String = source.folder.location
 
   /** Where the result is: what was asked for, or the source itself. */
@@ -65,7 +68,7 @@ private[move] final class PlannedMove(
     all.put("kind", request.kind.name)
     all.put("source", sourceLocation).put("target", target)
     all.put("inPlace", request.inPlace)
-    all.put("batch", batch).put("version", source.version)
+    all.put("batch", batch).put("whyBatch", whyBatch).put("version", source.version)
     all.put("sourceProvider", source.provider.name).put("targetProvider", targetProvider.name)
     all.put("partitions", partitions).put("checkpointFormat", if (hasIds) 2 else 1)
     all.put("spaceBytes", spaceBytes)
@@ -115,8 +118,8 @@ private object PlannedMove {
 
   private def table(plan: PlannedMove): String = {
     val lines = Seq.newBuilder[String]
-    lines += s"${plan.request.kind.name} of batch ${plan.batch} (version ${plan.source.version}), " +
-      s"${plan.source.provider.name} to ${plan.targetProvider.name}"
+    lines += s"${plan.request.kind.name} of batch ${plan.batch}, ${plan.whyBatch} (version " +
+      s"${plan.source.version}), ${plan.source.provider.name} to ${plan.targetProvider.name}"
     lines += s"  from ${plan.sourceLocation}"
     lines += (if (plan.request.inPlace) s"  in place, as batch ${plan.lastBatch}"
               else s"  to   ${plan.target}")

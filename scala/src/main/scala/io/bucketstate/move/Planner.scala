@@ -221,6 +221,12 @@ private[move] final class Planner(
       if (request.offsets.isEmpty && source.isNewest)
         info(s"Batch $next was planned and is not committed: it runs again, over the target.")
     }
+    source.otherClass.foreach { name =>
+      warn(
+        s"The query was run with the state store provider $name, and --source-provider says that its files are those of " +
+          s"${source.provider.name}: nothing else does. Hold what the moved query answers against the old one's."
+      )
+    }
     if (!source.isNewest) info(s"Batches after ${source.batch} are left behind.")
     val age = clock.millis() - source.offset.plannedMs
     if (source.isNewest && age >= 0 && age < RecentMs) {

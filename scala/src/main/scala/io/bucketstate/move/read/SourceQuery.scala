@@ -58,6 +58,10 @@ private[bucketstate] final class SourceQuery(
 
   val provider: Provider = insisted.getOrElse(Provider.of(offset.settings.get(Provider.Setting)))
 
+  /** The class that the query was run with, where it is not the one whose files these are said to be. */
+  def otherClass: Option[String] =
+    offset.settings.get(Provider.Setting).filter(_ != provider.className)
+
   /** The session's settings with what the query recorded, as its tasks would have them. */
   val settings: SQLConf = {
     val all = SparkSessions.settings(session)
