@@ -65,7 +65,7 @@ ENGINE_SUITES := *ProviderHistorySuite *FamiliesSuite *FamilyScansSuite *OwnScan
 ALL_ENGINE_SUITES := $(ENGINE_SUITES) *GroupStateSuite *LifecycleSuite *ExpirySuite *ExpiryQueriesSuite *FaultSweepSuite *SnapshotsSuite *SnapshotRetentionSuite \
   *FineGrainedReplaySuite *LongTailSuite *MetricsSuite *BadInputSuite *FamilyRulesSuite *GoldenPlansSuite *TableKeeperSuite
 MOVES_PYTESTS := $(addprefix tests/integration/,test_move.py test_moving.py test_going_back.py test_savepoints.py test_upsert.py \
-  test_moved_on.py test_moves_by_chance.py test_repartitioned.py)
+  test_moved_on.py test_moves_by_chance.py test_repartitioned.py test_in_place.py test_partitions_of_a_session.py)
 ENGINE_PYTESTS := $(addprefix tests/integration/,test_operators.py test_queries.py test_stateful_queries.py test_transform_with_state.py test_cluster.py)
 
 .PHONY: help quick suite quick-stop newest-scala nightly coverage demo demo-tws demo-move test test-scala engines test-python test-sparks lint format jar package release try-release bench figures bench-memory bench-native bench-small-process bench-large bench-expiry bench-stateful bench-tws bench-move bench-live moves queries sweep conformance conformance-short generate docs clean hdfs bench-many soak chaos bench-s3 moved-checkpoint nexmark ruff lint-python rooms environments $(LINT_SCALA) $(TYPED_ON) $(MOVES_ON) tab $(TABS_ON)
@@ -187,7 +187,7 @@ sweep: .stamps/tools ## let every file call and every other step of a scripted h
 	  "core/testOnly io.bucketstate.*FaultSweepSuite io.bucketstate.ChangedFilesSuite io.bucketstate.spark.rows.ChangedRowsSuite io.bucketstate.ProviderHistorySuite io.bucketstate.store.StepSweepSuite io.bucketstate.store.DatabaseHistorySuite io.bucketstate.table.*HistorySuite *RunDamageSuite *CompactionSuite *ScanKeyCodecSuite *SeveralActionsSuite *SharedStageSuite"
 	SPARK=4.2 BUCKETSTATE_SWEEP=all scripts/sbt s3/test
 
-moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in all kinds of files, beside twins that are not moved (half an hour; make test takes some)
+moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in all kinds of files, beside twins that are not moved, on every minor version of Spark (an hour and a half; make test takes some)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest $(MOVES_PYTESTS)
 	BUCKETSTATE_SWEEP=all $(PY) -m pytest tests/integration/test_cluster.py -k move
 	BUCKETSTATE_SWEEP=all scripts/sbt "core/testOnly io.bucketstate.move.*"
@@ -195,8 +195,8 @@ moves: $(VENV_STAMP) $(JAR) $(MOVES_ON) ## move the state of every operator, in 
 	SPARK=$(CONFORMANCE_SPARK) scripts/sbt "conformance/testOnly *GoldenMovesSuite"
 
 $(MOVES_ON): moves-on-%: $(EVERY_VENV) $(EVERY_JAR)
-	@$(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
-	  -k "in_and_out_again or goes_on_as_its_twin"
+	@BUCKETSTATE_SWEEP=all $(call venv_of,$*)/bin/python -m pytest -q tests/integration/test_move.py tests/integration/test_upsert.py \
+	  -k "in_and_out_again or whatever_the_files_are_like or there_and_back or lie_by_no_rule or maps or goes_on_as_its_twin"
 
 tab: $(TABS_ON) ## look at the tab "State" in headless Chromium, of a live application and in the history server, on each minor version of Spark
 
