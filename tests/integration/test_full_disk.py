@@ -10,9 +10,15 @@ from pyspark.errors import StreamingQueryException
 
 from bucketstate import Conf
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.errors import StorageError
+from bucketstate.move import plan
+from bucketstate.move.planning import Kind
 from tests.integration.streams import EVENTS, SCHEMA, Event, Streamed, events, start, write_batches
+from tests.kit.cases import at_night
 from tests.kit.session_settings import settings
+from tests.kit.stops import tree
 from tests.kit.storage.small_disk import SmallDisk, small_disk
+from tests.kit.unloading import unload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,3 +100,33 @@ def test_a_disk_without_room(
     assert stored(tmp_path) == counted(BATCHES)
     report = Checkpoint(tmp_path / "checkpoint").verify()
     assert [f for f in report.findings if f.severity != "note"] == []
+
+
+@at_night
+@pytest.mark.parametrize("to", ["bucketstate", "rocksdb", "hdfs"])
+@pytest.mark.timeout(400)
+def test_a_move_onto_a_disk_without_room(
+    session: SparkSession, tmp_path: Path, disk: SmallDisk, to: Any
+) -> None:
+    (tmp_path / "query").mkdir()
+    run(session, tmp_path / "query", BATCHES)
+    unload(session)
+    source, target = tmp_path / "query/checkpoint", disk.folder / "moved"
+    before = tree(source)
+    kind: Kind = "rewrite" if to == "bucketstate" else "export"
+    made = plan(session, str(source), str(target), kind, to=to)
+    # Room for what is small, so that it is the state that has none.
+    disk.fill(leave=40_000)
+    with pytest.raises(StorageError) as error:
+        made.run()
+    assert "No space left on device" in str(error.value)
+    assert "not full" in str(error.value)
+    assert not (target / "commits").exists()
+    assert tree(source) == before
+    disk.empty()
+    # Another plan, as the same command makes one.
+    report = plan(session, str(source), str(target), kind, to=to).run()
+    assert report.published
+    assert report.keys == len(counted(BATCHES))
+    assert (target / "commits" / str(len(BATCHES) - 1)).exists()
+    assert tree(source) == before

@@ -16,14 +16,14 @@ class SmallDisk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fill(self) -> None:
-        """Takes all the room that is left, until `empty`."""
+    def fill(self, leave: int = 0) -> None:
+        """Takes all the room that is left, but for so many bytes, until `empty`."""
         with self._filler.open("wb", buffering=0) as filler:
             try:
                 while True:
                     filler.write(bytes(4096))
             except OSError:
-                return
+                filler.truncate(max(0, filler.tell() - leave))
 
     def empty(self) -> None:
         self._filler.unlink()

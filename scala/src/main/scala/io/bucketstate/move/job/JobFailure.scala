@@ -1,5 +1,7 @@
 package io.bucketstate.move.job
 
+import java.io.IOException
+
 import io.bucketstate.error.{BucketstateException, InvalidException, UnavailableException}
 
 /** What a job of a move failed with. */
@@ -12,11 +14,16 @@ private[move] object JobFailure {
       new UnavailableException(
         "The move",
         s"it failed: ${causes.last.toString.linesIterator.next()}",
-        "Nothing was published. Run the same move again; the log of Spark has more about it.",
+        s"Nothing was published. ${roomFor(causes)}Run the same move again; the log of Spark has more about it.",
         failure
       )
     }
   }
+
+  private def roomFor(causes: Seq[Throwable]): String =
+    if (causes.exists(_.isInstanceOf[IOException]))
+      "Check that the target's file system and Spark's local disks (spark.local.dir) are writable and not full. "
+    else ""
 
   private val FromPython = "org.apache.spark.api.python.PythonException"
 
