@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from scripts.figures.constants import constants
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -212,6 +214,12 @@ def moving_small(figures: Figures) -> str:
     return f"{_table(['', 'keys', 's'], rows)}\n\n{_said(measured)}"
 
 
+def size_constants(figures: Figures) -> str:
+    """What `bucketstate size` reckons with, and of which figures each is made."""
+    rows = [[f"`{c.name}`", c.written, c.made_of] for c in constants(figures)]
+    return _table(["constant", "value", "made of"], rows)
+
+
 def versions(figures: Figures) -> str:
     """What each table is of; all are of one version after one run of `make bench`."""
     rows = [
@@ -349,6 +357,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "operations": operations,
     "moving": moving,
     "moving-small": moving_small,
+    "size-constants": size_constants,
     "versions": versions,
     "readme": readme,
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scripts.figures import kept, pages, picture
+from scripts.figures.constants import constants
 from scripts.figures.kept import Measured
 from scripts.figures.outputs import FIGURES, PAGES, outputs
 from scripts.figures.reports import READERS, Row
@@ -40,7 +41,7 @@ LONG = {
     "restart": {"firstGetMs": 4.6, "firstBatchMs": 44.4},
     "loadOfOthers": 0.01,
 }
-COLD = {
+COLD: dict[str, Any] = {
     "provider": "bucketed",
     "keys": 1_000_000,
     "tail": 10,
@@ -87,7 +88,7 @@ def reports(tmp_path: Path) -> Path:
     """One of each, as benchmarks write them."""
     shapes = {
         "_batches": {"results": _by_all(IN_A_JVM)},
-        "_long_run": {"results": _by_all(LONG)},
+        "_long_run": {"results": [*_by_all(LONG), {**LONG, "provider": "no-snapshots"}]},
         "_restart": {"results": _by_all(COLD)},
         "_operations": {"results": _operations()},
         "_end_to_end": _by_all(IN_PYSPARK),
@@ -165,6 +166,51 @@ def test_the_picture_has_the_stores_of_the_largest_states() -> None:
 def test_without_the_stores_there_is_no_picture() -> None:
     with pytest.raises(ValueError, match="has none of the state stores"):
         picture.batches(Measured("", "", None, []))
+
+
+def restarts(*seconds: tuple[int, int, float]) -> Measured:
+    """Of so many keys, after so many changelogs, so many milliseconds."""
+    same: Row = {"provider": "bucketed", "jvm": "in a Spark application", "first get": 100.0}
+    rows: list[Row] = [
+        {**same, "keys": keys, "tail": tail, "first batch": ms} for keys, tail, ms in seconds
+    ]
+    return Measured("", "", None, rows)
+
+
+def fitted(found: dict[str, Measured], restart: Measured) -> dict[str, float]:
+    return {c.name: c.value for c in constants({**found, "restart": restart})}
+
+
+def test_restarts_of_one_size_give_keys_what_the_first_get_leaves(
+    found: dict[str, Measured],
+) -> None:
+    one = fitted(found, restarts((1_000_000, 10, 680.0), (1_000_000, 100, 1_400.0)))
+    assert one["RESTART_SECONDS_PER_UPDATE"] == 0.4e-6
+    assert one["RESTART_SECONDS"] == 0.1
+    assert one["RESTART_SECONDS_PER_KEY"] == 0.5e-6
+
+
+def test_restarts_of_more_sizes_give_keys_their_own_share(found: dict[str, Measured]) -> None:
+    sizes = [(keys, tail) for keys in (100_000, 1_000_000, 4_000_000) for tail in (10, 100)]
+    measured = [(k, tail, 300 + k * 0.00031 + tail * 20_000 * 0.00042) for k, tail in sizes]
+    many = fitted(found, restarts(*measured))
+    assert many["RESTART_SECONDS_PER_UPDATE"] == pytest.approx(0.42e-6)
+    assert many["RESTART_SECONDS"] == pytest.approx(0.3)
+    assert many["RESTART_SECONDS_PER_KEY"] == pytest.approx(0.31e-6)
+
+
+@pytest.mark.parametrize(
+    ("restart", "said"),
+    [
+        (restarts(), "has no restart of bucketstate in a Spark application"),
+        (restarts((1_000_000, 10, 680.0)), "has one number of changelogs at 1,000,000 keys"),
+    ],
+)
+def test_restarts_that_say_too_little(
+    restart: Measured, said: str, found: dict[str, Measured]
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        constants({**found, "restart": restart})
 
 
 def test_no_figure_of_the_pages_is_typed_by_hand() -> None:
