@@ -14,6 +14,7 @@ from pathlib import Path
 
 from scripts.figures import kept
 from scripts.figures.outputs import FIGURES, outputs
+from scripts.figures.tables import differing
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,8 @@ def main() -> None:
         print(f"{', '.join(found)}: kept in {FIGURES}, as of {version}")
     for path, text in outputs(_ROOT, figures).items():
         path.write_text(text)
+    if (warned := differing(figures)) is not None:
+        print(f"Warning: {warned}", file=sys.stderr)
 
 
 def _git(*words: str) -> str:

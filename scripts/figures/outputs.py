@@ -20,7 +20,13 @@ FIGURES = "docs/measured.json"
 """Where they are kept, below the project's folder."""
 SIZING = "python/src/bucketstate/sizing.py"
 RULES = "python/src/bucketstate/doctor/rules.json"
-PAGES = ("README.md", "docs/measurements.md")
+PAGES = (
+    "README.md",
+    "docs/measurements.md",
+    "docs/stateful.md",
+    "docs/object-stores.md",
+    "docs/reliability.md",
+)
 _OF_RESTART = {
     "seconds": "RESTART_SECONDS",
     "secondsPerKey": "RESTART_SECONDS_PER_KEY",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scripts.figures.tables import TABLES
+from scripts.figures.tables import TABLES, versions
 from scripts.generate.marks import between
 
 if TYPE_CHECKING:
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from scripts.figures.kept import Measured
 
+_VERSIONS = "versions"
+_NOT_KEPT = (
+    "No report of this table is kept: what stands here, if anything, is of an earlier version."
+)
 _END = "<!-- end of figures -->"
 _BEGIN = re.compile(r"^<!-- figures: ([a-z-]+) -->$", re.MULTILINE)
 
@@ -20,14 +24,25 @@ _BEGIN = re.compile(r"^<!-- figures: ([a-z-]+) -->$", re.MULTILINE)
 def filled(name: str, page: str, figures: Mapping[str, Measured]) -> str:
     """The page of that name with each of its tables made anew.
 
+    A table of which a report is missing stays as it is, and says so.
+
     Raises:
-        KeyError: the page names a table that there is not, or its benchmark was not measured.
+        KeyError: the page names a table that there is not.
         ValueError: a table has no line that ends it.
     """
     for table in names_in(page):
         begin = f"<!-- figures: {table} -->"
-        page = between(name, page, begin, f"{TABLES[table](figures)}\n", _END)
+        page = between(name, page, begin, f"{_made(table, page, begin, figures)}\n", _END)
     return page
+
+
+def _made(table: str, page: str, begin: str, figures: Mapping[str, Measured]) -> str:
+    if table == _VERSIONS:
+        return versions(figures)
+    if TABLES[table].is_kept(figures):
+        return TABLES[table](figures)
+    stands = page.split(f"{begin}\n")[1].split(_END)[0].replace(_NOT_KEPT, "").strip()
+    return f"{stands}\n\n{_NOT_KEPT}".strip()
 
 
 def names_in(page: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from scripts.figures.tables import keys_of
+from scripts.figures.cells import keys_of
 
 if TYPE_CHECKING:
     from scripts.figures.kept import Measured

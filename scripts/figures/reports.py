@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def others_share(report: Any) -> float | None:
     """The most that other processes took of the processors, 0 to 1, where that was looked at."""
     if not isinstance(report, dict):
         return None
-    seen = [result["loadOfOthers"] for result in report["results"] if "loadOfOthers" in result]
+    results = report.get("results", [])
+    seen = [result["loadOfOthers"] for result in results if "loadOfOthers" in result]
     return max(seen, default=None)
 
 
@@ -132,12 +134,148 @@ def _moving(report: Any) -> list[Row]:
     ]
 
 
+def _many_keys(report: Any) -> list[Row]:
+    return [
+        {
+            "name": found["name"],
+            "keys": run["keys"],
+            "processor": median(found["processor_millis"]) * 1000 / run["keys"],
+        }
+        for run in report["runs"]
+        for found in run["results"]
+    ]
+
+
+def _many_keys_memory(report: Any) -> list[Row]:
+    return [
+        {
+            "case": found["case"],
+            "keys of a call": "many" if found["many_keys"] else "one",
+            "jvm": found["jvm"],
+            "worker": found["worker"],
+        }
+        for found in report
+    ]
+
+
+def _stateful(report: Any) -> list[Row]:
+    return [
+        *_of_groups("functions", report["results"], report["groups"]),
+        *_of_groups("history", report["history"]["results"], report["history"]["groups"]),
+    ]
+
+
+def _of_groups(part: str, results: Any, groups: int) -> list[Row]:
+    """Medians of batches; the ratios to the first contender are medians of those by batch."""
+
+    def ratio(found: Any, field: str) -> float:
+        pairs = zip(found[field], results[0][field], strict=True)
+        return float(median(one / first for one, first in pairs))
+
+    return [
+        {
+            "part": part,
+            "name": found["name"],
+            "batch": median(found["millis"]),
+            "of the first": ratio(found, "millis"),
+            "processor": median(found["cpu_millis"]) * 1000 / groups,
+            "processor of the first": ratio(found, "cpu_millis"),
+            "memory": median(found["memory_bytes"]) / groups,
+            "written": median(found["written_bytes"]) / groups,
+        }
+        for found in results
+    ]
+
+
+def _requests(report: Any) -> list[Row]:
+    return [dict(found) for found in report]
+
+
+def _expiry(report: Any) -> list[Row]:
+    """The rounds of one way and size as their medians."""
+    results = report["results"]
+    cases = dict.fromkeys((found["keys"], found["way"]) for found in results)
+    return [
+        {
+            "keys": keys,
+            "way": way,
+            "p50": median(f["batchMs"] for f in results if (f["keys"], f["way"]) == (keys, way)),
+        }
+        for keys, way in cases
+    ]
+
+
+def _tws(report: Any) -> list[Row]:
+    return [
+        {
+            "provider": found["provider"],
+            "keys": found["keys"],
+            "p50": found["batch"]["p50"],
+            "p99": found["batch"]["p99"],
+            "commit": found["commit"]["p50"],
+            "processor": found["processorMs"],
+            "written": found["bytesPerRow"],
+            "heap": found["heapBytes"],
+            **_resident(found),
+            "restart": found["restartMs"],
+            "batch of it": found["restartBatchMs"],
+            "loading": found["restartLoad"],
+            "empty": found["emptyMs"],
+        }
+        for found in report["results"]
+    ]
+
+
+def _many_stores(report: Any) -> list[Row]:
+    return [
+        {
+            "provider": found["provider"],
+            "stores": found["stores"],
+            "start": found["start_ms"],
+            "batch": found["batch_ms"],
+            "restart": found["restart_ms"],
+            "threads": found["threads"],
+            "resident": found["resident"],
+        }
+        for found in report
+    ]
+
+
+def _large_state(report: Any) -> list[Row]:
+    return [
+        {
+            "keys": report["keys"],
+            "load": report["load_s"],
+            "batches": report["batches"],
+            "p50": report["batch_p50_ms"],
+            "p99": report["batch_p99_ms"],
+            "commit": report["commits_p50_ms"],
+            "restart": report["restart_ms"],
+            "resident": report["resident"],
+            "checkpoint": report["checkpoint_bytes"],
+            "verify": report["verify"]["seconds"],
+            "report": report["report"]["seconds"],
+        }
+    ]
+
+
 READERS: dict[str, Callable[[Any], list[Row]]] = {
     **dict.fromkeys(("providers", "native", "native-large", "native-short", "engines"), _batches),
     **dict.fromkeys(("long-run", "memory-uniform", "memory-zipf"), _long_run),
     **dict.fromkeys(("restart", "native-restart"), _restart),
     **dict.fromkeys(("operations", "small-rows"), _operations),
-    **dict.fromkeys(("end-to-end", "partitions", "join", "small-process"), _end_to_end),
+    **dict.fromkeys(
+        ("end-to-end", "partitions", "join", "small-process", "tws-pandas", "tws-rows"),
+        _end_to_end,
+    ),
     "moving": _moving,
+    "many-keys": _many_keys,
+    "many-keys-memory": _many_keys_memory,
+    "stateful": _stateful,
+    "s3": _requests,
+    "expiry": _expiry,
+    "tws": _tws,
+    "many-stores": _many_stores,
+    "large-state": _large_state,
 }
 """By the file's name without `.json`."""

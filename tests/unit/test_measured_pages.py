@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from scripts.figures.constants import constants
 from scripts.figures.kept import Measured
 from scripts.figures.outputs import FIGURES, PAGES, outputs
 from scripts.figures.reports import READERS, Row
-from scripts.figures.tables import TABLES
+from scripts.figures.tables import TABLES, differing, versions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,6 +66,78 @@ MOVED = [
     {"case": "200 small stores of hdfs: counts", "keys_of_state": 20, "seconds": 9.4},
 ]
 
+OF_KEYS = {
+    "runs": [
+        {
+            "keys": keys,
+            "results": [{"name": "by hand", "processor_millis": [20 * ms for ms in (1, 2, 4)]}],
+        }
+        for keys in (20_000, 200_000)
+    ],
+    "targets": [],
+}
+IN_MEMORY = [
+    {"case": "a huge key", "many_keys": many, "jvm": 1060.2, "worker": 424.4}
+    for many in (True, False)
+]
+OF_GROUPS = {
+    "groups": 20,
+    "results": [
+        {
+            "name": name,
+            "millis": [100 * n, 200 * n],
+            "cpu_millis": [10 * n, 10 * n],
+            "memory_bytes": [400, 400],
+            "written_bytes": [40, 40],
+        }
+        for name, n in {"by hand": 4, "dataclasses": 1}.items()
+    ],
+}
+ASKED = {"PUT": 1.24, "requests per commit": 2.66, "commit ms": 22.5}
+OLD = [
+    {"keys": 1_000_000, "way": way, "batchMs": ms, "there": 5}
+    for ms in (90.0, 95.0, 100.0)
+    for way in ("expires", "is written again")
+]
+BY_KEY = {
+    "provider": "bucketed",
+    "keys": 200_000,
+    "batch": SPREAD,
+    "commit": SPREAD,
+    "processorMs": 1450.0,
+    "bytesPerRow": 223.0,
+    "heapBytes": 2.0 * (1 << 20),
+    "resident": {"bytes": 1 << 30, "most": 2 << 30, "heap": 3},
+    "restartMs": 9810.0,
+    "restartBatchMs": 8052.0,
+    "restartLoad": 166.0,
+    "emptyMs": 5626.0,
+    "loadOfOthers": 0.02,
+}
+SMALL = {
+    "provider": "bucketed",
+    "stores": 600,
+    "start_ms": 11_900,
+    "batch_ms": 4100.0,
+    "restart_ms": 15_700,
+    "threads": 281,
+    "resident": 1 << 30,
+}
+LARGE = {
+    "keys": 100_000_000,
+    "load_s": 1234.5,
+    "batches": 3000,
+    "batch_p50_ms": 800.0,
+    "batch_p99_ms": 1600.0,
+    "commits_p50_ms": 20.0,
+    "restart_ms": 9000,
+    "resident": 5 << 30,
+    "checkpoint_bytes": 9 << 30,
+    "verify": {"seconds": 60.0, "resident": 1},
+    "report": {"seconds": 70.0, "resident": 1},
+    "results": [{"ms": 800, "loads": False}],
+}
+
 
 def _by_all(result: dict[str, Any]) -> list[dict[str, Any]]:
     """Of every contender that a table may ask for, at both sizes, after both tails."""
@@ -93,6 +166,14 @@ def reports(tmp_path: Path) -> Path:
         "_operations": {"results": _operations()},
         "_end_to_end": _by_all(IN_PYSPARK),
         "_moving": MOVED,
+        "_many_keys": OF_KEYS,
+        "_many_keys_memory": IN_MEMORY,
+        "_stateful": {**OF_GROUPS, "history": OF_GROUPS},
+        "_requests": [{"provider": name, **ASKED} for name in ("hdfs", "rocksdb", "bucketed")],
+        "_expiry": {"results": OLD},
+        "_tws": {"results": [BY_KEY]},
+        "_many_stores": [SMALL],
+        "_large_state": LARGE,
     }
     for name, reader in READERS.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(shapes[reader.__name__]))
@@ -140,6 +221,51 @@ def test_figures_are_written_for_people(found: dict[str, Measured]) -> None:
     assert "| rocksdb to bucketstate | 2.0 | 500 | 700 |" in TABLES["moving"](found)
     assert "100 changelogs to replay, ms | 23 | 23 | **23** |" in TABLES["readme"](found)
     assert "snapshots beside them, ms | 1.5 and 3.2 |" in TABLES["readme"](found)
+    assert "| requests of a commit on S3A, all kinds | 2.7 | 2.7 | **2.7** |" in TABLES["readme"](
+        found
+    )
+    assert "| by hand | 2.0 | 0.2 |" in TABLES["many-keys"](found)
+    assert "| a huge key | 1,060 and 424 | 1,060 and 424 |" in TABLES["many-keys-memory"](found)
+    assert "| dataclasses | 150 | 0.25 | 500 | 0.25 | 20 | 2 |" in TABLES["stateful"](found)
+    assert "| dataclasses | 20 | 2 |" in TABLES["histories"](found)
+    assert "| bucketed | 1.2 | 2.7 | 22.5 |" in TABLES["requests"](found)
+    assert "| 1 M | expires | 95.0 |" in TABLES["expiry"](found)
+    assert "| **bucketstate** | **9,810** | **8,052** | **166** | **5,626** |" in (
+        TABLES["tws-restarts"](found)
+    )
+    assert "| Row, HDFSBacked | 1,320 | 199 | 0 | 9,199 |" in TABLES["tws-in-python"](found)
+    assert "| **281** | **1,024** |" in TABLES["many-stores"](found)
+    assert "| checkpoint, MiB | 9,216 |" in TABLES["large-state"](found)
+
+
+def test_a_table_says_of_which_version_each_of_its_reports_is(found: dict[str, Measured]) -> None:
+    older = {**found, "native": replace(found["native"], version="0f0f0f0f", others=None)}
+    assert TABLES["second-engine"](older).endswith(
+        "\n\n`native`: Version 0f0f0f0f, 2026-01-02. "
+        "`native-large`: Version 1a2b3c4d, 2026-01-02, others' CPU at most 3 %. "
+        "`native-short`: Version 1a2b3c4d, 2026-01-02, others' CPU at most 3 %."
+    )
+    assert TABLES["second-engine"](found).count("Version") == 1
+
+
+def test_figures_of_more_than_one_version_are_warned_of(found: dict[str, Measured]) -> None:
+    assert differing(found) is None
+    assert "**" not in versions(found)
+    older = {**found, "native": replace(found["native"], version="0f0f0f0f")}
+    said = differing(older)
+    assert said is not None
+    assert "of 2 versions, " in said
+    assert "Fewest are of 0f0f0f0f: native. One run of `make bench`" in said
+    assert versions(older).endswith(f"\n\n**{said}**")
+
+
+def test_a_table_without_its_report_stays_and_says_so(found: dict[str, Measured]) -> None:
+    page = "<!-- figures: tws-in-python -->\n\n| a | table |\n\n<!-- end of figures -->\n"
+    kept_ = {name: measured for name, measured in found.items() if name != "tws-rows"}
+    made = pages.filled("a page", page, kept_)
+    assert "| a | table |\n\nNo report of this table is kept" in made
+    assert pages.filled("a page", made, kept_) == made
+    assert "No report" not in pages.filled("a page", made, found)
 
 
 def test_a_page_keeps_all_but_its_tables(found: dict[str, Measured]) -> None:
