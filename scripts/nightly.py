@@ -29,6 +29,7 @@ STEPS: Mapping[str, Sequence[str]] = {
     "hdfs": ["hdfs"],
     "chaos": ["chaos"],
     "soak": ["soak"],
+    "outside-links": ["outside-links"],
     "coverage": ["coverage"],
     "bench": ["bench"],
 }
