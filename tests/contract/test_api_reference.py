@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,22 +11,6 @@ from tests.contract.public import PACKAGE, public_modules, public_names
 
 ROOT = Path(__file__).resolve().parents[2]
 _DUNDER = re.compile(r"__\w+__")
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site, where every warning is an error.
-
-    The tool puts it where the configuration says, so it is built in a folder of its own.
-    """
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(ROOT / "mkdocs.yml", folder)
-    shutil.copytree(ROOT / "docs", folder / "docs")
-    (folder / "python").symlink_to(ROOT / "python")
-    command = [sys.executable, "-m", "zensical", "build", "--strict"]
-    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    return folder / "artifacts" / "site"
 
 
 @pytest.fixture(scope="module")

@@ -62,13 +62,18 @@ def browser(
         cut = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
         if not online:
             driver.execute_cdp_cmd("Network.emulateNetworkConditions", cut)
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        resize(driver, width)
         shade = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [shade]})
         yield driver
     finally:
         driver.quit()
+
+
+def resize(driver: webdriver.Chrome, width: int) -> None:
+    """Makes the window so wide, and 900 pixels high."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def opened(driver: webdriver.Chrome, page: Path) -> list[str]:
@@ -94,3 +99,9 @@ def said(driver: webdriver.Chrome) -> list[str]:
     """What the browser's console has."""
     found = driver.get_log("browser")  # type: ignore[no-untyped-call]
     return [str(entry["message"]) for entry in found]
+
+
+def severe(driver: webdriver.Chrome) -> list[str]:
+    """What the browser's console has of the worst kind: errors, and files that are not there."""
+    found = driver.get_log("browser")  # type: ignore[no-untyped-call]
+    return [str(entry["message"]) for entry in found if entry["level"] == "SEVERE"]
