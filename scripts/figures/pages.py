@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from scripts.figures.kept import Measured
 
 _VERSIONS = "versions"
-_NOT_KEPT = (
-    "No report of this table is kept: what stands here, if anything, is of an earlier version."
-)
+_NOT_KEPT = "No report of this table is kept: it is of an earlier version."
+_NOT_MEASURED = "No report of this table is kept: it was not measured yet."
 _END = "<!-- end of figures -->"
 _BEGIN = re.compile(r"^<!-- figures: ([a-z-]+) -->$", re.MULTILINE)
 
@@ -41,8 +40,9 @@ def _made(table: str, page: str, begin: str, figures: Mapping[str, Measured]) ->
         return versions(figures)
     if TABLES[table].is_kept(figures):
         return TABLES[table](figures)
-    stands = page.split(f"{begin}\n")[1].split(_END)[0].replace(_NOT_KEPT, "").strip()
-    return f"{stands}\n\n{_NOT_KEPT}".strip()
+    stands = page.split(f"{begin}\n")[1].split(_END)[0]
+    stands = stands.replace(_NOT_KEPT, "").replace(_NOT_MEASURED, "").strip()
+    return f"{stands}\n\n{_NOT_KEPT}" if stands else _NOT_MEASURED
 
 
 def names_in(page: str) -> list[str]:

@@ -266,6 +266,10 @@ def test_a_table_without_its_report_stays_and_says_so(found: dict[str, Measured]
     assert "| a | table |\n\nNo report of this table is kept" in made
     assert pages.filled("a page", made, kept_) == made
     assert "No report" not in pages.filled("a page", made, found)
+    empty = page.replace("| a | table |", "")
+    made = pages.filled("a page", empty, kept_)
+    assert "No report of this table is kept: it was not measured yet." in made
+    assert pages.filled("a page", made, kept_) == made
 
 
 def test_a_page_keeps_all_but_its_tables(found: dict[str, Measured]) -> None:
