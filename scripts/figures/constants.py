@@ -1,6 +1,6 @@
 """The constants of `bucketstate size`, fitted to what was measured.
 
-Three are no measurement of a kept report: their rows say what they are taken from.
+Two are no measurement of a kept report: their rows say what they are taken from.
 """
 
 from __future__ import annotations

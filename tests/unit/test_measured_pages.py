@@ -343,6 +343,39 @@ def test_restarts_that_say_too_little(
         constants({**found, "restart": restart})
 
 
+def test_every_report_of_the_makefile_has_a_reader() -> None:
+    """But for those whose figures no table has, and why."""
+    made = set(re.findall(r"artifacts/bench/([\w-]+)\.json", (ROOT / "Makefile").read_text()))
+    without = {
+        "providers-hadoop": "counts calls of the file system, for whoever changes them",
+        "live": "was made beside other work, which docs/live.md says",
+        "soak": "is drawn by python/bench/pictures.py",
+        "soak-rocksdb": "the same",
+    }
+    assert made == set(READERS) | set(without)
+
+
+def test_sentences_of_what_it_costs_are_those_of_the_figures() -> None:
+    figures = kept.read(ROOT / FIGURES)
+    text = " ".join((ROOT / "docs/what-it-costs.md").read_text().split())
+
+    def of(name: str, provider: str, field: str, **where: int) -> float:
+        row = figures[name].one(provider=provider, **where)
+        assert row is not None
+        return float(row[field])
+
+    gains = [
+        of(name, other, "batch") / of(name, "bucketed", "batch")
+        for name in ("partitions", "end-to-end", "join")
+        for other in ("hdfs", "rocksdb")
+    ]
+    assert f"the gain was [{min(gains):.1f} to {max(gains):.1f} times]" in text
+    ours, theirs = (
+        of("providers", provider, "commit", keys=4_000_000) for provider in ("bucketed", "hdfs")
+    )
+    assert f"a commit that takes {ours:.0f} ms in place of {theirs:.0f}" in text
+
+
 def test_no_figure_of_the_pages_is_typed_by_hand() -> None:
     for page in PAGES:
         assert pages.names_in((ROOT / page).read_text()), page
