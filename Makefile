@@ -311,7 +311,7 @@ bench-live: $(VENV_STAMP) $(JAR) ## measure look-ups from another process in the
 
 bench-tws: $(VENV_STAMP) $(JAR) ## measure transformWithState, in Scala and in Python, beside RocksDB's provider: batches, commits, restarts, memory
 	@mkdir -p artifacts/bench
-	scripts/sbt "bench/runMain io.bucketstate.bench.tws.TransformWithStateBenchmark --json artifacts/bench/tws.json"
+	scripts/sbt "bench/runMain io.bucketstate.bench.tws.TransformWithStateBenchmark --providers rocksdb-default,rocksdb,bucketed,bucketed-rocksdb,eager --json artifacts/bench/tws.json"
 	$(PY) python/bench/end_to_end.py --query tws-pandas $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-pandas.json
 	$(PY) python/bench/end_to_end.py --query tws-rows $(BENCH_TWS_PYTHON) --json artifacts/bench/tws-rows.json
 
