@@ -13,6 +13,7 @@ from bucketstate_nexmark.cli import main
 from bucketstate_nexmark.events.files import Amount, Files, offer, offer_closing, write
 from bucketstate_nexmark.events.model import Model
 from bucketstate_nexmark.queries import FORMS
+from bucketstate_nexmark.results.report import read
 from bucketstate_nexmark.runs import stream
 from bucketstate_nexmark.runs.contenders import CONTENDERS
 from tests.kit.cases import at_night, cases
@@ -79,3 +80,21 @@ def test_processes_in_turns_leave_a_report(
     assert main([*amount, *asked, "--work", str(tmp_path), "--resume"]) == 0
     assert "[1/" not in capfd.readouterr().err, "all of it has run"
     assert main(["--report", str(tmp_path / "report.json")]) == 0
+
+
+@at_night
+@pytest.mark.timeout(1800)
+def test_executors_of_their_own_and_200_partitions(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    amount = ["--events", "6k", "--per-batch", "2k", "--rate", "1k", "--memory", "1g"]
+    cluster = ["--master", "local-cluster[2,1,1024]", "--cores", "2", "--partitions", "200"]
+    asked = ["--queries", "q17", "--contenders", "bucketed,bucketed-rocksdb"]
+    assert main([*amount, *cluster, *asked, "--work", str(tmp_path)]) == 0
+    said = capfd.readouterr()
+    assert "All 2 answers that were checked are those of DuckDB." in said.out
+    assert "200 partitions on 2 cores" in said.out
+    assert "Events for each second of processors" not in said.out
+    runs = read(tmp_path / "report.json").runs
+    assert {(run.cpu_seconds, run.peak_bytes) for run in runs} == {(None, None)}

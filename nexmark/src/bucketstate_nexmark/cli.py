@@ -29,6 +29,8 @@ LEAST_BATCHES = 3
 """One that counts, one before it, and one behind a restart."""
 
 REPORT = "report.json"
+KEPT = "measured-nexmark.json"
+"""The report that a page is made of, beside the page."""
 
 _EPILOG = """\
 examples:
@@ -93,7 +95,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--note", help="what a reader has to know of the figures")
     parser.add_argument("--work", type=Path, default=Path("artifacts/nexmark"))
     parser.add_argument("--report", type=Path, help="runs nothing, and tells what is in this file")
-    parser.add_argument("--page", type=Path, help="a page whose figures are those of the report")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help=f"a page whose figures are those of the report; kept beside it as {KEPT}",
+    )
     parser.add_argument("--picture", type=Path, help="a picture of the report")
     return parser
 
@@ -114,7 +120,9 @@ def _tell(file: Path, into: Path | None, drawn: Path | None) -> int:
         print(said, file=sys.stderr)
     if into is not None:
         page.put_into(into, page.tables(found))
-        print(f"Written: {into}", file=sys.stderr)
+        kept = into.with_name(KEPT)
+        report.keep(found, kept)
+        print(f"Written: {into}, and {kept}, which it is made of", file=sys.stderr)
     elif drawn is None:
         print(page.tables(found))
     return 0

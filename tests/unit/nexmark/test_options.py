@@ -13,7 +13,7 @@ from bucketstate_nexmark.events.files import Amount
 from bucketstate_nexmark.events.model import Model
 from bucketstate_nexmark.queries import FORMS
 from bucketstate_nexmark.results import report
-from bucketstate_nexmark.runs.contenders import CONTENDERS, chosen
+from bucketstate_nexmark.runs.contenders import CONTENDERS, chosen, is_local
 from bucketstate_nexmark.runs.turns import Conditions
 
 
@@ -50,6 +50,37 @@ def test_all_contenders_have_the_same_memory() -> None:
         limits = [settings[key] for key in settings if key.endswith(("MB", "maxBytes"))]
         assert heap + sum(int(limit.removesuffix("m")) for limit in limits) <= 3072
         assert (heap == 3072) == (not contender.native)
+
+
+def test_executors_of_all_contenders_have_the_same_memory() -> None:
+    totals = set()
+    for contender in CONTENDERS.values():
+        settings = contender.to_spark(3072, "spark://host:7077")
+        heap, overhead, driver = (
+            int(settings[f"spark.{key}"].removesuffix("m"))
+            for key in ("executor.memory", "executor.memoryOverhead", "driver.memory")
+        )
+        assert heap == (2048 if contender.native else 3072)
+        limits = [settings[key] for key in settings if key.endswith(("MB", "maxBytes"))]
+        assert all(int(limit.removesuffix("m")) == 3072 - heap for limit in limits)
+        totals.add((heap + overhead, driver))
+    assert totals == {(3072 + 384, 3072)}
+    assert "spark.executor.memory" not in CONTENDERS["bucketed"].to_spark(3072, "local[2]")
+
+
+@pytest.mark.parametrize(
+    ("master", "alone"),
+    [
+        ("local", True),
+        ("local[*]", True),
+        ("local[2, 3]", True),
+        ("local-cluster[2,1,1024]", False),
+        ("spark://host:7077", False),
+        ("yarn", False),
+    ],
+)
+def test_a_local_master_has_executors_in_the_drivers_process(master: str, alone: bool) -> None:
+    assert is_local(master) == alone
 
 
 def test_a_contender_has_its_own_provider_settings_alone() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bucketstate_nexmark.cli import main
+from bucketstate_nexmark.cli import KEPT, main
 from bucketstate_nexmark.errors import UsageError
 from bucketstate_nexmark.events.files import Amount
 from bucketstate_nexmark.events.model import Model
@@ -132,6 +133,30 @@ def test_a_wrong_answer_is_told_first(tmp_path: Path) -> None:
     made = page.tables(report.read(file))
     assert "**Of 1 answers 1 are wrong:**" in made
     assert "`q3` on `bucketed`: of 3 rows 2 are missing, and 0 unexpected" in made
+
+
+def test_what_nobody_has_looked_at_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    blind: dict[str, Any] = {"cpu_seconds": None, "peak_bytes": None}
+    runs = [ran("q3", name, 50, **blind) for name in ("rocksdb-tuned", "bucketed")]
+    there = replace(CONDITIONS, master="local-cluster[2,1,1024]")
+    report.write(file, there, None, runs)
+    made = page.tables(report.read(file))
+    assert "Executors were processes of their own: `local-cluster[2,1,1024]`." in made
+    assert "| `bucketed` beside `rocksdb-tuned` | 1 | 1.00 | - | 1.00 | 1.00 |" in made
+    assert "Events for each second and core" in made
+    assert "Events for each second of processors" not in made
+    assert "Most memory" not in made
+    assert "nan" not in made
+
+
+def test_the_report_of_a_page_is_kept_beside_it(written: Path, tmp_path: Path) -> None:
+    into = tmp_path / "page.md"
+    into.write_text(f"{page.BEGIN}\n{page.END}\n")
+    assert main(["--report", str(written), "--page", str(into)]) == 0
+    kept = report.read(tmp_path / KEPT)
+    assert kept == report.read(written)
+    assert page.between(into) == page.tables(kept)
 
 
 def test_tables_go_between_the_marks_of_a_page(written: Path, tmp_path: Path) -> None:

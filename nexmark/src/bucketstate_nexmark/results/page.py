@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bucketstate_nexmark.errors import UsageError
 from bucketstate_nexmark.queries import FORMS
 from bucketstate_nexmark.results import summary
-from bucketstate_nexmark.runs.contenders import CONTENDERS
+from bucketstate_nexmark.runs.contenders import CONTENDERS, is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def tables(report: Report) -> str:
     parts += [
         _table(found, "Events for each second and core", lambda f: f"{f.events_per_core:,.0f}"),
         _table(
-            found,
+            _where(found, lambda f: f.events_per_cpu_second),
             "Events for each second of processors (JVM and Python's workers)",
             lambda f: f"{f.events_per_cpu_second:,.0f}",
         ),
@@ -58,7 +58,9 @@ def tables(report: Report) -> str:
             lambda f: f"{f.checkpoint_bytes_per_event:,.1f}",
         ),
         _table(
-            found, "Most memory of the JVM's process, MB", lambda f: f"{f.peak_bytes / 1e6:,.0f}"
+            _where(found, lambda f: f.peak_bytes),
+            "Most memory of the JVM's process, MB",
+            lambda f: f"{f.peak_bytes / 1e6:,.0f}",
         ),
         _table(
             found,
@@ -75,14 +77,7 @@ def put_into(page: Path, made: str) -> None:
 
     Raises UsageError if the page has no marks, or there is none.
     """
-    try:
-        text = page.read_text("utf-8")
-    except OSError as e:
-        raise UsageError(f"{page}: no page can be read there: {e.strerror}.") from e
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise UsageError(f"{page}: it has no lines {BEGIN} and {END}, between which tables go.")
+    before, _, after = _parts(page)
     # What fails half way leaves the page as it was.
     partial = page.with_name(f".{page.name}.tmp")
     try:
@@ -90,6 +85,27 @@ def put_into(page: Path, made: str) -> None:
         partial.replace(page)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def between(page: Path) -> str:
+    """The tables that a page has.
+
+    Raises UsageError if the page has no marks, or there is none.
+    """
+    return _parts(page)[1].removeprefix("\n\n").removesuffix("\n")
+
+
+def _parts(page: Path) -> tuple[str, str, str]:
+    """What is before the marks of a page, between them, and behind."""
+    try:
+        text = page.read_text("utf-8")
+    except OSError as e:
+        raise UsageError(f"{page}: no page can be read there: {e.strerror}.") from e
+    before, begin, rest = text.partition(BEGIN)
+    made, end, after = rest.partition(END)
+    if not begin or not end:
+        raise UsageError(f"{page}: it has no lines {BEGIN} and {END}, between which tables go.")
+    return before, made, after
 
 
 def _conditions(report: Report) -> str:
@@ -102,6 +118,8 @@ def _conditions(report: Report) -> str:
         f"{told['memory_mib']:,} MiB for each contender; Spark {on['spark']}, Python "
         f"{on['python']}, a machine with {on['processors']} processors and {on['memory_gib']} GiB."
     )
+    if not is_local(told["master"]):
+        said += f" Executors were processes of their own: `{told['master']}`."
     if told["sink"] == "noop":
         said += " Rows go nowhere, so that no answer was checked."
     return f"{said}\n\n**{report.note}**" if report.note else said
@@ -133,7 +151,8 @@ def _beside(found: Mapping[tuple[str, str], Figures]) -> str:
         "|---|---:|---:|---:|---:|---:|---|",
     ]
     lines += [
-        f"| `{b.ours}` beside `{b.other}` | {b.forms} | {b.throughput:.2f} | {b.cpu:.2f} "
+        f"| `{b.ours}` beside `{b.other}` | {b.forms} | {b.throughput:.2f} "
+        f"| {'-' if math.isnan(b.cpu) else f'{b.cpu:.2f}'} "
         f"| {b.restart:.2f} | {b.bytes:.2f} | {b.least:.2f} in `{b.least_form}` |"
         for b in compared
     ]
@@ -158,6 +177,13 @@ def _losses(found: Mapping[tuple[str, str], Figures], cores: int) -> str:
         for x in lost
     ]
     return "\n".join(lines)
+
+
+def _where(
+    found: Mapping[tuple[str, str], Figures], figure: Callable[[Figures], float]
+) -> Mapping[tuple[str, str], Figures]:
+    """Those whose figure is one: of executors in other processes nobody knows it."""
+    return {case: f for case, f in found.items() if not math.isnan(figure(f))}
 
 
 def _table(

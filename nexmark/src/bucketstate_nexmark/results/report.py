@@ -58,8 +58,20 @@ def write(file: Path, conditions: Conditions, note: str | None, runs: Sequence[R
         "note": note,
         "runs": [run.to_json() for run in runs],
     }
+    _replace(file, json.dumps(told, indent=1) + "\n")
+
+
+def keep(found: Report, file: Path) -> None:
+    """Writes a report as short as it can be, for a file that is kept under version control."""
+    told = {**asdict(found), "runs": [run.to_json() for run in found.runs]}
+    lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in told.pop("runs"))
+    head = json.dumps(told, indent=1)[:-2]
+    _replace(file, f'{head},\n "runs": [\n{lines}\n]}}\n')
+
+
+def _replace(file: Path, text: str) -> None:
     unfinished = file.with_name(f"{file.name}.unfinished")
-    unfinished.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+    unfinished.write_text(text, "utf-8")
     unfinished.replace(file)
 
 

@@ -30,6 +30,7 @@ class Figures:
     events_per_core: float
     """Per second of batches, and core."""
     events_per_cpu_second: float
+    """NaN where nobody has looked at the processes, as in a cluster; so is `peak_bytes`."""
     p50_ms: float
     p99_ms: float
     commit_ms: float
@@ -54,7 +55,7 @@ class Beside:
     throughput: float
     """Geometric mean of ours by the other's: more is better for us."""
     cpu: float
-    """Events for each second of processors: ours by the other's."""
+    """Events for each second of processors: ours by the other's; NaN where nobody has looked."""
     restart: float
     """Geometric mean of the other's time by ours."""
     bytes: float
@@ -185,7 +186,7 @@ def _median(runs: list[Run], cores: int) -> Figures:
         first.contender,
         first.events,
         over(lambda run: _events_per_second(run) / cores),
-        over(lambda run: run.events / max(run.cpu_seconds, 1e-9)),
+        over(_events_per_cpu_second),
         over(lambda run: statistics.median(b.ms for b in counted(run))),
         over(lambda run: percentile((b.ms for b in counted(run)), 0.99)),
         over(lambda run: statistics.median(b.commit_ms for b in counted(run))),
@@ -194,10 +195,14 @@ def _median(runs: list[Run], cores: int) -> Figures:
         over(lambda run: counted(run)[-1].state_rows),
         over(lambda run: counted(run)[-1].state_bytes),
         over(lambda run: run.checkpoint_bytes / run.events),
-        over(lambda run: run.peak_bytes),
+        over(lambda run: math.nan if run.peak_bytes is None else run.peak_bytes),
         over(lambda run: run.restart.since_start_ms if run.restart else math.nan),
         False if False in verdicts else None if None in verdicts else True,
     )
+
+
+def _events_per_cpu_second(run: Run) -> float:
+    return math.nan if run.cpu_seconds is None else run.events / max(run.cpu_seconds, 1e-9)
 
 
 def _events_per_second(run: Run) -> float:

@@ -18,6 +18,13 @@ _OURS = "io.bucketstate.BucketedStateStoreProvider"
 
 HEAP_SHARE = 2 / 3
 """The heap's share of the memory, where a state store keeps its state outside of it."""
+_LEAST_OVERHEAD_MIB, _OVERHEAD_SHARE = 384, 0.1
+"""What Spark by itself adds to an executor's heap for all that the JVM takes besides."""
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and executor are one process, whose memory and time are those of the run."""
+    return master == "local" or master.startswith("local[")
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,21 @@ class Contender:
     def heap_mib(self, memory_mib: int) -> int:
         return round(memory_mib * HEAP_SHARE) if self.native else memory_mib
 
-    def to_spark(self, memory_mib: int) -> dict[str, str]:
-        """The settings of a session in a process with so much memory."""
+    def to_spark(self, memory_mib: int, master: str = "local") -> dict[str, str]:
+        """The settings of a session whose state is in processes with so much memory each."""
         made = {f"{_STORE}{key}": value for key, value in self.settings.items()}
-        left = memory_mib - self.heap_mib(memory_mib)
+        heap = self.heap_mib(memory_mib)
+        left = memory_mib - heap
         for key in self.native_limits:
             made[f"{_STORE}{key}"] = str(left) if key.endswith("MB") else f"{left}m"
-        return made | {"spark.driver.memory": f"{self.heap_mib(memory_mib)}m"}
+        if is_local(master):
+            return made | {"spark.driver.memory": f"{heap}m"}
+        overhead = max(_LEAST_OVERHEAD_MIB, round(memory_mib * _OVERHEAD_SHARE))
+        return made | {
+            "spark.driver.memory": f"{memory_mib}m",
+            "spark.executor.memory": f"{heap}m",
+            "spark.executor.memoryOverhead": f"{left + overhead}m",
+        }
 
     def takes(self, form: Form) -> bool:
         """Whether this store can run a form."""

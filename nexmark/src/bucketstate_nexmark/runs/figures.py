@@ -39,10 +39,11 @@ class Run:
     """In the batches of the first process."""
     per_batch: int
     batches: tuple[Batch, ...] = ()
-    cpu_seconds: float = 0
-    """What the JVM and Python's workers took, from the start of the query."""
-    peak_bytes: int = 0
-    """The most that the JVM of the first process had in memory."""
+    cpu_seconds: float | None = None
+    """What the JVM and Python's workers took, from the start of the query; None where executors
+    are processes of their own, that nobody has looked at."""
+    peak_bytes: int | None = None
+    """The most that the JVM of the first process had in memory; None likewise."""
     checkpoint_bytes: int = 0
     """All that is in the checkpoint's folder of state, when the first process has ended."""
     restart: Restart | None = None

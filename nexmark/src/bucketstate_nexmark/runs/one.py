@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bucketstate_nexmark.events.model import Model
 from bucketstate_nexmark.queries import FORMS
 from bucketstate_nexmark.runs import stream
-from bucketstate_nexmark.runs.contenders import CONTENDERS
+from bucketstate_nexmark.runs.contenders import CONTENDERS, is_local
 from bucketstate_nexmark.runs.process import cpu_seconds, peak_bytes
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class Told:
 
     batches: list[Batch]
     first_batch_ms: int
-    cpu_seconds: float
-    peak_bytes: int
+    cpu_seconds: float | None
+    """None where executors are processes of their own, as is the next one."""
+    peak_bytes: int | None
     checkpoint_bytes: int
 
 
@@ -74,7 +75,7 @@ def session(task: Task) -> SparkSession:
         "spark.sql.shuffle.partitions": str(task.partitions),
         "spark.driver.extraJavaOptions": "-Xss4m",
         **stream.SETTINGS,
-        **contender.to_spark(task.memory_mib),
+        **contender.to_spark(task.memory_mib, task.master),
     }
     if form.is_stateful or contender.extended:
         # The operator for many keys works with every state store: only these differ then.
@@ -97,6 +98,7 @@ def perform(task: Task) -> Told:
     spark = session(task)
     jvm: Any = spark._jvm
     process = int(jvm.java.lang.ProcessHandle.current().pid())
+    alone = is_local(task.master)
     before = cpu_seconds(process)
     batches, first = stream.run(
         spark,
@@ -110,8 +112,8 @@ def perform(task: Task) -> Told:
     told = Told(
         batches,
         first,
-        cpu_seconds(process) - before,
-        peak_bytes(process),
+        cpu_seconds(process) - before if alone else None,
+        peak_bytes(process) if alone else None,
         state_bytes(spark, task.checkpoint),
     )
     spark.stop()
