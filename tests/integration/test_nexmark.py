@@ -84,17 +84,21 @@ def test_processes_in_turns_leave_a_report(
 
 @at_night
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("contender", ["bucketed", "bucketed-rocksdb"])
 def test_executors_of_their_own_and_200_partitions(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    contender: str,
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     amount = ["--events", "6k", "--per-batch", "2k", "--rate", "1k", "--memory", "1g"]
     cluster = ["--master", "local-cluster[2,1,1024]", "--cores", "2", "--partitions", "200"]
-    asked = ["--queries", "q17", "--contenders", "bucketed,bucketed-rocksdb"]
+    asked = ["--queries", "q17", "--contenders", contender]
     assert main([*amount, *cluster, *asked, "--work", str(tmp_path)]) == 0
     said = capfd.readouterr()
-    assert "All 2 answers that were checked are those of DuckDB." in said.out
+    assert "All 1 answers that were checked are those of DuckDB." in said.out
     assert "200 partitions on 2 cores" in said.out
     assert "Events for each second of processors" not in said.out
-    runs = read(tmp_path / "report.json").runs
-    assert {(run.cpu_seconds, run.peak_bytes) for run in runs} == {(None, None)}
+    (run,) = read(tmp_path / "report.json").runs
+    assert (run.cpu_seconds, run.peak_bytes) == (None, None)
