@@ -3,6 +3,8 @@ package io.bucketstate.config
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 
+import scala.reflect.{ClassTag, classTag}
+
 import org.scalatest.funsuite.AnyFunSuite
 
 class GenerateSettingsSuite extends AnyFunSuite {
@@ -39,4 +41,18 @@ class GenerateSettingsSuite extends AnyFunSuite {
     assert(ConfigKey.all.map(_.name).distinct.size == ConfigKey.all.size)
     assert(MetricKey.all.map(_.name).distinct.size == MetricKey.all.size)
   }
+
+  test("a registry lists everything that it defines") {
+    assert(defined[ConfigKey](ConfigKey) == ConfigKey.all.toSet)
+    assert(defined[MetricKey](MetricKey) == MetricKey.all.toSet)
+    assert(defined[ConfigKey](PluginKey) == PluginKey.all.toSet)
+  }
+
+  /** The values of a type that an object has under a name. */
+  private def defined[A: ClassTag](registry: AnyRef): Set[A] =
+    registry.getClass.getMethods.iterator
+      .filter(m => m.getParameterCount == 0 && m.getReturnType == classTag[A].runtimeClass)
+      .map(_.invoke(registry))
+      .collect { case value: A => value }
+      .toSet
 }
