@@ -6,15 +6,13 @@ import java.util.UUID
 
 import io.bucketstate.background.{BackgroundPool, ClocksAndIds, Patience, Ticker, Writers}
 import io.bucketstate.checkpoint.io.{BlockCodec, Closing, FileStore, WorkFolder}
-import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, Manifest, RepairRules}
+import io.bucketstate.checkpoint.manifest.{BucketCount, Checkpoint, RepairRules}
 import io.bucketstate.checkpoint.records.KnownFamilies
 import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.retention.{MaintenancePlan, RetentionRules}
 import io.bucketstate.checkpoint.run.read.RunAccess
-import io.bucketstate.checkpoint.snapshot.{SnapshotPlan, Snapshotter}
 import io.bucketstate.checkpoint.sst.SstOptions
 import io.bucketstate.config.{ConfigKey, Engine, StoreConfig}
-import io.bucketstate.error.BucketstateException
 import io.bucketstate.history.StoreHistory
 import io.bucketstate.record.BucketAssigner
 import io.bucketstate.rocksdb.follower.{DatabaseSource, LocalDatabases, StoreDatabase}
@@ -117,24 +115,11 @@ private[bucketstate] final class StoreParts(
   val snapshots: StoreSnapshots = new StoreSnapshots(
     keeper,
     database,
-    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns, config.maxMergeBytes),
-    SnapshotPlan(
-      config.snapshotMaxVersions,
-      config.snapshotMaxBytes,
-      // With snapshots in commits nothing is made in the background.
-      compactsBeside = !config.spark.unloadOnCommit && !config.snapshotsInCommit
-    ),
+    recovery,
     checkpoint,
-    ticker,
-    new ManifestWatch {
-      override def published(manifest: Manifest): Unit = {
-        recovery.renewed(manifest)
-        host.snapshotMade(manifest.version)
-      }
-      override def wentOnFrom(manifest: Manifest): Unit = host.snapshotMade(manifest.version)
-      override def damaged(manifest: Manifest, cause: BucketstateException): Unit =
-        recovery.damaged(manifest, cause)
-    }
+    config,
+    host,
+    ticker
   )
 
   val memory: StoreMemory =

@@ -11,48 +11,43 @@ import io.bucketstate.background.{Background, Ticker}
 import io.bucketstate.checkpoint.io.{Attempt, Closing}
 import io.bucketstate.checkpoint.manifest.{Checkpoint, Manifest, ManifestState}
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.checkpoint.recovery.Recovered
+import io.bucketstate.checkpoint.recovery.{Recovered, Recovery}
 import io.bucketstate.checkpoint.snapshot.{AloneState, SnapshotPlan, SnapshotTarget, Snapshotter}
-import io.bucketstate.config.MetricKey
+import io.bucketstate.config.{MetricKey, StoreConfig}
 import io.bucketstate.error.BucketstateException
 import io.bucketstate.rocksdb.follower.StoreDatabase
-
-/** Is told of a store's snapshots. Thread-safe. */
-private[bucketstate] trait ManifestWatch {
-
-  /** There is a new one. What this throws is logged. */
-  def published(manifest: Manifest): Unit
-
-  /** Batches go on from one that may be of an earlier process. What this throws is logged. */
-  def wentOnFrom(manifest: Manifest): Unit
-
-  /** What it leads to turned out to be damaged, or gone. */
-  def damaged(manifest: Manifest, cause: BucketstateException): Unit
-}
 
 /**
  * The snapshots of one store: of what they are made, when, and who is told of them. Thread-safe.
  *
  * @param keeper     has the state in memory, as far as it is there
  * @param database   has the rest, where that is not left in the runs
+ * @param recovery   is told of manifests that are new, and of those that lead to damage
  * @param checkpoint its runs are closed with this
  */
 private[bucketstate] final class StoreSnapshots(
     keeper: TableKeeper,
     database: Option[StoreDatabase],
-    snapshotter: Snapshotter,
-    plan: SnapshotPlan,
+    recovery: Recovery,
     checkpoint: Checkpoint,
-    ticker: Ticker,
-    watch: ManifestWatch
+    config: StoreConfig,
+    host: StoreHost,
+    ticker: Ticker
 ) {
   import checkpoint.runs
 
   private[this] val location = checkpoint.folder.location // for messages
   private[this] val log = LoggerFactory.getLogger(classOf[StoreSnapshots])
+  private[this] val snapshotter =
+    new Snapshotter(checkpoint, host.name, host.schemasOf, config.maxRuns, config.maxMergeBytes)
   private[this] val scheduler = new SnapshotScheduler(
     snapshotter,
-    plan,
+    SnapshotPlan(
+      config.snapshotMaxVersions,
+      config.snapshotMaxBytes,
+      // With snapshots in commits nothing is made in the background.
+      compactsBeside = !config.spark.unloadOnCommit && !config.snapshotsInCommit
+    ),
     location,
     published,
     () => hasNoCheckpoint,
@@ -90,7 +85,7 @@ private[bucketstate] final class StoreSnapshots(
    * for one that never had any. Of what is only read it hears nothing: it would never forget that.
    */
   def goesOn(): Unit = untold.getAndSet(None).foreach { manifest =>
-    try watch.wentOnFrom(manifest)
+    try host.snapshotMade(manifest.version)
     catch {
       case NonFatal(e) => log.warn(s"After ${manifest.file.name} of $location was loaded", e)
     }
@@ -187,7 +182,7 @@ private[bucketstate] final class StoreSnapshots(
         keeper.advance(
           manifest.attempt,
           manifest.commitId,
-          new ManifestState(manifest, () => runs.readers, watch.damaged(manifest, _))
+          new ManifestState(manifest, () => runs.readers, recovery.damaged(manifest, _))
         )
       database.foreach(_.published(manifest))
       // What is not in memory yet is read from the files that the table was restored from.
@@ -195,7 +190,8 @@ private[bucketstate] final class StoreSnapshots(
         if (keeper.isLoading) restoredFrom.fold(Set.empty[String])(_.fileNames) else Set.empty
       runs.retain(manifest.fileNames ++ needed ++ inUse)
       if (keeper.isResident || !isNeeded) runs.shed()
-      watch.published(manifest)
+      recovery.renewed(manifest)
+      host.snapshotMade(manifest.version)
     } catch {
       case NonFatal(e) => log.warn(s"After the snapshot ${manifest.file.name} of $location", e)
     }

@@ -1,7 +1,6 @@
 package io.bucketstate.table
 
 import io.bucketstate.record.BucketResidence
-import io.bucketstate.table.version.SettlingBacklog
 
 /**
  * Buckets that are to be evicted beside later writes, one at a time: after one that takes much, more writes come before

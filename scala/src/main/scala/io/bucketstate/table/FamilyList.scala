@@ -2,8 +2,6 @@ package io.bucketstate.table
 
 import scala.collection.immutable.TreeMap
 
-import io.bucketstate.table.version.Settler
-
 /**
  * The families of a version.
  *
@@ -48,7 +46,7 @@ private[table] final class FamilyHistory private (lists: TreeMap[Long, FamilyLis
     else new FamilyHistory(lists.rangeFrom(lists.rangeTo(version).lastKey))
 
   /** Whether some version has it. */
-  def holds(family: Settler): Boolean =
+  def holds(family: FamilySettling): Boolean =
     lists.valuesIterator.exists(_.tables.exists(_.settling eq family))
 
   def all: Iterator[FamilyTable] = lists.valuesIterator.flatMap(_.tables)

@@ -4,14 +4,12 @@ import io.bucketstate.record.TimedValue
 import io.bucketstate.table.bucket.Bucket
 import io.bucketstate.table.cold.{FamilyBuckets, FamilyCold, Floor}
 import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Stamp}
-import io.bucketstate.table.version.Settler
 
 /**
  * What becomes of the entries of a family's versions: they settle once nobody can go back behind their version, and are
  * undone with a version that is given up. The writer's.
  */
-private[table] final class FamilySettling(buckets: FamilyBuckets, cold: FamilyCold, floor: Floor)
-    extends Settler {
+private[table] final class FamilySettling(buckets: FamilyBuckets, cold: FamilyCold, floor: Floor) {
   import FamilySettling._
   import Slots._
 
@@ -26,7 +24,8 @@ private[table] final class FamilySettling(buckets: FamilyBuckets, cold: FamilyCo
   def begin(keyCount: Option[Long]): Unit =
     mostHidden = keyCount.fold(Long.MaxValue)(Math.max(FewRemovals, _))
 
-  override def settle(entries: Array[Entry], from: Int, until: Int): Unit = {
+  /** Nothing reads below the version of these entries any more: their records take their places. */
+  def settle(entries: Array[Entry], from: Int, until: Int): Unit = {
     var sum = cached
     var i = from
     while (i < until) {

@@ -16,7 +16,7 @@ import io.bucketstate.table.cold.{BucketFills, FamilyBuckets, FamilyCold, Floor,
 import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Visibility}
 import io.bucketstate.table.index.{FamilyIndex, OrderedIndex, PrefixIndex}
 import io.bucketstate.table.scan.{BucketIterator, OpenScans, RecordScan}
-import io.bucketstate.table.version.{ChangeList, KeyCount, SettlingBacklog, Versions}
+import io.bucketstate.table.version.{ChangeList, KeyCount, Versions}
 
 /**
  * [[FamilyState]] on the heap: reads and writes one column family.

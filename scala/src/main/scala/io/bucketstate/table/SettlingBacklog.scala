@@ -1,15 +1,8 @@
-package io.bucketstate.table.version
+package io.bucketstate.table
 
 import java.util.ArrayDeque
 
 import io.bucketstate.table.entry.Entry
-
-/** Whose entries settle. */
-private[table] trait Settler {
-
-  /** Nothing reads below the version of these entries any more: their records take their places. */
-  def settle(entries: Array[Entry], from: Int, until: Int): Unit
-}
 
 /**
  * Entries of versions that nobody can go back behind, oldest first. They settle a few at a time beside
@@ -22,11 +15,11 @@ private[table] final class SettlingBacklog {
   private[this] val versions = new ArrayDeque[Version]()
   private[this] var due = 0
 
-  def add(of: Settler, entries: Array[Entry]): Unit =
-    if (entries.nonEmpty) versions.addLast(new Version(of, entries))
+  def add(family: FamilySettling, entries: Array[Entry]): Unit =
+    if (entries.nonEmpty) versions.addLast(new Version(family, entries))
 
-  def keepOnly(wanted: Settler => Boolean): Unit = {
-    versions.removeIf(v => !wanted(v.of))
+  def keepOnly(wanted: FamilySettling => Boolean): Unit = {
+    versions.removeIf(v => !wanted(v.family))
     ()
   }
 
@@ -49,7 +42,7 @@ private[table] final class SettlingBacklog {
       val first = versions.peekFirst()
       val until = Math.min(first.done + due, first.entries.length)
       due -= until - first.done
-      first.of.settle(first.entries, first.done, until)
+      first.family.settle(first.entries, first.done, until)
       first.done = until
       if (until == first.entries.length) versions.removeFirst()
     }
@@ -61,7 +54,7 @@ private object SettlingBacklog {
   private final val Together = 32
 
   /** What one version wrote in one family, settled up to `done`. */
-  private final class Version(val of: Settler, val entries: Array[Entry]) {
+  private final class Version(val family: FamilySettling, val entries: Array[Entry]) {
     var done = 0
   }
 }

@@ -132,7 +132,7 @@ trait FamilyState {
 }
 
 /**
- * The state of one store in memory, at several versions at once: what an engine has to fulfil.
+ * The state of one store in memory, at several versions at once.
  *
  * Versions: `newest` is the last one checkpointed; at most one version above it is open for writing.
  * Every version from `oldest` to `newest` can be read, and every one can become the newest again.

@@ -3,7 +3,7 @@ package io.bucketstate.table
 import io.bucketstate.record.{BucketAssigner, FamilySpec}
 import io.bucketstate.table.cold.BucketLoader
 
-/** Makes state tables: the one place that chooses an engine. */
+/** Makes state tables. */
 object StateTables {
 
   /**

@@ -12,7 +12,7 @@ import io.bucketstate.record.{
 }
 import io.bucketstate.table.cold.{BucketLoader, Floor, TableLoading}
 import io.bucketstate.table.entry.Entry
-import io.bucketstate.table.version.{SettlingBacklog, Versions}
+import io.bucketstate.table.version.Versions
 
 /**
  * The state of one store on the heap, at several versions at once, without copying any of it:

@@ -6,13 +6,18 @@ import org.scalacheck.Gen
 
 import io.bucketstate.checkpoint.changelog.{ChangelogHeader, ChangelogReader}
 import io.bucketstate.checkpoint.io.BlockCodec
+import io.bucketstate.checkpoint.records.RecordPlaces
 import io.bucketstate.record.{
+  BucketAssigner,
+  BucketKey,
   ChangeSet,
   ChangeSink,
   FamilyChanges,
   FamilyDescriptor,
+  FamilySpec,
   Record,
   RecordOp,
+  Scans,
   TimeBuckets
 }
 
@@ -46,6 +51,12 @@ object Changes {
       "compact-row/1",
       "compact-row/1"
     )
+
+  /** The buckets of the records of such families. */
+  def places(assigner: BucketAssigner, ids: Int*): RecordPlaces = new RecordPlaces(
+    assigner,
+    ids.map(id => FamilySpec(descriptor(id), BucketKey.Whole, Scans.Nothing))
+  )
 
   def family(
       id: Int,

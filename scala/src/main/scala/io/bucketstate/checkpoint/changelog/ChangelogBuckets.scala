@@ -6,7 +6,7 @@ import scala.collection.mutable
 import scala.collection.mutable.ArrayBuffer
 
 import io.bucketstate.checkpoint.io.Damage
-import io.bucketstate.checkpoint.records.{BucketOfRecord, BucketSource}
+import io.bucketstate.checkpoint.records.{BucketSource, RecordPlaces}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.RecordSink
 
@@ -17,13 +17,13 @@ import io.bucketstate.record.RecordSink
  * @param reading  gives an opened changelog to whoever wants to read from it
  * @param blocks   of the changelog
  * @param path     of the changelog, for messages
- * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
+ * @param places   the buckets of records: blocks hold several and do not say which is whose
  */
 private[checkpoint] final class ChangelogBuckets(
     reading: (ChangelogReader => Unit) => Unit,
     blocks: IndexedSeq[ChangelogBlock],
     path: String,
-    bucketOf: BucketOfRecord
+    places: RecordPlaces
 ) extends BucketSource {
   import ChangelogBuckets._
 
@@ -49,7 +49,7 @@ private[checkpoint] final class ChangelogBuckets(
   private def decoded(block: ChangelogBlock): mutable.HashMap[Int, ArrayBuffer[Item]] = {
     val byBucket = mutable.HashMap.empty[Int, ArrayBuffer[Item]]
     reading(_.foreachIn(Seq(block)) { (_, op, bytes, offset, length) =>
-      val bucket = bucketOf(block.family, bytes, offset)
+      val bucket = places(block.family, bytes, offset)
       if (!block.holds(bucket)) throw misplaced(block, bucket)
       val record = Arrays.copyOfRange(bytes, offset, offset + length)
       byBucket.getOrElseUpdate(bucket, ArrayBuffer.empty) += new Item(record, op)
@@ -72,8 +72,8 @@ private[checkpoint] object ChangelogBuckets {
   def of(
       reader: ChangelogReader,
       path: String,
-      bucketOf: BucketOfRecord
-  ): ChangelogBuckets = new ChangelogBuckets(use => use(reader), reader.blocks, path, bucketOf)
+      places: RecordPlaces
+  ): ChangelogBuckets = new ChangelogBuckets(use => use(reader), reader.blocks, path, places)
 
   private final class Item(val record: Array[Byte], val op: Byte)
 

@@ -5,7 +5,7 @@ import java.util.{Arrays, BitSet}
 import scala.util.Using
 
 import io.bucketstate.checkpoint.io.{Attempt, Damage, FileStore}
-import io.bucketstate.checkpoint.records.{BucketOfRecord, Lookup}
+import io.bucketstate.checkpoint.records.{Lookup, RecordPlaces}
 import io.bucketstate.error.CorruptException
 import io.bucketstate.record.{RecordBuffer, RecordSink}
 
@@ -15,14 +15,14 @@ import io.bucketstate.record.{RecordBuffer, RecordSink}
  *
  * @param opened   tells what header and footer say
  * @param isHeld   whether `opened` has the file in memory, verified; else it is opened for each block
- * @param bucketOf the bucket of a family's record: blocks hold several and do not say which is whose
+ * @param places   the buckets of records: blocks hold several and do not say which is whose
  */
 private[checkpoint] final class TailChangelog(
     folder: FileStore,
     val file: Attempt,
     val opened: ChangelogReader,
     isHeld: Boolean,
-    bucketOf: BucketOfRecord
+    places: RecordPlaces
 ) {
   private[this] val blocks = opened.blocks.map(new Share(_)).toArray
 
@@ -76,7 +76,7 @@ private[checkpoint] final class TailChangelog(
 
     def read(bucket: Int, sink: RecordSink): Unit = {
       val (raw, starts) = (records.raw, records.starts)
-      if (buckets == null) buckets = places(raw, starts)
+      if (buckets == null) buckets = bucketsOf(raw, starts)
       var i = 0
       while (i < starts.length) {
         if (buckets(i) == bucket) sink(recordAt(raw, starts(i)), raw(starts(i)))
@@ -121,11 +121,11 @@ private[checkpoint] final class TailChangelog(
       Arrays.copyOfRange(raw, body, body + ChangelogRecords.bodyLength(raw, start))
     }
 
-    private def places(raw: Array[Byte], starts: Array[Int]): Array[Int] = {
+    private def bucketsOf(raw: Array[Byte], starts: Array[Int]): Array[Int] = {
       val found = new Array[Int](starts.length)
       var i = 0
       while (i < starts.length) {
-        found(i) = bucketOf(block.family, raw, ChangelogRecords.bodyAt(raw, starts(i)))
+        found(i) = places(block.family, raw, ChangelogRecords.bodyAt(raw, starts(i)))
         if (!block.holds(found(i))) throw misplaced(found(i))
         i += 1
       }

@@ -16,21 +16,40 @@ import org.rocksdb.{
 import io.bucketstate.record.RecordBuffer
 import io.bucketstate.rocksdb.RecordCache
 
-/** The states of a database that were captured and that somebody may still read, and how they are read. Thread-safe. */
-private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, records: RecordCache)
-    extends NativeReads {
+/**
+ * A native snapshot, which keeps what it shows from being compacted away until it is released.
+ *
+ * @param at       reads it
+ * @param byNumber the native column families at that time, null for numbers of no family
+ * @param parts    of these in the cache of records
+ * @param epoch    of the snapshot in that cache
+ */
+private[rocksdb] final class HeldSnapshot(
+    val snapshot: Snapshot,
+    val at: ReadOptions,
+    val byNumber: Array[ColumnFamilyHandle],
+    val parts: Array[Int],
+    val epoch: RecordCache.Epoch
+)
+
+/**
+ * The states of a database that were captured and that somebody may still read, and how they are read. Thread-safe; throws
+ * `UnavailableException` once the database is closed, `CorruptException` if it cannot be read: to read it again is of no use,
+ * the checkpoint has what is needed.
+ */
+private[rocksdb] final class CapturedStates(
+    db: RocksDB,
+    gate: DatabaseGate,
+    records: RecordCache
+) {
 
   // By what they hold: a table that was dropped releases none of its states, it is just not there any more.
-  private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[NativeState]]
+  private[this] val states = mutable.HashMap.empty[HeldSnapshot, WeakReference[AnyRef]]
 
-  /** @param bytes that its data takes */
-  def add(version: WrittenVersion, held: HeldSnapshot, bytes: Long): NativeState = {
-    val state = new NativeState(version, this, held, bytes)
-    synchronized {
-      disposeUnreachable()
-      states(held) = new WeakReference(state)
-    }
-    state
+  /** @param state reads it: when nobody can reach that any more, what it reads is let go */
+  def add(held: HeldSnapshot, state: AnyRef): Unit = synchronized {
+    disposeUnreachable()
+    states(held) = new WeakReference(state)
   }
 
   def nonEmpty: Boolean = synchronized {
@@ -49,11 +68,13 @@ private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, rec
     all
   }
 
-  override def release(state: NativeState): Unit = gate.ifOpen {
-    if (synchronized(states.remove(state.held)).isDefined) dispose(state.held)
+  /** Nobody reads it any more. May be called more than once. */
+  def release(held: HeldSnapshot): Unit = gate.ifOpen {
+    if (synchronized(states.remove(held)).isDefined) dispose(held)
   }
 
-  override def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte] = {
+  /** The record of a key of a family that is there, or null. */
+  def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte] = {
     val stamp = gate.enter()
     try {
       val part = held.parts(family)
@@ -87,7 +108,8 @@ private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, rec
     if (length < 0) null else scratch.record(keyLength, length)
   }
 
-  override def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean = {
+  /** False only if the key is not there. */
+  def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean = {
     val stamp = gate.enter()
     try {
       val scratch = Scratch.ofThread
@@ -96,7 +118,8 @@ private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, rec
     } finally gate.leave(stamp)
   }
 
-  override def iterate(
+  /** Reads the entries of a snapshot from a key on and before another one. */
+  def iterate(
       handle: ColumnFamilyHandle,
       snapshot: Snapshot,
       from: Array[Byte],
@@ -109,7 +132,7 @@ private[rocksdb] final class CapturedStates(db: RocksDB, gate: DatabaseGate, rec
 
   /** With the lock held. */
   private def disposeUnreachable(): Unit =
-    states.collect { case (held, of) if of.get == null => held }.foreach { held =>
+    states.collect { case (held, state) if state.get == null => held }.foreach { held =>
       states -= held
       dispose(held)
     }

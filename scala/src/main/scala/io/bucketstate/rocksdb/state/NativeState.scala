@@ -2,64 +2,23 @@ package io.bucketstate.rocksdb.state
 
 import java.lang.ref.Reference
 
-import org.rocksdb.{ColumnFamilyHandle, ReadOptions, RocksIterator, Snapshot}
+import org.rocksdb.{ColumnFamilyHandle, RocksIterator}
 
 import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.RunFormat
 import io.bucketstate.record.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
-import io.bucketstate.rocksdb.RecordCache
-
-/**
- * A native snapshot, which keeps what it shows from being compacted away until it is released.
- *
- * @param at       reads it
- * @param byNumber the native column families at that time, null for numbers of no family
- * @param parts    of these in the cache of records
- * @param epoch    of the snapshot in that cache
- */
-private[rocksdb] final class HeldSnapshot(
-    val snapshot: Snapshot,
-    val at: ReadOptions,
-    val byNumber: Array[ColumnFamilyHandle],
-    val parts: Array[Int],
-    val epoch: RecordCache.Epoch
-)
-
-/**
- * How states read their database. Thread-safe; throws `UnavailableException` once that is closed, `CorruptException` if it
- * cannot be read: to read it again is of no use, the checkpoint has what is needed.
- */
-private[rocksdb] trait NativeReads {
-
-  /** The record of a key of a family that is there, or null. */
-  def find(held: HeldSnapshot, family: Int, key: RecordBuffer): Array[Byte]
-
-  /** False only if the key is not there. */
-  def mayHold(held: HeldSnapshot, family: Int, key: RecordBuffer): Boolean
-
-  /** Reads the entries of a snapshot from a key on and before another one. */
-  def iterate(
-      handle: ColumnFamilyHandle,
-      snapshot: Snapshot,
-      from: Array[Byte],
-      until: Array[Byte]
-  )(read: RocksIterator => Unit): Unit
-
-  /** A state is not read any more. May be called more than once. */
-  def release(state: NativeState): Unit
-}
 
 /**
  * The state at a version as a database has it: reads a native snapshot, so that what is written meanwhile changes no
  * answer.
  *
- * @param held    what it reads
- * @param bytes    of live data in the database, about
+ * @param held  what it reads
+ * @param bytes of live data in the database, about
  */
 final class NativeState private[rocksdb] (
     val written: WrittenVersion,
-    database: NativeReads,
-    private[rocksdb] val held: HeldSnapshot,
+    captured: CapturedStates,
+    held: HeldSnapshot,
     bytes: Long
 ) extends ColdState {
   // What a state holds is let go when nobody can reach it any more: that must not be while it is being read.
@@ -78,14 +37,14 @@ final class NativeState private[rocksdb] (
     if (handleOf(family) == null) null
     else {
       val record =
-        try database.find(held, family, key)
+        try captured.find(held, family, key)
         finally Reference.reachabilityFence(this)
       if (record != null && expired.holds(family, record)) null else record
     }
 
   override def mayHold(family: Int, key: RecordBuffer): Boolean =
     handleOf(family) != null && {
-      try database.mayHold(held, family, key)
+      try captured.mayHold(held, family, key)
       finally Reference.reachabilityFence(this)
     }
 
@@ -114,7 +73,7 @@ final class NativeState private[rocksdb] (
   }
 
   /** May be called more than once. */
-  override def release(): Unit = database.release(this)
+  override def release(): Unit = captured.release(held)
 
   private def handleOf(family: Int): ColumnFamilyHandle =
     if (family >= 0 && family < byNumber.length) byNumber(family) else null
@@ -126,7 +85,7 @@ final class NativeState private[rocksdb] (
     val handle = handleOf(family)
     if (handle != null)
       try
-        database.iterate(handle, held.snapshot, from, until) { entries =>
+        captured.iterate(handle, held.snapshot, from, until) { entries =>
           while (entries.isValid && isWanted(family, entries, wantsMore)) entries.next()
         }
       finally Reference.reachabilityFence(this)

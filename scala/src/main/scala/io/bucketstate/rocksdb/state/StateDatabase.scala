@@ -172,7 +172,9 @@ final class StateDatabase private (
     epoch = records.capture()
     val held =
       new HeldSnapshot(snapshot, new ReadOptions().setSnapshot(snapshot), byNumber, partOf, epoch)
-    states.add(version, held, bytes)
+    val state = new NativeState(version, states, held, bytes)
+    states.add(held, state)
+    state
   }
 
   /** Whether somebody may still read a state that was captured. */

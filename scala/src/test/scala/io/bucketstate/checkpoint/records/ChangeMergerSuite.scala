@@ -9,15 +9,19 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.bucketstate.checkpoint.changelog.{ChangelogBuckets, ChangelogReader, ChangelogWriter}
 import io.bucketstate.checkpoint.io.{Attempt, BlockCodec}
 import io.bucketstate.error.CorruptException
-import io.bucketstate.record.Record
+import io.bucketstate.record.BucketAssigner
 import io.bucketstate.testkit._
 
 /** Versions' changes, in memory and from changelogs, merged against a map. */
 class ChangeMergerSuite extends AnyFunSuite {
   private val numBuckets = 7
 
-  /** As a hash would: a function of the key alone. */
-  private def bucketOf(key: Seq[Byte]): Int = (key.map(_.toInt).sum & 0xff) % numBuckets
+  private val assigner = new BucketAssigner(numBuckets)
+  private val ids = Seq(0, 2, 9)
+  private val places = Changes.places(assigner, ids: _*)
+
+  private def bucketOf(key: Seq[Byte]): Int =
+    assigner.bucket(assigner.hash(key.toArray, 0, key.length))
 
   private def writes(random: Random): Seq[Write] = Seq
     .fill(random.nextInt(120)) {
@@ -41,7 +45,7 @@ class ChangeMergerSuite extends AnyFunSuite {
   for (seed <- 1 to 20) test(s"the newest write of each key comes out in order, seed $seed") {
     val random = new Random(seed.toLong)
     val versions = Seq.fill(1 + random.nextInt(5)) {
-      Seq(0, 2, 9).filter(_ => random.nextInt(4) > 0).map(_ -> writes(random))
+      ids.filter(_ => random.nextInt(4) > 0).map(_ -> writes(random))
     }
     val expected = content(versions)
     val store = new MemoryFileStore
@@ -57,24 +61,21 @@ class ChangeMergerSuite extends AnyFunSuite {
     }
     val readers =
       versions.indices.map(i => ChangelogReader.readWhole(store, Attempt(i + 1L)))
-    def keyBucket(bytes: Array[Byte], at: Int): Int =
-      bucketOf(bytes.slice(Record.keyStart(bytes, at), Record.keyEnd(bytes, at)).toSeq)
-    val logs =
-      readers.map(ChangelogBuckets.of(_, "a changelog", (_, bytes, at) => keyBucket(bytes, at)))
+    val logs = readers.map(ChangelogBuckets.of(_, "a changelog", places))
     assert(Runs.drain(new ChangeMerger(logs.reverse, numBuckets)) == expected)
   }
 
   test("a changelog's record in the wrong block is damage") {
     val store = new MemoryFileStore
     val out = new ByteArrayOutputStream
-    val family = Changes.family(0, numBuckets, Seq(Write(3, Seq(1), Some(Seq(1)))))
+    val wrong = (bucketOf(Seq(1)) + 1) % numBuckets
+    val family = Changes.family(0, numBuckets, Seq(Write(wrong, Seq(1), Some(Seq(1)))))
     Using.resource(new ChangelogWriter)(
       _.encode(Changes.header(1, numBuckets, BlockCodec.Raw), Changes.set(Seq(family))).writeTo(out)
     )
     store.put("1.changelog", out.toByteArray)
     val reader = ChangelogReader.readWhole(store, Attempt(1))
-    val merger =
-      new ChangeMerger(Seq(ChangelogBuckets.of(reader, "it", (_, _, _) => 4)), numBuckets)
+    val merger = new ChangeMerger(Seq(ChangelogBuckets.of(reader, "it", places)), numBuckets)
     assertThrows[CorruptException](Runs.drain(merger))
   }
 }

@@ -12,13 +12,16 @@ import io.bucketstate.checkpoint.io.{Attempt, BlockCodec, NioFileStore}
 import io.bucketstate.checkpoint.run.read.{FilesByBucket, RunReaders}
 import io.bucketstate.checkpoint.run.{BucketSpan, VersionSpan}
 import io.bucketstate.error.InvalidException
-import io.bucketstate.record.{Record, RecordOp}
+import io.bucketstate.record.{BucketAssigner, Record, RecordOp}
 import io.bucketstate.testkit._
 
 /** Values appended over versions, in changelogs and runs: what merging makes of them, against a map. */
 class MergeRecordsSuite extends AnyFunSuite {
   private val numBuckets = 3
   private val Family = 0
+  private val assigner = new BucketAssigner(numBuckets)
+
+  private def bucketOf(key: Int): Int = assigner.bucket(assigner.hash(Array(key.toByte), 0, 1))
 
   /** What a version did to a key; every byte appended is different enough to show order and loss. */
   private type Version = SortedMap[Int, Write]
@@ -26,7 +29,7 @@ class MergeRecordsSuite extends AnyFunSuite {
   private def version(random: Random): Version = SortedMap.from(
     (0 until 30).filter(_ => random.nextInt(3) > 0).map { key =>
       val value = Seq.fill(random.nextInt(5))(random.nextInt().toByte)
-      val write = Write(key % numBuckets, Seq(key.toByte), Some(value))
+      val write = Write(bucketOf(key), Seq(key.toByte), Some(value))
       key -> (random.nextInt(5) match {
         case 0 => write
         case 1 => write.copy(value = None)
@@ -63,7 +66,7 @@ class MergeRecordsSuite extends AnyFunSuite {
       while (cursor.advance()) {
         val record = cursor.record
         val key = record(Record.keyStart(record)).toInt
-        assert(cursor.family == Family && cursor.bucket == key % numBuckets)
+        assert(cursor.family == Family && cursor.bucket == bucketOf(key))
         all += key -> ((cursor.op, record.drop(Record.keyEnd(record)).toSeq))
       }
       val found = all.result()
@@ -85,11 +88,7 @@ class MergeRecordsSuite extends AnyFunSuite {
     }
     versions.indices.map { i =>
       val reader = ChangelogReader.readWhole(store, Attempt(i + 1L))
-      ChangelogBuckets.of(
-        reader,
-        "a changelog",
-        (_, bytes, at) => bytes(Record.keyStart(bytes, at)) % numBuckets
-      )
+      ChangelogBuckets.of(reader, "a changelog", Changes.places(assigner, Family))
     }
   }
 
@@ -131,14 +130,14 @@ class MergeRecordsSuite extends AnyFunSuite {
           }
           for (bucket <- 0 until numBuckets) {
             val span = BucketSpan(Family, bucket, bucket)
-            val expected = state.filter(_._1 % numBuckets == bucket)
+            val expected = state.filter { case (key, _) => bucketOf(key) == bucket }
             assert(drain(readers.scan(newestFirst, span, dropRemovals = true)) == expected)
           }
           (0 until 30).foreach { key =>
             val found = readers.get(
               new FilesByBucket(newestFirst),
               Family,
-              key % numBuckets,
+              bucketOf(key),
               Array(key.toByte)
             )
             val value = found match {
