@@ -1,6 +1,7 @@
 package io.bucketstate.table
 
 import io.bucketstate.record.TimeBuckets
+import io.bucketstate.table.bucket.BucketSweep
 import io.bucketstate.table.cold.{FamilyBuckets, Floor}
 
 /**
@@ -11,7 +12,7 @@ import io.bucketstate.table.cold.{FamilyBuckets, Floor}
 private[table] final class ExpirySweep(buckets: FamilyBuckets, floor: Floor, numBuckets: Int) {
   import ExpirySweep._
 
-  private[this] val places = new Array[Int](Together)
+  private[this] val found = new BucketSweep(Together)
   private[this] var due = 0
   private[this] var swept = 0L // up to this horizon
   private[this] var sweeping: TimeBuckets = _ // null between two passes
@@ -35,7 +36,7 @@ private[table] final class ExpirySweep(buckets: FamilyBuckets, floor: Floor, num
     }
     if (sweeping != null) {
       val there = buckets.loaded(bucket)
-      slot = if (there == null) -1 else there.sweep(slot, sweeping, floor.stamp, places)
+      slot = if (there == null) -1 else there.sweep(slot, sweeping, floor.stamp, found)
       if (slot < 0) {
         slot = 0
         bucket += 1

@@ -15,7 +15,7 @@ import io.bucketstate.record.{
   Scans,
   TimedValue
 }
-import io.bucketstate.table.bucket.{Bucket, SlotArrays}
+import io.bucketstate.table.bucket.{Bucket, BucketCompletion, SlotArrays}
 import io.bucketstate.table.cold.FoundKeys
 import io.bucketstate.table.entry.{Slots, Stamp}
 import io.bucketstate.table.index.{Cell, FamilyIndex, OrderedIndex, PrefixIndex}
@@ -83,7 +83,7 @@ class KeysChosenSuite extends AnyFunSuite {
     }
     val cold = new Work(isIndexed = false)
     (0 until 40).foreach(n => cold.put(ofHash(n.toLong << 32 | 77L)))
-    work.bucket.complete(cold.bucket, new RecordBuffer(assigner), spec)
+    BucketCompletion.of(work.bucket, cold.bucket, new RecordBuffer(assigner), spec)
     assert(work.bucket.isWhole && work.bucket.size == 90)
     (0 until 100).foreach { n =>
       val found = work.bucket.indexOf(work.key(ofHash(n.toLong << 32 | 77L))) >= 0

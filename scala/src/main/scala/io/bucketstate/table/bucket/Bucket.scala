@@ -1,9 +1,7 @@
 package io.bucketstate.table.bucket
 
-import java.util.Arrays
-
-import io.bucketstate.record.{FamilySpec, KeyedHash, RecordBuffer, TimeBuckets, TimedValue}
-import io.bucketstate.table.entry.{Entry, MergeChain, Slots, Stamp}
+import io.bucketstate.record.{KeyedHash, RecordBuffer, TimeBuckets, TimedValue}
+import io.bucketstate.table.entry.{Entry, Stamp}
 import io.bucketstate.table.index.{Cell, FamilyIndex}
 
 /**
@@ -143,8 +141,6 @@ private[table] final class Bucket(
   /** What settled in a slot has this stamp. Writer only. */
   def setStamp(slot: Int, stamp: Int): Unit = arrays.setStamp(slot, stamp)
 
-  private def hint(start: Long): Int = if (start == TimedValue.Untimed) 0 else start.toInt
-
   /**
    * Frees a slot whose key no reader can reach any more. Writer only; no other slot's index is valid
    * after it, because a bucket that is nearly empty is rebuilt smaller.
@@ -205,71 +201,41 @@ private[table] final class Bucket(
   def lastEviction: Eviction = eviction
 
   /**
-   * Lets go of the records that the cold part has, and is not whole any more: what is left are entries, and
-   * what settled from versions above the floor. Only where [[canEvict]] says so. O(keys). Writer only.
+   * Lets go of the records that the cold part has, and is not whole any more, see [[BucketEviction]]. Only where
+   * [[canEvict]] says so. O(keys). Writer only.
    *
    * @param floor  version of the cold part, counted from the table's base
    * @param number how many evictions of the family came before, so that it is known which are long ago
    */
   def evict(floor: Int, number: Long): Unit = {
-    val old = arrays
-    // Each record is a wait for memory, so they are looked at once.
-    var newer = new Array[Int](64)
-    var kept = 0
-    var freed = 0L
-    var i = 0
-    while (i < old.capacity) {
-      if (isTaken(old.hashes.getPlain(i))) {
-        val slot = old.content(old.slots.getPlain(i))
-        if (isNewer(slot, old.stampAt(i), floor)) {
-          if (kept == newer.length) newer = Arrays.copyOf(newer, kept * 2)
-          newer(kept) = i
-          kept += 1
-        } else freed += MergeChain.heap(slot, null)
-      }
-      i += 1
-    }
-    val fresh =
-      if (kept == 0) SlotArrays.empty(isWhole = false, anIndex())
-      else new SlotArrays(fitting(kept), isWhole = false, isTimed, anIndex(), old.isKeyed)
-    i = 0
-    while (i < kept) {
-      fresh.placeAnew(old, newer(i))
-      i += 1
-    }
-    live = kept
-    used = kept
-    records -= freed
-    arrays = defended(fresh)
+    val left = BucketEviction.of(arrays, floor, isTimed, anIndex())
+    live = left.keys
+    used = left.keys
+    records -= left.freed
+    arrays = defended(left.arrays)
     eviction = new Eviction(number, floor, heap)
   }
 
   /**
-   * Frees slots whose record has settled and expired, of which nobody needs a trace: in a whole bucket, and only as far
-   * as the cold part has the very record, because others may hide what it has. Writer only; no slot's index is valid
-   * after it.
+   * Frees slots whose record has expired, see [[BucketSweep]]. Writer only; no slot's index is valid after it.
    *
-   * @param from   the first slot that is looked at
-   * @param times  of the oldest version that can be read
-   * @param floor  version of the cold part, counted from the table's base
-   * @param places room for as many slots as are to be looked at
+   * @param from  the first slot that is looked at
+   * @param times of the oldest version that can be read
+   * @param floor version of the cold part, counted from the table's base
+   * @param found looks at so many slots as it has room for
    * @return the slot to go on with, -1 at the end
    */
-  def sweep(from: Int, times: TimeBuckets, floor: Int, places: Array[Int]): Int = {
+  def sweep(from: Int, times: TimeBuckets, floor: Int, found: BucketSweep): Int = {
     val a = arrays
     if (!a.isWhole || a.starts == null || from >= a.capacity) -1
     else {
-      val until = Math.min(a.capacity, from + places.length)
-      var i = from
-      var due = 0
-      while (i < until) {
-        if ((a.starts(i) & 0xffffffffL) < times.horizon) {
-          places(due) = i
-          due += 1
-        }
-        i += 1
+      val until = found.look(a, from, times, floor)
+      records -= found.freed
+      var n = 0
+      while (n < found.count) {
+        empty(a, found.slot(n))
+        n += 1
       }
-      if (due > 0) sweep(a, places, due, times, floor)
       if (until < a.capacity) until
       else {
         trim()
@@ -278,70 +244,12 @@ private[table] final class Bucket(
     }
   }
 
-  private def sweep(
-      a: SlotArrays,
-      places: Array[Int],
-      due: Int,
-      times: TimeBuckets,
-      floor: Int
-  ): Unit = {
-    // Each record is a wait for memory: they are all looked at before anything is done.
-    var freed = 0L
-    var gone = 0
-    var n = 0
-    while (n < due) {
-      val i = places(n)
-      val slot = a.slots.getPlain(i)
-      if (!slot.isInstanceOf[Entry]) {
-        val record = slot.asInstanceOf[Array[Byte]]
-        if (a.starts(i) == 0 && times.shows(record)) setStart(i, TimedValue.startOf(record))
-        else if (!Stamp.isAbove(a.stampAt(i), floor)) {
-          freed += Slots.heap(record)
-          places(gone) = i
-          gone += 1
-        }
-      }
-      n += 1
-    }
-    records -= freed
-    n = 0
-    while (n < gone) {
-      empty(a, places(n))
-      n += 1
-    }
-  }
-
   /**
-   * Becomes whole: takes over what the cold part has, and what this knows of keys in the place of that. Readers go on
-   * with what they have. O(keys that are here). Writer only.
+   * Takes over all that another bucket holds, which is of no use any more. Readers go on with what they have. Writer only.
    *
-   * @param rest what the cold part of the current floor has; of no use any more
+   * @param whole it has all keys of this one, and accounts for none of their records
    */
-  def complete(rest: Bucket, key: RecordBuffer, spec: FamilySpec): Unit = {
-    val own = arrays
-    var i = 0
-    while (i < own.capacity) {
-      val hash = own.hashes.getPlain(i)
-      if (isTaken(hash)) {
-        val slot = own.content(own.slots.getPlain(i))
-        val start =
-          if (own.starts == null || own.starts(i) == 0) TimedValue.Untimed
-          else own.starts(i) & 0xffffffffL
-        key.keyOf(Slots.recordOf(slot), 0, spec.bucketKey)
-        val known = rest.indexOf(key)
-        val isBelow = Slots.makeKnown(slot, if (known < 0) null else rest.at(known))
-        if (known < 0) rest.insert(key.hash, slot, start, own.stampAt(i))
-        else {
-          if (!isBelow) rest.charge(-MergeChain.heap(rest.at(known), null))
-          rest.replace(known, slot)
-          rest.setStart(known, start)
-          rest.setStamp(known, own.stampAt(i))
-        }
-      }
-      i += 1
-    }
-    rest.moveTo(this)
-  }
+  def become(whole: Bucket): Unit = whole.moveTo(this)
 
   private def moveTo(target: Bucket): Unit = target.take(arrays, used, live, records)
 
@@ -354,10 +262,6 @@ private[table] final class Bucket(
 
   /** Keys that are here, and those whose removal is. Writer only. */
   def size: Int = live
-
-  private def isNewer(slot: AnyRef, stamp: Int, floor: Int): Boolean =
-    (slot.isInstanceOf[Entry] && !slot.asInstanceOf[Entry].isSettled) ||
-      Stamp.isAbove(stamp, floor)
 
   /** What to rebuild into when no slot is left: more where they hold keys, else without the markers. */
   private def wantedCapacity: Int = {

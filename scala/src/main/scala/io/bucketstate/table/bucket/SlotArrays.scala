@@ -1,6 +1,6 @@
 package io.bucketstate.table.bucket
 
-import io.bucketstate.record.{KeyedHash, RecordBuffer}
+import io.bucketstate.record.{KeyedHash, RecordBuffer, TimedValue}
 import io.bucketstate.table.entry.{Entry, Slots, Stamp}
 import io.bucketstate.table.index.{Cell, FamilyIndex, PublishedInts, PublishedRefs}
 
@@ -245,6 +245,9 @@ private[table] object SlotArrays {
   def normal(hash: Int): Int = if (isTaken(hash)) hash else hash | 2
 
   def isTaken(hash: Int): Boolean = hash != Empty && hash != Deleted
+
+  /** A time as [[SlotArrays.starts]] has it. */
+  def hint(start: Long): Int = if (start == TimedValue.Untimed) 0 else start.toInt
 
   /** For so many keys, half full of them. */
   def fitting(keys: Int): Int = Math.max(FirstCapacity, (keys * 5L / 2).toInt)

@@ -3,7 +3,7 @@ package io.bucketstate.table.cold
 import java.util.concurrent.atomic.AtomicReferenceArray
 
 import io.bucketstate.record.{BucketAssigner, FamilySpec, RecordBuffer}
-import io.bucketstate.table.bucket.FilledBucket
+import io.bucketstate.table.bucket.{BucketCompletion, FilledBucket}
 import io.bucketstate.table.index.FamilyIndex
 
 /**
@@ -48,7 +48,7 @@ private[table] final class BucketFills(
         val bucket = buckets.known(number)
         if (isOfNow(read) && !bucket.isWhole) {
           keys += bucket.size
-          bucket.complete(read.bucket, key, spec)
+          BucketCompletion.of(bucket, read.bucket, key, spec)
           buckets.wholeAgain()
         }
       }
