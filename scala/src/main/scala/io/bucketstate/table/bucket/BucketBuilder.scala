@@ -160,6 +160,13 @@ private[table] final class BucketBuilder(
   }
 }
 
+/**
+ * What the cold part of a floor has of a bucket, read ahead: seen by nobody until the writer makes it part of a bucket.
+ *
+ * @param floor version of the cold part
+ */
+private[table] final class FilledBucket(val floor: Long, val bucket: Bucket)
+
 private[table] object BucketBuilder {
 
   /** Keys of each of so many buckets, if all are alike. */
