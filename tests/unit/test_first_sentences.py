@@ -1,6 +1,6 @@
-"""A comment's first sentence can be read alone, as an editor shows it.
+"""A comment's first sentence can be read alone, as an editor shows it, and each paragraph's too.
 
-It has a subject of its own: it does not begin with "The same", "Of" or "Who", and it is not only
+They have subjects of their own: none begins with "The same", "Of" or "Who", and none is only
 "As ... does". Nowhere does a comment say "who" without a noun: it is "whoever", or what is meant.
 """
 
@@ -17,6 +17,7 @@ PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 _SCALADOC = re.compile(r"/\*\*(.*?)\*/", re.DOTALL)
 _MARGIN = re.compile(r"^\s*\* ?", re.MULTILINE)
+_PARAGRAPHS = re.compile(r"\n\s*\n")
 # What stands before a colon is read alone, too.
 _SENTENCE = re.compile(r".*?[.:;](?=\s|$)", re.DOTALL)
 _LEANING = re.compile(r"The same\b|Of\b|Who\b|As\b[^,]*$")
@@ -34,7 +35,11 @@ def found() -> list[str]:
 
 def complaints(suffix: str, text: str) -> list[tuple[int, str]]:
     comments = of_scala(text) if suffix == ".scala" else of_python(text)
-    said = [(line, " ".join(comment.split())) for line, comment in comments]
+    said = [
+        (line, " ".join(paragraph.split()))
+        for line, comment in comments
+        for paragraph in _PARAGRAPHS.split(comment)
+    ]
     leaning = [(line, first_sentence(words)) for line, words in said]
     return [
         *((line, sentence) for line, sentence in leaning if _LEANING.match(sentence)),
@@ -76,8 +81,13 @@ def test_a_sentence_that_leans_on_another_one_is_found() -> None:
         "/** Of a family. */\n\n  /**\n   * The same\n   * again.\n   */\n/** A family. Of two. */"
     )
     assert complaints(".scala", scala) == [(1, "Of a family."), (3, "The same again.")]
+    paragraphs = "/**\n * A file.\n *\n * Of an open one, the index.\n *\n * It is closed.\n */"
+    assert complaints(".scala", paragraphs) == [(1, "Of an open one, the index.")]
     python = 'A = 1\n"""As Spark has it."""\n\n\ndef f():\n    """As in Spark, it is one."""\n'
     assert complaints(".py", python) == [(2, "As Spark has it.")]
+    assert complaints(".py", '"""It is one.\n\nThe same as before.\n"""') == [
+        (1, "The same as before.")
+    ]
 
 
 def test_somebody_without_a_noun_is_found() -> None:

@@ -163,8 +163,8 @@ class Registry:
     def by_key(self, key: str) -> tuple[Setting, Scope]:
         """The setting of a full key, and whom it is for.
 
-        Of a key below a setting of many names, that setting. An unknown key is an error that names
-        the nearest.
+        A key below a setting of many names is of that setting. An unknown key is an error that
+        names the nearest.
         """
         for setting in self.settings:
             below = key.startswith(setting.key + ".")

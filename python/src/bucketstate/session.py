@@ -100,7 +100,7 @@ def configure(
 ) -> SparkSession.Builder:
     """Adds jar, plugin and settings to a classic session's builder, and returns it.
 
-    Of the provider's settings only those that `conf` gives are set: what the builder,
+    Only those of the provider's settings are set that `conf` gives: what the builder,
     `spark-defaults.conf` or `--conf` say stays, but for these. Jars, plugins and extensions that
     any of them names are kept. Where Spark's context runs already, no plugin starts any more: the
     session extension is named then, and metrics and pages of the plugin are missing.

@@ -159,7 +159,7 @@ class Scan:
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame whose columns are the fields: `key.<field>`, `value.<field>`.
 
-        Of a struct in a struct they are `key.window.start`. A map is a dict where its keys are
+        The field of a struct in a struct is `key.window.start`. A map is a dict where its keys are
         plain values, else a list of pairs. A column with a value that pandas has not, such as a
         year beyond 9999, is one of objects, in which that is a text. Errors are as for
         `to_arrow_batch_reader`.
@@ -222,7 +222,7 @@ class Scan:
     def keys_per_bucket(self) -> pa.Table:
         """How many keys each bucket holds: `partition_id`, `bucket`, `keys`. Reads the state.
 
-        Of the scan's arguments those count that say which column family, where, and at which
+        Only those of the scan's arguments count that say which column family, where, and at which
         version. Errors are as for `to_arrow_batch_reader`.
         """
         return self._source.reading().keys_per_bucket(self._source.parts())

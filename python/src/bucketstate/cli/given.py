@@ -91,7 +91,7 @@ def key_arguments(checkpoint: Checkpoint, arguments: argparse.Namespace) -> dict
 def key_of(text: str, schema: T.StructType, option: str) -> Any:
     """JSON of the columns, by name or in their order; of a single column its value alone, too.
 
-    As `show --json` has keys: times in ISO 8601, decimals as text, bytes in hex.
+    Values are written as `show --json` has them: times in ISO 8601, decimals as text, bytes in hex.
     """
     try:
         found = json.loads(text, parse_float=Decimal)

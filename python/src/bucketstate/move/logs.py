@@ -48,7 +48,7 @@ def at_home(data: bytes, operator: int, home: str, path: str) -> bytes:
 def in_partitions(data: bytes, partitions: int, path: str) -> bytes:
     """An operator's metadata with another number of partitions.
 
-    Of their first form there is one file for all batches.
+    In their first form there is one file for all batches.
 
     Raises DamagedFileError.
 

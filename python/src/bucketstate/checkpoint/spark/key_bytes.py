@@ -80,7 +80,7 @@ def key_bytes(
 ) -> KeyBytes:
     """The bytes of a key, whose fields are given as they are stored.
 
-    Of keys that are scanned by a part of them the first fields may be given alone, as many as make
+    Where keys are scanned by a part of them, the first fields may be given alone, as many as make
     that part.
 
     Raises InvalidArgumentError for fewer, NewerFormatError for an encoding that is not known.

@@ -34,7 +34,7 @@ def merged(newest_first: Sequence[Records], *, once: bool = False) -> Iterator[R
 def aged(records: Records, family: Family, path: str) -> Records:
     """With removals in place of what has expired at the version that the family is of.
 
-    Of each record by itself: which one of a key counts is not decided by times.
+    Each record is looked at by itself: which one of a key counts is not decided by times.
     """
     if family.times is None:
         return records

@@ -49,7 +49,7 @@ class Rows:
     ) -> Iterator[tuple[list[pa.Array], list[pa.Array], Positions]]:
         """As `of`, for all records of each key that is there; and which record each row is of.
 
-        Of a row that is a group it is one of its records.
+        Where a row is a group, it is one of the group's records.
         """
         if self._shape.grouped:
             for part, groups, order in by_group(records, ROWS):

@@ -75,7 +75,7 @@ class Savepoint:
     def knows(self, operator: int, partition: int, store: str) -> bool:
         """Whether that store was there: with other partitions since, some are not of its batch.
 
-        Of an operator of which it lists none, all are taken for it.
+        Where it lists no store of an operator, all of them are taken to have been there.
 
         Args:
             operator: the id of the stateful operator.

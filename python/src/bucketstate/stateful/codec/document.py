@@ -322,7 +322,7 @@ class StateCodec:
     def _check_renamed(self, document: dict[str, Any], beside: Mapping[str, Part] | None) -> None:
         """Warns where a field went and another came.
 
-        Of a field that was renamed, what is stored is lost when the state is next written.
+        What is stored of a field that was renamed is lost when the state is next written.
         """
         here = self._names if beside is None else set(self._struct.names)
         gone, new = document.keys() - self._names, here - document.keys()

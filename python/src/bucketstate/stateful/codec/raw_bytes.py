@@ -40,7 +40,7 @@ class Places:
     ) -> None:
         """MismatchError for what was stored as bytes and is read as text, or the other way.
 
-        Of parts that lie `beside` the document only the first can be seen.
+        Only the first can be seen of parts that lie `beside` the document.
         """
         was, now = set(marked), set(self.bytes)
         for place in sorted((was - now) & self._expected.keys()):

@@ -85,7 +85,7 @@ class OutputRows:
     def _instants(self, series: pd.Series[Any], kind: pa.DataType) -> pd.Series[Any]:
         """Times as Spark has them; one without a zone is of the session's.
 
-        Of two hours that have the same readings it is in the second, and what a clock change leaves
+        Where two hours have the same readings, it is in the second, and what a clock change leaves
         out is the moment of the change.
         """
         if kind.tz is None:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def latest(by: str, *, ttl: timedelta | None = None, clock: str = "processing") -> Recipe:
     """The row of each key with the greatest value of a column, put out when it is a new one.
 
-    Of equal ones it is the one that came last. Rows whose value is null are left out. The output
-    has the columns of the rows.
+    The last one to come counts where several are equal. Rows whose value is null are left out. The
+    output has the columns of the rows.
 
     Args:
         by: the column that says which row is newer, such as a time or a version.

@@ -108,7 +108,7 @@ def check_names(names: Sequence[str]) -> None:
 def check_initial(keys: StructType, rows: StructType, *, typed: bool) -> None:
     """Raises DefinitionError for an initial state that has not the grouping columns of the rows.
 
-    Of rows that are not `typed` the values gave the types, so that an int may be a bigint.
+    Where rows are not `typed`, their values gave the types, so that an int may be a bigint.
     """
     for field in keys.fields:
         if field.name not in rows.names:

@@ -1,7 +1,7 @@
 """Runs a definition as the `StatefulProcessor` that `transformWithState` takes.
 
-Of Spark's two flavours it is the one of rows: their values are exact (pandas makes floats of whole
-numbers beside a null), a null key is one key, and for small groups it costs less.
+It is Spark's flavour of rows, and not that of pandas: their values are exact (pandas makes floats
+of whole numbers beside a null), a null key is one key, and for small groups it costs less.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ import io.bucketstate.table.scan.RecordScan
  * One column family of a [[StateTable]]. `at` is a version: readers pass the version they opened,
  * the writer passes the table's open version and sees its own changes.
  *
- * Of a bucket that was never loaded what changed since the cold part is loaded when it is touched. Of one that is not whole the keys that memory does
- * not know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it is. When
- * that fails, the table's host says what is thrown; unless the storage was just not available, the table is broken
+ * A bucket that was never loaded is when it is touched: what changed since the cold part. Where one is not whole, the keys
+ * that memory does not know are asked of the cold part; what the writer finds so stays in memory, a scan leaves all as it
+ * is. When that fails, the table's host says what is thrown; unless the storage was just not available, the table is broken
  * from then on (see [[StateTable.isSound]]) and no other bucket is loaded.
  *
  * Threads: `put`, `merge`, `remove` and `removeRange` belong to the one writer; all else to any thread.

@@ -22,7 +22,7 @@ import io.bucketstate.checkpoint.sst.{
  * One file of a run, opened, to look keys up in and to scan. Every block that is read is verified; damage is
  * a `CorruptException` that reaches whoever reads, never a key that is not there.
  *
- * Of an open file the lists of its index's and filter's parts are in memory. A look-up reads a part of the index and a
+ * The lists of an open file's parts of index and filter are in memory. A look-up reads a part of the index and a
  * data block, unless they are in the cache. Once one was in vain, or the filter is asked itself, a part of the filter is
  * read before them: a file that has the keys asked of it, as the oldest run has, does without.
  *
