@@ -28,12 +28,13 @@ private[bucketstate] final case class PaceSituation(
 private[bucketstate] final case class PacePlan(calm: Double = 0.25, wantedLag: Double = 1.6) {
 
   /** From `calm` to 1. */
-  def share(now: PaceSituation): Double = {
-    val room = wantedLag - now.lag
-    if (!now.isBusy || room <= 0) 1.0
-    else math.max(calm, math.min(1.0, now.workLeft * now.growth / room))
+  def share(situation: PaceSituation): Double = {
+    val room = wantedLag - situation.lag
+    if (!situation.isBusy || room <= 0) 1.0
+    else math.max(calm, math.min(1.0, situation.workLeft * situation.growth / room))
   }
 
   /** Nanoseconds to rest after so many of work. */
-  def rest(worked: Long, now: PaceSituation): Long = (worked * (1 / share(now) - 1)).toLong
+  def rest(worked: Long, situation: PaceSituation): Long =
+    (worked * (1 / share(situation) - 1)).toLong
 }

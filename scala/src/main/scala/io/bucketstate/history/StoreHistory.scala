@@ -27,7 +27,7 @@ private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boo
   /** What comes after a commit; nothing while there is no table. Throws `UnavailableException`. */
   def after(point: CommitPoint): Follow = {
     changed(line => if (line.holds(point)) line.followedTo(point.version) else line)
-    now(point) match {
+    knownAfter(point) match {
       case Follow.Earlier =>
         line.map(_.steps.head.point).fold[Follow](Follow.Nothing) { first =>
           val way = earlier.between(point, first)
@@ -36,14 +36,14 @@ private[bucketstate] final class StoreHistory(folder: FileStore, isFollowed: Boo
               line.extendedBack(way).followedTo(point.version)
             else line
           }
-          if (way.isEmpty) Follow.Elsewhere else now(point)
+          if (way.isEmpty) Follow.Elsewhere else knownAfter(point)
         }
       case known => known
     }
   }
 
   /** What comes after a commit, as far as memory knows. Reads nothing and changes nothing. */
-  def now(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
+  def knownAfter(point: CommitPoint): Follow = line.fold[Follow](Follow.Nothing)(_.after(point))
 
   /** Bytes of changes that wait for whoever follows. */
   def bytes: Long = line.fold(0L)(_.bytes)

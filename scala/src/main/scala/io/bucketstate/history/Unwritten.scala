@@ -48,18 +48,18 @@ private[bucketstate] object Unwritten {
   /**
    * A version as its changelog has it.
    *
-   * @param base that it was made on top of
-   * @param of   the version, which is not the empty store
+   * @param base  that it was made on top of
+   * @param point the version, which is not the empty store
    */
-  final class Replayed(base: CommitPoint, of: CommitPoint, checkpoint: Checkpoint)
+  final class Replayed(base: CommitPoint, point: CommitPoint, checkpoint: Checkpoint)
       extends Unwritten {
     import checkpoint.{assigner, families, folder}
 
     override def bytes: Long = 0L
 
     override def writeTo(database: StateDatabase): WrittenVersion =
-      Using.resource(ChangelogReader.open(folder, of.attempt)) { log =>
-        val path = s"${folder.location}/${of.attempt.changelog}"
+      Using.resource(ChangelogReader.open(folder, point.attempt)) { log =>
+        val path = s"${folder.location}/${point.attempt.changelog}"
         requireThat(log.header, path)
         val places =
           new RecordPlaces(assigner, log.families.map(f => families.matching(path, f.descriptor)))
@@ -74,15 +74,15 @@ private[bucketstate] object Unwritten {
           parts.add(Change(block.family, bucket, op, record))
         }
         parts.flush()
-        WrittenVersion(of.attempt, of.commitId, log.families)
+        WrittenVersion(point.attempt, point.commitId, log.families)
       }
 
     private def requireThat(found: ChangelogHeader, path: String): Unit = {
-      val isMeant = of.commitId.contains(found.commitId) &&
-        (of.reading != 0L || EarlierCommits.names(of.attempt, found, base))
+      val isMeant = point.commitId.contains(found.commitId) &&
+        (point.reading != 0L || EarlierCommits.names(point.attempt, found, base))
       if (!isMeant)
         throw new ConflictException(
-          s"$path was replaced: expected commit ${of.commitId.mkString} on top of " +
+          s"$path was replaced: expected commit ${point.commitId.mkString} on top of " +
             s"${base.commitId.mkString}, found ${found.commitId} on top of ${found.baseId.mkString}",
           "Another attempt at the version won; the next batch loads what it left."
         )

@@ -61,7 +61,7 @@ final class MemoryTracker(nanos: () => Long) {
       setting: String,
       changes: Option[(Long, String)] = None
   ): Account = {
-    val most = changes.map { case (bytes, of) => Limit(bytes, of) }
+    val most = changes.map { case (bytes, setting) => Limit(bytes, setting) }
     val account = new Account(user, Limit(limit, setting), most)
     accounts.add(account)
     newLimit()
@@ -80,7 +80,7 @@ final class MemoryTracker(nanos: () => Long) {
       private[memory] val own: Limit,
       mostChanges: Option[Limit]
   ) {
-    private[this] val told = new AtomicLong
+    private[this] val reported = new AtomicLong
     @volatile private[MemoryTracker] var lastUse: Long = nanos()
     @volatile private[this] var closed = false
     @volatile private[MemoryTracker] var isWritten = false
@@ -109,7 +109,7 @@ final class MemoryTracker(nanos: () => Long) {
       tell()
       if (total > limit) {
         idle.foreach(other => if (total > limit) other.shrinkBy(total - limit))
-        if (total > limit) shrinkBy(EvictionPolicy.shareOf(told.get, total, limit))
+        if (total > limit) shrinkBy(EvictionPolicy.shareOf(reported.get, total, limit))
       }
     }
 
@@ -137,7 +137,7 @@ final class MemoryTracker(nanos: () => Long) {
     }
 
     private def set(bytes: Long): Unit = {
-      sum.addAndGet(bytes - told.getAndSet(bytes))
+      sum.addAndGet(bytes - reported.getAndSet(bytes))
       ()
     }
 

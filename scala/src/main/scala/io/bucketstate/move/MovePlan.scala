@@ -36,11 +36,11 @@ final class MovePlan private[move] (spark: SparkSession, planned: PlannedMove, c
    */
   def run(): MoveReport = cancellable {
     // What was left of a rewrite in place is taken back first: the plan is of the checkpoint without it.
-    val now =
+    val current =
       if (Undoing.ofLeft(spark, planned))
         new Planner(spark, planned.request, frame = None, clock).plan()
       else planned
-    new Mover(spark, now, progress, clock).run()
+    new Mover(spark, current, progress, clock).run()
   }
 
   /**

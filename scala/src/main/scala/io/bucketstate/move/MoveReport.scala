@@ -43,8 +43,8 @@ final class MoveReport private[move] (
     all.put("keys", keys).put("deletedKeys", deletedKeys).put("bytes", bytes)
     all.put("givenKeys", givenKeys).put("replacedKeys", replacedKeys)
     all.put("startedMs", startedMs).put("finishedMs", finishedMs)
-    val told = all.putArray("stores")
-    stores.foreach(write(_, told.addObject()))
+    val each = all.putArray("stores")
+    stores.foreach(write(_, each.addObject()))
     all.toString
   }
 

@@ -115,8 +115,8 @@ object MoveRequest {
         )
       }
     }
-    def member[A](name: String)(of: JsonNode => A): Option[A] =
-      Option(node.get(name)).filterNot(_.isNull).map(of)
+    def member[A](name: String)(read: JsonNode => A): Option[A] =
+      Option(node.get(name)).filterNot(_.isNull).map(read)
     val kind = member("kind")(_.asText).getOrElse("")
     MoveRequest(
       MoveKind.All.find(_.name == kind).getOrElse {

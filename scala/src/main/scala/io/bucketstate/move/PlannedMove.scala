@@ -78,9 +78,9 @@ private[move] final class PlannedMove(
     }
     val settings = all.putObject("session")
     session.foreach { case (key, value) => settings.put(key, value) }
-    val told: ArrayNode = all.putArray("findings")
+    val texts: ArrayNode = all.putArray("findings")
     findings.foreach { finding =>
-      told.addObject().put("severity", finding.severity.name).put("text", finding.text)
+      texts.addObject().put("severity", finding.severity.name).put("text", finding.text)
     }
     all.toString
   }

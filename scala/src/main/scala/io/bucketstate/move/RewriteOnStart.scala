@@ -65,17 +65,17 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     val planned = logs.offsets.filterNot(left.contains)
     for {
       last <- logs.commits.lastOption.filter(planned.contains).map(logs.offset)
-      now <- last.partitions if isOwn(last) && logs.operators.nonEmpty
+      partitions <- last.partitions if isOwn(last) && logs.operators.nonEmpty
     }
-      if (now != wanted) {
-        reasonToStay(folder, now, planned.filter(_ > last.batch)) match {
+      if (partitions != wanted) {
+        reasonToStay(folder, partitions, planned.filter(_ > last.batch)) match {
           case Some(reason) =>
             log.warn(
-              s"${folder.location} stays in $now partitions, $wanted were asked for: $reason"
+              s"${folder.location} stays in $partitions partitions, $wanted were asked for: $reason"
             )
           case None =>
             requireEveryBatch(folder, sink)
-            rewrite(folder, now, wanted)
+            rewrite(folder, partitions, wanted)
         }
       } else if (left.nonEmpty) {
         log.info(s"A rewrite of ${folder.location} in place was not finished, and is undone")
@@ -86,11 +86,11 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
   private def isOwn(last: OffsetEntry): Boolean =
     last.settings.get(Provider.Setting).contains(Provider.Ours.className)
 
-  private def reasonToStay(folder: QueryFolder, now: Int, begun: Seq[Long]): Option[String] =
+  private def reasonToStay(folder: QueryFolder, partitions: Int, begun: Seq[Long]): Option[String] =
     if (isRunning(folder)) Some("its query runs")
     else
       begun.lastOption.map { batch =>
-        s"batch $batch was planned for $now and is not committed, and the query ends it first; the next start rewrites"
+        s"batch $batch was planned for $partitions and is not committed, and the query ends it first; the next start rewrites"
       }
 
   /** The rewrite is a batch that no sink hears of. */
@@ -111,8 +111,10 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
       .exists(SparkSessions.isRunning(session, _))
   }
 
-  private def rewrite(folder: QueryFolder, now: Int, wanted: Int): Unit = {
-    log.info(s"${folder.location} is being rewritten in place, from $now partitions to $wanted")
+  private def rewrite(folder: QueryFolder, partitions: Int, wanted: Int): Unit = {
+    log.info(
+      s"${folder.location} is being rewritten in place, from $partitions partitions to $wanted"
+    )
     val request = MoveRequest(
       MoveKind.Rewrite,
       folder.location,
@@ -122,7 +124,7 @@ private[bucketstate] final class RewriteOnStart(session: SparkSession, provider:
     )
     val report = Plans.of(session, request).run()
     log.info(
-      s"${folder.location} was rewritten in place as batch ${report.plan.lastBatch}, from $now partitions to $wanted: " +
+      s"${folder.location} was rewritten in place as batch ${report.plan.lastBatch}, from $partitions partitions to $wanted: " +
         s"${report.keys} keys in ${report.finishedMs - report.startedMs} ms. " +
         "bucketstate move rewrite --in-place --undo takes it back while the query has not gone on"
     )

@@ -32,7 +32,7 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
   private[this] var names = Map.empty[String, String] // by run, as long as it is not over
   private[this] val lasting = new LastingCounts(nanos)
-  private[this] val told = mutable.LinkedHashMap.empty[String, ExecutorStatus]
+  private[this] val latest = mutable.LinkedHashMap.empty[String, ExecutorStatus]
   // What executors had counted that are not there any more.
   private[this] val lost = mutable.HashMap.empty[OperatorLabel, OperatorStatus]
   private[this] val gone = new LastIds
@@ -53,7 +53,7 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
   /** Takes what an executor tells, and gives what it has to know. One that was removed is answered alone. */
   def update(status: ExecutorStatus): KnownQueries = synchronized {
     // What it had counted is in `lost` already.
-    if (!gone.has(status.executor)) told.put(status.executor, status)
+    if (!gone.has(status.executor)) latest.put(status.executor, status)
     settle()
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
@@ -64,27 +64,27 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
 
   def removed(executor: String): Unit = synchronized {
     gone.add(executor)
-    told.remove(executor).foreach { status =>
+    latest.remove(executor).foreach { status =>
       status.operators.filter(o => isShown(o.label.run)).foreach { operator =>
         lost.updateWith(operator.label)(before => Some(before.fold(operator)(_ + operator)))
       }
     }
   }
 
-  def executors: Seq[ExecutorStatus] = synchronized(told.values.toVector)
+  def executors: Seq[ExecutorStatus] = synchronized(latest.values.toVector)
 
   /** The operators of the queries that run, in the order in which these began, and of those that ended lately. */
   def operators: Seq[OperatorView] = synchronized {
     settle()
     val status = counted
-    val stores = told.values.toSeq
+    val stores = latest.values.toSeq
       .flatMap(executor => executor.stores.map(executor.executor -> _))
       .groupBy(_._2.label)
       // One that has moved to another executor is still loaded where it was, for a while.
       .values
       .toSeq
       .map(_.maxBy(_._2.version))
-      .groupBy(_._2.label.of)
+      .groupBy(_._2.label.ofOperator)
     val running = queries.values.toVector.map(query => query.copy(name = names(query.run)))
     val ended = lasting.queries.filterNot(query => running.exists(_.name == query.name))
     for {
@@ -111,7 +111,7 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
 
   /** What was counted in the runs that are known, also by executors that are lost. */
   private def counted: Map[OperatorLabel, OperatorStatus] =
-    (told.values.flatMap(_.operators) ++ lost.values).groupMapReduce(_.label)(o => o)(_ + _)
+    (latest.values.flatMap(_.operators) ++ lost.values).groupMapReduce(_.label)(o => o)(_ + _)
 
   private def isShown(run: String): Boolean = queries.contains(run) || lasting.isShown(run)
 

@@ -82,7 +82,7 @@ private[plugin] final class ExecutorBoard extends StoreWatch {
   private def change(store: WatchedStore)(next: OperatorStatus => OperatorStatus): Unit =
     if (store.label.run.nonEmpty) {
       operators.compute(
-        store.label.of,
+        store.label.ofOperator,
         (label, last) => next(Option(last).getOrElse(OperatorStatus.none(label)))
       )
       ()

@@ -22,7 +22,7 @@ private[plugin] final class ExecutorMetrics(registry: MetricRegistry) {
    * @param status how things stand
    */
   def show(names: Map[String, String], status: ExecutorStatus): Unit = synchronized {
-    val stores = status.stores.groupBy(_.label.of)
+    val stores = status.stores.groupBy(_.label.ofOperator)
     val counted = status.operators.map(operator => operator.label -> operator).toMap
     val next = ofProcess(status) ++ (stores.keySet ++ counted.keySet).flatMap { operator =>
       names.get(operator.run).toSeq.flatMap { name =>
@@ -77,12 +77,12 @@ private[plugin] object ExecutorMetrics {
     }
   }
 
-  private def times(of: String, histogram: Histogram): Seq[(String, Double)] =
+  private def times(prefix: String, histogram: Histogram): Seq[(String, Double)] =
     Seq(
-      s"$of.count" -> histogram.count.toDouble,
-      s"$of.totalMs" -> histogram.sumNanos / 1e6
+      s"$prefix.count" -> histogram.count.toDouble,
+      s"$prefix.totalMs" -> histogram.sumNanos / 1e6
     ) ++ Shares.flatMap { case (name, share) =>
-      histogram.atMostMs(share).map(ms => s"$of.$name" -> ms.toDouble)
+      histogram.atMostMs(share).map(ms => s"$prefix.$name" -> ms.toDouble)
     }
 
   /** A query's name as one part of a metric's: what sinks make folders or fields of is left out. */

@@ -57,11 +57,11 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
 
   private def tell(context: PluginContext, metrics: ExecutorMetrics): Unit =
     try {
-      val told = status(context)
-      val known = StatusJson.readQueries(context.ask(StatusJson.write(told)).toString)
+      val current = status(context)
+      val known = StatusJson.readQueries(context.ask(StatusJson.write(current)).toString)
       board.forget(known.ended)
       // What has ended has no name any more, and is not shown.
-      metrics.show(known.names, told)
+      metrics.show(known.names, current)
       isSilent.set(false)
     } catch {
       case _: InterruptedException => ()

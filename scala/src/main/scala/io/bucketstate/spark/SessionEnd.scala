@@ -27,20 +27,20 @@ private[spark] trait EndsWithSession {
  */
 private[spark] object SessionEnd {
   private val log = LoggerFactory.getLogger(getClass)
-  private var told: Option[(SparkContext, Listener)] = None
+  private var listening: Option[(SparkContext, Listener)] = None
 
   /** `store.sessionEnded()` is called once, on a thread of its own, unless it was forgotten before. */
   def tell(store: EndsWithSession): Unit =
     SparkInternals.activeContext.filterNot(_.isStopped).foreach(listenerOf(_).add(store))
 
   def forget(store: EndsWithSession): Unit =
-    synchronized(told).foreach { case (_, listener) => listener.remove(store) }
+    synchronized(listening).foreach { case (_, listener) => listener.remove(store) }
 
   private def listenerOf(context: SparkContext): Listener = synchronized {
-    told.collect { case (`context`, listener) => listener }.getOrElse {
+    listening.collect { case (`context`, listener) => listener }.getOrElse {
       val listener = new Listener
       context.addSparkListener(listener)
-      told = Some(context -> listener)
+      listening = Some(context -> listener)
       listener
     }
   }

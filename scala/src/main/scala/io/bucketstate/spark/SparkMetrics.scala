@@ -39,14 +39,14 @@ private[bucketstate] object SparkMetrics {
 }
 
 /** A metric of how things stand: what a batch told of it holds until the next one, also where triggers have no batch. */
-private[spark] final case class GaugeMetric(of: StateStoreCustomMetric) extends SparkMetric {
-  override def name: String = of.name
+private[spark] final case class GaugeMetric(metric: StateStoreCustomMetric) extends SparkMetric {
+  override def name: String = metric.name
 
-  override def desc: String = of.desc
+  override def desc: String = metric.desc
 
-  override def withNewDesc(desc: String): GaugeMetric = GaugeMetric(of.withNewDesc(desc))
+  override def withNewDesc(desc: String): GaugeMetric = GaugeMetric(metric.withNewDesc(desc))
 
-  override def createSQLMetric(context: SparkContext): SQLMetric = of.createSQLMetric(context)
+  override def createSQLMetric(context: SparkContext): SQLMetric = metric.createSQLMetric(context)
 
   override def isSnapshot: Boolean = true
 }

@@ -21,7 +21,7 @@ private[sql] final case class FamilyColumns(
 private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched: Boolean) {
   import OperatorColumns._
 
-  private def of = s"Operator ${operator.id} (${operator.name})"
+  private def subject = s"Operator ${operator.id} (${operator.name})"
 
   private val isTransform = PlaceRules.TransformWithState.contains(operator.name)
   private val isJoin = operator.name == PlaceRules.Join
@@ -61,7 +61,7 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
       val names = variables.map(_.name)
       val name = options.stateVarName.getOrElse {
         throw new InvalidException(
-          s"$of keeps its state in variables: ${listed(names)}",
+          s"$subject keeps its state in variables: ${listed(names)}",
           s"Name one with option ${ReadOptions.StateVarName}, or set ${ReadOptions.ReadRegisteredTimers}=true for its timers."
         )
       }
@@ -91,7 +91,7 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
         )
       case None =>
         throw new InvalidException(
-          s"$of has no timers: its time mode is none",
+          s"$subject has no timers: its time mode is none",
           s"Leave out option ${ReadOptions.ReadRegisteredTimers}, and name a variable with ${ReadOptions.StateVarName}."
         )
     }
@@ -109,7 +109,7 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
         plain(store, family)
       case _ =>
         throw new InvalidException(
-          s"$of keeps the rows of two sides",
+          s"$subject keeps the rows of two sides",
           s"Give option ${ReadOptions.JoinSide}, left or right; or ${ReadOptions.StoreName}, one of ${listed(named.map(_._1))}."
         )
     }
@@ -152,7 +152,7 @@ private[sql] final class OperatorColumns(operator: SourceOperator, hidesMatched:
 
   private def noSuch(option: String, found: String, names: Seq[String]): Nothing =
     throw new InvalidException(
-      s"Option $option is '$found', which $of does not have",
+      s"Option $option is '$found', which $subject does not have",
       s"It has ${listed(names)}."
     )
 }

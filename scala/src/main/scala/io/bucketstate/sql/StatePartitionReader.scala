@@ -80,9 +80,11 @@ private[sql] final class StatePartitionReader(
 
   override def close(): Unit = records.close()
 
-  private def parts(of: PartialFunction[From, UnsafeRow => Any]): Array[(Int, UnsafeRow => Any)] =
+  private def parts(
+      valueOf: PartialFunction[From, UnsafeRow => Any]
+  ): Array[(Int, UnsafeRow => Any)] =
     wanted.zipWithIndex.flatMap { case (column, i) =>
-      of.lift(column.from).map(i -> _)
+      valueOf.lift(column.from).map(i -> _)
     }.toArray
 
   /**

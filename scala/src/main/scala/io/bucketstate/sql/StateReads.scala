@@ -89,19 +89,19 @@ private[sql] object StateReads {
   }
 
   private def operatorOf(query: SourceQuery, options: ReadOptions): SourceOperator = {
-    def told = query.operators.map(op => s"${op.id} (${op.name})").mkString(", ")
+    def listed = query.operators.map(op => s"${op.id} (${op.name})").mkString(", ")
     options.operatorId match {
       case Some(id) =>
         query.operators.find(_.id == id).getOrElse {
           throw new InvalidException(
             s"Option ${ReadOptions.OperatorId} is $id, and ${query.folder.location} has no such operator",
-            s"Its stateful operators are $told."
+            s"Its stateful operators are $listed."
           )
         }
       case None if query.operators.size == 1 => query.operators.head
       case None                              =>
         throw new InvalidException(
-          s"${query.folder.location} has several stateful operators: $told",
+          s"${query.folder.location} has several stateful operators: $listed",
           s"Give the number of one as option ${ReadOptions.OperatorId}."
         )
     }

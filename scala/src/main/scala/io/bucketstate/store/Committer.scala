@@ -198,11 +198,11 @@ private[bucketstate] final class Committer(
     }
 
   /** Creates an empty file behind all that are known, so that whoever knows of no more is refused from now on. */
-  private def claim(next: Attempt, changes: ChangeSet, of: ChangelogHeader): Unit = {
-    val header = of.copy(
+  private def claim(next: Attempt, changes: ChangeSet, current: ChangelogHeader): Unit = {
+    val header = current.copy(
       version = next.version,
-      commitId = Committer.idAfter(of.commitId),
-      baseId = Some(of.commitId.toString)
+      commitId = Committer.idAfter(current.commitId),
+      baseId = Some(current.commitId.toString)
     )
     val nothing =
       new ChangeSet(next.version, changes.families.map(new Unchanged(_)), changes.nextFamily)

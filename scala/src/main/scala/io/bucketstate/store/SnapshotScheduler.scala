@@ -93,8 +93,8 @@ private[bucketstate] final class SnapshotScheduler(
    * due, the caller has to `run` or `submit` one; until that has ended, none is due.
    */
   def opened(version: Long): Boolean = synchronized {
-    val now = uncovered.opened(version, running)
-    val isDue = !closed && (plan.isDue(now) || (isWanted && plan.isPossible(now)))
+    val situation = uncovered.opened(version, running)
+    val isDue = !closed && (plan.isDue(situation) || (isWanted && plan.isPossible(situation)))
     if (isDue) {
       running = true
       isWanted = false

@@ -149,8 +149,8 @@ private[bucketstate] final class StoreMemory(
     if (!isBeforeDatabase) tracker.register(this, limit, setting)
     else {
       val hot = math.min(config.rocksDbMemory.heapBytes, limit)
-      val of = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
-      tracker.register(this, hot, of, changes = Some(limit -> setting))
+      val heapSetting = s"${ConfigKey.RocksDbHeapBytes.key}=${config.rocksDbMemory.heapBytes}"
+      tracker.register(this, hot, heapSetting, changes = Some(limit -> setting))
     }
 
   /** Where what cannot leave is a good part of the limit, a snapshot makes it so that it can. */

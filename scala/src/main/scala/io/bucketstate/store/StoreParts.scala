@@ -70,7 +70,7 @@ private[bucketstate] final class StoreParts(
       config.spark.repairMaxChangelogs
     ),
     warmUp,
-    table => if (config.restoreEagerly) warmUp.now(table),
+    table => if (config.restoreEagerly) warmUp.atOnce(table),
     sharesNames = !config.spark.checkpointIds
   )
 

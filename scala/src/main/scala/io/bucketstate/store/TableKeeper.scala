@@ -201,22 +201,29 @@ private[store] final class TableKeeper(
   def writtenUpTo: Long = synchronized(written)
 
   /**
-   * The open version of `in` is durable.
+   * The open version of a table is durable.
    *
    * @param changes that led to it, for whoever follows the history
    */
   def committed(
-      in: StateTable,
+      changed: StateTable,
       commitId: UUID,
       checkpointId: Option[String],
       changes: Option[Unwritten] = None
   ): Unit =
-    orForgotten(in) {
-      in.commit()
-      written = Math.max(written, in.newest)
-      if (in eq table) {
-        val attempt = Attempt(in.newest, checkpointId)
-        history.committed(attempt, commitId, keysOf(in), changes, in.oldest, needless = floor)
+    orForgotten(changed) {
+      changed.commit()
+      written = Math.max(written, changed.newest)
+      if (changed eq table) {
+        val attempt = Attempt(changed.newest, checkpointId)
+        history.committed(
+          attempt,
+          commitId,
+          keysOf(changed),
+          changes,
+          changed.oldest,
+          needless = floor
+        )
       }
     }
 
@@ -250,7 +257,7 @@ private[store] final class TableKeeper(
     Option(table).toSeq.flatMap(_.coldParts) ++ dropped.coldParts
   }
 
-  def aborted(in: StateTable): Unit = orForgotten(in)(in.abort())
+  def aborted(changed: StateTable): Unit = orForgotten(changed)(changed.abort())
 
   /** A table that was left half way, by whatever, is not handed out again. */
   private def orForgotten(changed: StateTable)(change: => Unit): Unit = synchronized {

@@ -139,8 +139,8 @@ private[bucketstate] final class TableWriter(
 private object TableWriter {
 
   /** About the heap that the changes of a version take while they are kept: files are compressed. */
-  private def heapOf(of: Committed): Long =
-    2 * of.bytes + EntrySize * of.figures(MetricKey.ChangedKeys)
+  private def heapOf(commit: Committed): Long =
+    2 * commit.bytes + EntrySize * commit.figures(MetricKey.ChangedKeys)
 
   private final val EntrySize = 64L
 }

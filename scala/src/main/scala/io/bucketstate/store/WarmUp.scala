@@ -13,13 +13,13 @@ import io.bucketstate.table.{StateTable, TableHost}
  * Brings into memory what a restored table of one store still has in files: beside the batches, from the
  * table's first use on, with the threads of the pool. Thread-safe.
  *
- * @param store for messages
- * @param memory whether there is room for what could be loaded
- * @param told  what a failure to load a bucket is told as to a task that touches the bucket
+ * @param store      for messages
+ * @param cannotLoad what a failure to load a bucket is told as to a task that touches the bucket
+ * @param memory     whether there is room for what could be loaded
  */
 private[bucketstate] final class WarmUp(
     store: String,
-    told: Throwable => Throwable,
+    cannotLoad: Throwable => Throwable,
     memory: () => StoreMemory
 ) extends TableHost {
   private[this] val log = LoggerFactory.getLogger(classOf[WarmUp])
@@ -27,7 +27,7 @@ private[bucketstate] final class WarmUp(
   private[this] val isFilling = new AtomicBoolean
   @volatile private[this] var stopped = false
 
-  override def failureOf(cause: Throwable): Throwable = told(cause)
+  override def failureOf(cause: Throwable): Throwable = cannotLoad(cause)
 
   /** Not before: the first bucket that a batch waits for gets the machine for itself. */
   override def inUse(table: StateTable): Unit = begin(table, fills = false)
@@ -43,7 +43,7 @@ private[bucketstate] final class WarmUp(
   override def ahead(task: Runnable): Unit = BackgroundPool.readers.execute(task)
 
   /** Loads all of a table before anybody uses it, in parallel. */
-  def now(table: StateTable): Unit =
+  def atOnce(table: StateTable): Unit =
     InParallel.forEach(bucketsOf(table))(bucket => table.families.foreach(_.load(bucket)))
 
   /** Goes on where some of the table is in files alone, also because it could not be loaded beside the last batch. */

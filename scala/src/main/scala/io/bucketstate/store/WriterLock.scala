@@ -69,8 +69,8 @@ private[bucketstate] final class WriterLock(
 
   /** Throws when the stamp is no longer the current one. */
   def verify(stamp: Long): Unit = {
-    val now = current
-    if (now != stamp) throw host.invalidStamp(stamp, now)
+    val valid = current
+    if (valid != stamp) throw host.invalidStamp(stamp, valid)
   }
 
   /**

@@ -162,7 +162,7 @@ private[table] final class FamilyTable(
         ofRemoval = false,
         ofMerge = true,
         head,
-        openScans.now
+        openScans.current
       )
     if (isOf(head, version)) changes.replace(head.asInstanceOf[Entry], entry)
     else changes.add(entry)
@@ -222,14 +222,14 @@ private[table] final class FamilyTable(
       val before = head.asInstanceOf[Entry]
       val older = stillNeeded(before)
       val entry =
-        new Entry(key.hash, key.bucket, version, record, removed, false, older, openScans.now)
+        new Entry(key.hash, key.bucket, version, record, removed, false, older, openScans.current)
       changes.replace(before, entry)
       bucket.charge(heap(entry) - MergeChain.heap(before, older))
       bucket.replace(i, entry)
       bucket.setStart(i, start)
     } else {
       val entry =
-        new Entry(key.hash, key.bucket, version, record, removed, false, head, openScans.now)
+        new Entry(key.hash, key.bucket, version, record, removed, false, head, openScans.current)
       changes.add(entry)
       bucket.charge(heap(entry))
       if (i >= 0) {

@@ -215,14 +215,14 @@ private[table] final class FamilyTimes(expiry: Expiry, versions: Versions, base:
     }
   }
 
-  private def frozen(of: TimeBuckets): TimeBuckets = {
+  private def frozen(times: TimeBuckets): TimeBuckets = {
     val counted = SortedMap.newBuilder[Long, Long]
     var i = 0
     while (i < count) {
       if (keys(i) > 0) counted += starts(i) -> keys(i)
       i += 1
     }
-    of.copy(newest = newest, untimedKeys = untimedKeys, keys = counted.result())
+    times.copy(newest = newest, untimedKeys = untimedKeys, keys = counted.result())
   }
 }
 

@@ -8,7 +8,7 @@ package io.bucketstate.watch
  * @param name      Spark's name of the store; a join has several in a partition
  */
 final case class StoreLabel(run: String, operator: Long, partition: Int, name: String) {
-  def of: OperatorLabel = OperatorLabel(run, operator)
+  def ofOperator: OperatorLabel = OperatorLabel(run, operator)
 }
 
 /** Which stateful operator of which query run. */

@@ -34,7 +34,7 @@ final class Footprint(folder: Path) {
   }
 
   /** What is in the folder now. */
-  def now(): FolderSize = {
+  def current(): FolderSize = {
     val there = walk()
     FolderSize(there.iterator.map(_._2).sum, there.size)
   }

@@ -28,7 +28,7 @@ private[checkpoint] final class MissingChangelog(folder: FileStore) {
       e: MissingException
   ): MissingException = {
     val there = folder.list().iterator.map(f => CheckpointFiles.parse(f.name)).collect {
-      case Some(of: VersionedFile) if of.version == file.version => of
+      case Some(named: VersionedFile) if named.version == file.version => named
     }
     val (own, others) = there.toSeq.partition(_.attempt == file)
     if (own.contains(ManifestName(file))) standsAlone(file, e)

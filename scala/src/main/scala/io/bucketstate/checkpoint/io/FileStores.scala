@@ -11,7 +11,7 @@ import org.slf4j.LoggerFactory
 object FileStores {
 
   private[this] val log = LoggerFactory.getLogger(getClass)
-  private[this] val told = ConcurrentHashMap.newKeySet[String]()
+  private[this] val warned = ConcurrentHashMap.newKeySet[String]()
 
   /**
    * @param objectStores schemes of stores where a file appears whole when it is closed. It is used as one
@@ -39,7 +39,7 @@ object FileStores {
       if (system.hasPathCapability(folder, CommonPathCapabilities.ABORTABLE_STREAM)) {
         new ObjectFileStore(system, folder)
       } else {
-        if (told.add(scheme)) {
+        if (warned.add(scheme)) {
           log.info(
             s"$scheme: is reached through Spark's checkpoint file manager, which renames: " +
               s"${system.getClass.getName} cannot abort a write"

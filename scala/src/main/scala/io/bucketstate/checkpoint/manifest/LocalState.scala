@@ -65,7 +65,7 @@ object LocalStateFormat {
       json.text("hashFunction"),
       ManifestJson.families(json),
       json.objects("files").map { file =>
-        val checksum = file.optional("checksum")((of, _) => ManifestJson.checksum(of))
+        val checksum = file.optional("checksum")((node, _) => ManifestJson.checksum(node))
         LocalStateFile(plain(file.text("name"), damage), file.long("bytes"), checksum)
       }
     )

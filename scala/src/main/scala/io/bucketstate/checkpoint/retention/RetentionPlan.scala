@@ -210,8 +210,8 @@ object RetentionPlan {
     }
 
     /** All that these manifests need; `None` if one of them is not known. */
-    private def names(of: Seq[ManifestName]): Option[Set[String]] = {
-      val each = of.map(m => known.get(m.name).flatten)
+    private def names(manifests: Seq[ManifestName]): Option[Set[String]] = {
+      val each = manifests.map(m => known.get(m.name).flatten)
       Option.when(each.forall(_.nonEmpty))(each.iterator.flatten.flatten.toSet)
     }
 

@@ -36,8 +36,8 @@ private[retention] object SavepointFormat {
   def decode(bytes: Array[Byte], file: String, path: String): Savepoint = {
     val damage = new Damage(path, "savepoint", Remedy)
     val named = file match {
-      case FileName(of) => of
-      case _            => throw damage("expected the name <name>.<uuid>.json")
+      case FileName(found) => found
+      case _               => throw damage("expected the name <name>.<uuid>.json")
     }
     val json = ManifestFormat.unseal(bytes, Format, Version, damage)
     val name = json.text("name")
@@ -52,9 +52,9 @@ private[retention] object SavepointFormat {
       version: Long,
       damage: Damage
   ): (StoreOfQuery, Attempt) = {
-    val of = StoreOfQuery(json.long("operator"), json.int("partition"), json.text("store"))
+    val store = StoreOfQuery(json.long("operator"), json.int("partition"), json.text("store"))
     val id = json.optional("checkpointId")(_.text(_))
-    try of -> Attempt(version, id)
+    try store -> Attempt(version, id)
     catch { case e: InvalidException => throw damage(e.what, e) }
   }
 

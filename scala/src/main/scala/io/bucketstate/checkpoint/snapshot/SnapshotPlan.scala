@@ -25,11 +25,12 @@ final case class SnapshotSituation(
  */
 final case class SnapshotPlan(maxVersions: Int, maxBytes: Long, compactsBeside: Boolean = true) {
 
-  def isDue(now: SnapshotSituation): Boolean =
-    isPossible(now) && lag(now.committed - now.covered, now.bytes) >= 1
+  def isDue(situation: SnapshotSituation): Boolean =
+    isPossible(situation) && lag(situation.committed - situation.covered, situation.bytes) >= 1
 
   /** Whether one could be taken that covers more. */
-  def isPossible(now: SnapshotSituation): Boolean = !now.running && now.committed > now.covered
+  def isPossible(situation: SnapshotSituation): Boolean =
+    !situation.running && situation.committed > situation.covered
 
   /** How much lies behind the newest manifest, in versions or bytes, whichever is more: 1 is due. */
   def lag(versions: Long, bytes: Long): Double =

@@ -48,12 +48,12 @@ private[bucketstate] object Deciding {
   }
 
   /** Some of the columns that another rule gives: how queries begun before Spark 3.3 may lie. */
-  final case class Columns(of: Deciding, columns: Seq[Int]) extends Deciding {
+  final case class Columns(inner: Deciding, columns: Seq[Int]) extends Deciding {
     override def fields(key: StructType): Seq[(StructField, Expression)] = {
-      val all = of.fields(key)
+      val all = inner.fields(key)
       columns.map(all)
     }
 
-    override def grouping(key: StructType): Seq[(StructField, Expression)] = of.grouping(key)
+    override def grouping(key: StructType): Seq[(StructField, Expression)] = inner.grouping(key)
   }
 }

@@ -104,9 +104,9 @@ private[bucketstate] final case class SourceStore(
 private[bucketstate] object SourceStore {
 
   /** What the default family is taken for where all is kept in others. */
-  def unused(of: SourceFamily): SourceFamily = of.copy(
-    schema = of.schema.copy(colFamilyName = StateStore.DEFAULT_COL_FAMILY_NAME),
-    spec = NoPrefixKeyStateEncoderSpec(of.keySchema),
+  def unused(family: SourceFamily): SourceFamily = family.copy(
+    schema = family.schema.copy(colFamilyName = StateStore.DEFAULT_COL_FAMILY_NAME),
+    spec = NoPrefixKeyStateEncoderSpec(family.keySchema),
     multiValued = false,
     isInternal = false
   )

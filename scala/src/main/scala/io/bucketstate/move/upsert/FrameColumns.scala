@@ -44,12 +44,12 @@ private[move] final class FrameColumns private (
       case None        => fields("value", family.valueSchema)
     }
     names.filterNot(name => taken(name) || Ignored(name)).foreach { name =>
-      throw invalid(s"The rows have a column '$name', which the state of $of does not have")
+      throw invalid(s"The rows have a column '$name', which the state of $subject does not have")
     }
     RowShape(family.name, keys, values, refused.toSeq)
   }
 
-  private def of = s"operator ${operator.id} (${operator.name})"
+  private def subject = s"operator ${operator.id} (${operator.name})"
 
   private def fields(part: String, schema: StructType): Seq[Expression] = {
     val defaults =
@@ -59,7 +59,7 @@ private[move] final class FrameColumns private (
       if (field.dataType == NullType) Literal(null, NullType)
       else
         found.map(typed(field)).orElse(defaults.get(name)).getOrElse {
-          throw invalid(s"The rows have no column '$name' for the $part of $of")
+          throw invalid(s"The rows have no column '$name' for the $part of $subject")
         }
     }
   }
@@ -143,14 +143,16 @@ private[move] final class FrameColumns private (
       (if (part == "key") family.keySchema else family.valueSchema).fieldNames.toSeq
     )
     unique(fields.fieldNames.toSeq).filterNot(known.contains).foreach { name =>
-      throw invalid(s"The rows have a column '$part.$name', which the state of $of does not have")
+      throw invalid(
+        s"The rows have a column '$part.$name', which the state of $subject does not have"
+      )
     }
   }
 
   private def typed(field: StructField)(found: Found): Expression = {
     if (stripped(found.dataType) != stripped(field.dataType)) {
       throw invalid(
-        s"Column '${found.name}' of the rows is ${found.dataType.sql}, and the state of $of has ${field.dataType.sql} there"
+        s"Column '${found.name}' of the rows is ${found.dataType.sql}, and the state of $subject has ${field.dataType.sql} there"
       )
     }
     found.expression
@@ -188,7 +190,7 @@ private[move] object FrameColumns {
     Map("version" -> Literal(1), "timeout" -> Literal(UpsertRules.NoTimeout))
 
   /** A type without what it says of nulls and of its columns' metadata. */
-  def stripped(of: DataType): DataType = of match {
+  def stripped(dataType: DataType): DataType = dataType match {
     case s: StructType => StructType(s.fields.map(f => StructField(f.name, stripped(f.dataType))))
     case ArrayType(element, _)  => ArrayType(stripped(element))
     case MapType(key, value, _) => MapType(stripped(key), stripped(value))

@@ -16,7 +16,7 @@ private[move] object Nulls {
       }
       .nextOption()
 
-  private def within(value: Any, of: DataType): Option[String] = (of, value) match {
+  private def within(value: Any, dataType: DataType): Option[String] = (dataType, value) match {
     case (schema: StructType, row: InternalRow)         => in(row, schema).map(rest => s".$rest")
     case (ArrayType(element, hasNulls), all: ArrayData) => inAll(all, element, hasNulls)
     case (MapType(_, value, hasNulls), map: MapData)    =>

@@ -29,8 +29,8 @@ private[doctor] final class OperatorEvidence(val batches: Seq[Batch], number: In
   private def each(name: String): Seq[Double] = batches.map(_.operators(number)(name).toDouble)
 
   /** One for each of another figure. */
-  private def each(name: String, of: String): Seq[Double] =
-    each(name).zip(each(of)).map { case (n, m) => n / math.max(1.0, m) }
+  private def each(name: String, per: String): Seq[Double] =
+    each(name).zip(each(per)).map { case (n, m) => n / math.max(1.0, m) }
 
   private def phase(name: String): Double =
     batches.iterator.map(_.phases.getOrElse(name, 0L)).sum.toDouble

@@ -30,11 +30,11 @@ private[doctor] final class Terms(figures: PartialFunction[Seq[String], Option[D
     both(rest)(comparison(word)).contains(true)
   }
 
-  private def both[A](terms: Seq[JsonNode])(of: (Double, Double) => A): Option[A] =
+  private def both[A](terms: Seq[JsonNode])(combine: (Double, Double) => A): Option[A] =
     for {
       left <- value(terms.head)
       right <- value(terms(1))
-    } yield of(left, right)
+    } yield combine(left, right)
 }
 
 private object Terms {

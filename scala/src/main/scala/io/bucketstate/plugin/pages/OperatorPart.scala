@@ -51,18 +51,18 @@ private[pages] object OperatorPart {
 
   private def bytes(value: Double): String = Shown.bytes(value.toLong)
 
-  private def sums(operator: OperatorStores)(of: PlacedStore => Long): Seq[(Int, Double)] =
-    byPartition(operator)(_.map(of).sum)
+  private def sums(operator: OperatorStores)(figure: PlacedStore => Long): Seq[(Int, Double)] =
+    byPartition(operator)(_.map(figure).sum)
 
-  private def highest(operator: OperatorStores)(of: PlacedStore => Long): Seq[(Int, Double)] =
-    byPartition(operator)(_.map(of).max)
+  private def highest(operator: OperatorStores)(figure: PlacedStore => Long): Seq[(Int, Double)] =
+    byPartition(operator)(_.map(figure).max)
 
   private def byPartition(
       operator: OperatorStores
-  )(of: Seq[PlacedStore] => Long): Seq[(Int, Double)] =
+  )(figure: Seq[PlacedStore] => Long): Seq[(Int, Double)] =
     operator.stores
       .groupBy(_.status.label.partition)
-      .map { case (partition, stores) => partition -> of(stores).toDouble }
+      .map { case (partition, stores) => partition -> figure(stores).toDouble }
       .toSeq
       .sortBy(_._1)
 

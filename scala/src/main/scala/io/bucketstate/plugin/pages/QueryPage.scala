@@ -73,5 +73,6 @@ private[plugin] object QueryPage {
     Column.of("All state in memory")(row => Parts.memory(row._1))
   )
 
-  private def sum(stores: Seq[PlacedStore])(of: PlacedStore => Long): Long = stores.map(of).sum
+  private def sum(stores: Seq[PlacedStore])(figure: PlacedStore => Long): Long =
+    stores.map(figure).sum
 }

@@ -24,8 +24,8 @@ private[plugin] object Shown {
 
   def seconds(number: Double): String = String.format(Locale.ROOT, "%.1f s", number)
 
-  def share(part: Double, of: Double): String =
-    if (of <= 0) "-" else String.format(Locale.ROOT, "%.1f %%", 100 * part / of)
+  def share(part: Double, whole: Double): String =
+    if (whole <= 0) "-" else String.format(Locale.ROOT, "%.1f %%", 100 * part / whole)
 
   /** A figure of an advice. */
   def figure(number: Double): String =

@@ -26,16 +26,16 @@ private[plugin] final case class QueryView(
   /** The stateful operators by their numbers, of all that the newest batch or a store names. */
   def operators: Vector[OperatorStores] = {
     val reported = batches.lastOption.fold(Vector.empty[OperatorBatch])(_.operators)
-    val of = stores.groupBy(_.status.label.operator)
-    val number = (of.keys.map(_.toInt + 1) ++ Seq(reported.size)).max
+    val byOperator = stores.groupBy(_.status.label.operator)
+    val number = (byOperator.keys.map(_.toInt + 1) ++ Seq(reported.size)).max
     (0 until number).toVector.map { n =>
       val batch = reported.lift(n)
       OperatorStores(
         n,
         batch.fold("unknown")(_.name),
-        isOurs = batch.exists(_.isOurs) || of.contains(n.toLong),
+        isOurs = batch.exists(_.isOurs) || byOperator.contains(n.toLong),
         batch,
-        of.getOrElse(n.toLong, Vector.empty)
+        byOperator.getOrElse(n.toLong, Vector.empty)
       )
     }
   }

@@ -6,14 +6,14 @@ import io.bucketstate.rocksdb.state.{ExecutorNative, NativeFigures}
 /** What RocksDB said of a store's database when it was asked last. Whoever wants to know asks nothing of it. Thread-safe. */
 private[bucketstate] final class DatabaseFigures {
   @volatile private[this] var sampled = NativeFigures.None
-  private[this] var told = NativeFigures.None
+  private[this] var reported = NativeFigures.None
 
-  def sample(now: NativeFigures): Unit = synchronized { sampled = now }
+  def sample(current: NativeFigures): Unit = synchronized { sampled = current }
 
   /** Another database begins at nothing. */
   def reset(): Unit = synchronized {
     sampled = NativeFigures.None
-    told = NativeFigures.None
+    reported = NativeFigures.None
   }
 
   /** About the native memory that the database takes, its part of what all share included. */
@@ -26,9 +26,9 @@ private[bucketstate] final class DatabaseFigures {
    * @param lag versions that the database is behind its table
    */
   def drain(lag: Long): Map[MetricKey, Long] = synchronized {
-    val now = sampled
-    val since = now.since(told)
-    told = now
+    val current = sampled
+    val since = current.since(reported)
+    reported = current
     Map(
       MetricKey.DbLag -> lag,
       MetricKey.DbCacheHits -> since.cacheHits,
@@ -37,9 +37,9 @@ private[bucketstate] final class DatabaseFigures {
       MetricKey.DbCompactionBytes -> since.compactBytes,
       MetricKey.DbCompactionTime -> since.compactMillis,
       MetricKey.DbStallTime -> since.stallMillis,
-      MetricKey.DbFileBytes -> now.fileBytes,
-      MetricKey.DbFiles -> now.files,
-      MetricKey.DbUnflushedBytes -> now.unflushedBytes,
+      MetricKey.DbFileBytes -> current.fileBytes,
+      MetricKey.DbFiles -> current.files,
+      MetricKey.DbUnflushedBytes -> current.unflushedBytes,
       MetricKey.DbMemory -> nativeBytes
     )
   }

@@ -72,12 +72,12 @@ private[bucketstate] object DatabaseState {
     case (_, Event.Close) | (Closed, _)              => Closed
     case (Absent, Event.Began(from, on))             => Beginning(from, on)
     case (_: Beginning, Event.Made(at, on, settled)) => Holding(at, on, settled)
-    case (now: Holding, Event.Wrote(next, on))
-        if next.base == now.at && next.step.version == now.at.version + 1 =>
-      now.copy(at = next.step.point, on = on)
-    case (now: Holding, Event.WasOffered(offer, settled)) if offer.at == now.at =>
-      now.copy(offered = Some(offer), goal = settled)
-    case (now: Holding, Event.Left(snapshot))                   => now.copy(left = Some(snapshot))
+    case (held: Holding, Event.Wrote(next, on))
+        if next.base == held.at && next.step.version == held.at.version + 1 =>
+      held.copy(at = next.step.point, on = on)
+    case (held: Holding, Event.WasOffered(offer, settled)) if offer.at == held.at =>
+      held.copy(offered = Some(offer), goal = settled)
+    case (held: Holding, Event.Left(snapshot))                  => held.copy(left = Some(snapshot))
     case (_, Event.Broke(on, cause))                            => Failed(on, cause)
     case (_: Beginning | _: Holding | _: Failed, Event.Dropped) => Absent
     case _ => throw new IllegalStateException(s"$event of a local database that is $state")
@@ -119,25 +119,25 @@ private[bucketstate] object DatabaseState {
     // Not before the first commit: the first batch gets the machine for itself.
     case (Absent, Some(on)) if on.hasCommits => Task.Begin(on.seed, on.seedPoint, on)
     case (Failed(failed, _), Some(on)) if failed != on.number => Task.Drop
-    case (now: Holding, Some(on)) if !isSound                 =>
+    case (held: Holding, Some(on)) if !isSound                =>
       // Whoever reads there is told of it, and loads the table anew.
-      if (now.offered.exists(_.line == on.number)) Task.Fail(now.at, on) else Task.Drop
-    case (now: Holding, Some(on)) => next(now, on, follow, isLasting)
-    case _                        => Task.Rest
+      if (held.offered.exists(_.line == on.number)) Task.Fail(held.at, on) else Task.Drop
+    case (held: Holding, Some(on)) => next(held, on, follow, isLasting)
+    case _                         => Task.Rest
   }
 
-  private def next(now: Holding, on: StoreLine, follow: Follow, isLasting: Boolean): Task = {
-    val isNew = now.at.version >= on.base &&
-      !now.offered.exists(o => o.line == on.number && o.at == now.at)
+  private def next(held: Holding, on: StoreLine, follow: Follow, isLasting: Boolean): Task = {
+    val isNew = held.at.version >= on.base &&
+      !held.offered.exists(o => o.line == on.number && o.at == held.at)
     follow match {
       // This very line led it there, so that there is no way to begin with what would be better.
-      case Follow.Elsewhere if now.on == on.number                  => Task.Fail(now.at, on)
-      case Follow.Elsewhere                                         => Task.Drop
-      case next: Follow.Next if !isNew || now.at.version < now.goal => Task.Write(next, on)
-      case _ if isNew                                               => Task.Offer(now.at, on)
-      case _                                                        =>
+      case Follow.Elsewhere if held.on == on.number                   => Task.Fail(held.at, on)
+      case Follow.Elsewhere                                           => Task.Drop
+      case next: Follow.Next if !isNew || held.at.version < held.goal => Task.Write(next, on)
+      case _ if isNew                                                 => Task.Offer(held.at, on)
+      case _                                                          =>
         on.newer
-          .filter(m => isLasting && m.version <= now.at.version && !now.left.contains(m.attempt))
+          .filter(m => isLasting && m.version <= held.at.version && !held.left.contains(m.attempt))
           .fold[Task](Task.Rest)(m => Task.Leave(m.attempt))
     }
   }

@@ -42,11 +42,11 @@ private[bucketstate] object OwnedFolder {
    */
   @tailrec
   def make(
-      in: Path,
+      parent: Path,
       newId: () => UUID,
       lock: FileChannel => FileLock = _.lock()
   ): OwnedFolder = {
-    val path = Files.createDirectories(in.resolve(s"$Own${newId()}"))
+    val path = Files.createDirectories(parent.resolve(s"$Own${newId()}"))
     val owned =
       try locked(path, lock)
       catch {
@@ -57,7 +57,7 @@ private[bucketstate] object OwnedFolder {
       }
     owned match {
       case Some(channel) => new OwnedFolder(path, channel)
-      case None          => make(in, newId, lock)
+      case None          => make(parent, newId, lock)
     }
   }
 
@@ -78,10 +78,10 @@ private[bucketstate] object OwnedFolder {
   }
 
   /** Deletes those in a folder whose process has died; how many. Throws what the disk refuses. */
-  def deleteDead(in: Path): Int =
-    if (!Files.isDirectory(in)) 0
+  def deleteDead(parent: Path): Int =
+    if (!Files.isDirectory(parent)) 0
     else {
-      val all = Using.resource(Files.newDirectoryStream(in, s"$Prefix*"))(_.asScala.toVector)
+      val all = Using.resource(Files.newDirectoryStream(parent, s"$Prefix*"))(_.asScala.toVector)
       all.filterNot(_.getFileName.toString.startsWith(Own)).count(deleteIfDead)
     }
 

@@ -89,7 +89,7 @@ private[bucketstate] final class StoreDatabase(
    */
   def deleteFailed(): Unit = {
     val isToDrop = synchronized {
-      val drops = !atWork && taskAfter(known(history.now(_))) == Task.Drop
+      val drops = !atWork && taskAfter(known(history.knownAfter(_))) == Task.Drop
       atWork |= drops
       drops
     }
@@ -176,13 +176,13 @@ private[bucketstate] final class StoreDatabase(
   }
 
   private def isDue: Boolean = {
-    val follow = known(history.now(_))
+    val follow = known(history.knownAfter(_))
     follow == Follow.Earlier || taskAfter(follow) != Task.Rest || retired.exists(!_.isRead)
   }
 
   private def known(follow: CommitPoint => Follow): Follow = state match {
-    case now: Holding => follow(now.at)
-    case _            => Follow.Nothing
+    case held: Holding => follow(held.at)
+    case _             => Follow.Nothing
   }
 
   private def taskAfter(follow: Follow): Task =
@@ -222,8 +222,8 @@ private[bucketstate] final class StoreDatabase(
       deleteUnread()
       // May read from storage: no lock is held.
       val follow = before match {
-        case now: Holding => history.after(now.at)
-        case _            => Follow.Nothing
+        case held: Holding => history.after(held.at)
+        case _             => Follow.Nothing
       }
       val (task, hasEnded) = synchronized {
         val asked = line
@@ -283,7 +283,7 @@ private[bucketstate] final class StoreDatabase(
     catch { case _: UnavailableException => false }
 
   private def isWanted(from: CommitPoint): Boolean =
-    history.now(from) != Follow.Elsewhere && synchronized(state != DatabaseState.Closed)
+    history.knownAfter(from) != Follow.Elsewhere && synchronized(state != DatabaseState.Closed)
 
   private def write(next: Follow.Next, on: StoreLine): Unit = {
     val changes =
@@ -295,9 +295,9 @@ private[bucketstate] final class StoreDatabase(
   }
 
   private def offerTo(on: StoreLine, at: CommitPoint): Unit = {
-    val (now, own) = synchronized((local.capture(), local))
-    val isTaken = offer(at, now)
-    if (!isTaken) now.release()
+    val (captured, own) = synchronized((local.capture(), local))
+    val isTaken = offer(at, captured)
+    if (!isTaken) captured.release()
     synchronized {
       val settled = history.line.fold(at.version)(_.settled)
       become(Event.WasOffered(Offered(on.number, at, isTaken), settled))
@@ -363,7 +363,7 @@ private[bucketstate] final class StoreDatabase(
   private def hasNewerSeed: Boolean = history.line.flatMap(_.seed).exists { manifest =>
     state match {
       case DatabaseState.Beginning(from, _) => from.version < manifest.version
-      case now: Holding                     => now.at.version < manifest.version
+      case held: Holding                    => held.at.version < manifest.version
       case _                                => false
     }
   }

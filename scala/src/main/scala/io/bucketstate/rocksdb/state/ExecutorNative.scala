@@ -54,13 +54,15 @@ object ExecutorNative {
   }
 
   /** The part of one store. */
-  final class Lease private[ExecutorNative] (of: Objects) extends SharedNative with AutoCloseable {
+  final class Lease private[ExecutorNative] (objects: Objects)
+      extends SharedNative
+      with AutoCloseable {
     private[this] var closed = false
 
-    override def cache: Cache = of.cache
-    override def records: RecordCache = of.records
-    override def writeBuffers: WriteBufferManager = of.writeBuffers
-    override def rateLimiter: RateLimiter = of.rateLimiter
+    override def cache: Cache = objects.cache
+    override def records: RecordCache = objects.records
+    override def writeBuffers: WriteBufferManager = objects.writeBuffers
+    override def rateLimiter: RateLimiter = objects.rateLimiter
 
     override def close(): Unit = {
       val isFirst = synchronized {

@@ -21,10 +21,10 @@ final class ExpiredEntries(numBuckets: Int, remove: (Int, Int, Array[Byte] => Bo
   def written(version: WrittenVersion): Unit = {
     val times = version.times
     sweeps.filterInPlace((family, _) => times.contains(family))
-    times.foreachEntry { (family, now) =>
-      val sweep = sweeps.getOrElseUpdate(family, new Sweep(now, numBuckets))
-      sweep.expired += expiredBetween(sweep.times, now)
-      sweep.times = now
+    times.foreachEntry { (family, next) =>
+      val sweep = sweeps.getOrElseUpdate(family, new Sweep(next, numBuckets))
+      sweep.expired += expiredBetween(sweep.times, next)
+      sweep.times = next
     }
   }
 
@@ -57,11 +57,11 @@ private object ExpiredEntries {
   private final class Sweep(var times: TimeBuckets, var next: Int, var expired: Long = 0L)
 
   /** Keys that were there at a version and have expired at the next one. */
-  private def expiredBetween(before: TimeBuckets, now: TimeBuckets): Long =
-    if (now.horizon <= before.horizon) 0L
+  private def expiredBetween(before: TimeBuckets, after: TimeBuckets): Long =
+    if (after.horizon <= before.horizon) 0L
     else {
-      val timed = before.keys.rangeUntil(now.horizon).valuesIterator.sum
-      val isUntimedOver = before.untimed != TimedValue.Never && before.untimed < now.horizon
+      val timed = before.keys.rangeUntil(after.horizon).valuesIterator.sum
+      val isUntimedOver = before.untimed != TimedValue.Never && before.untimed < after.horizon
       timed + (if (isUntimedOver) before.untimedKeys else 0L)
     }
 }

@@ -195,8 +195,8 @@ final class StateDatabase private (
 
   /** Asks RocksDB for its figures, which takes it longer than a look-up. */
   def figures(): NativeFigures = gate.using("could not be asked for figures") {
-    def count(of: TickerType) = statistics.getTickerCount(of)
-    def bytes(of: String) = db.getAggregatedLongProperty(of)
+    def count(ticker: TickerType) = statistics.getTickerCount(ticker)
+    def bytes(property: String) = db.getAggregatedLongProperty(property)
     NativeFigures(
       count(TickerType.BLOCK_CACHE_HIT),
       count(TickerType.BLOCK_CACHE_MISS),

@@ -190,7 +190,7 @@ private[spark] final class CompactRowCodec(schema: StructType, what: String) ext
       bytes(b) = source(nulls + b)
       b += 1
     }
-    var in = BYTE_ARRAY_OFFSET.toLong + nulls + nullBytes
+    var position = BYTE_ARRAY_OFFSET.toLong + nulls + nullBytes
     var variable = offset + minimumSize
     var next = rowFixedBytes
     var i = 0
@@ -198,10 +198,12 @@ private[spark] final class CompactRowCodec(schema: StructType, what: String) ext
       val out = BYTE_ARRAY_OFFSET.toLong + bitSetBytes + 8L * i
       val width = widths(i)
       // Every word is written whole: the bytes may be those of another row.
-      if (width == 8) Platform.putLong(bytes, out, Platform.getLong(source, in))
-      else if (width == 4) Platform.putLong(bytes, out, Platform.getInt(source, in) & 0xffffffffL)
-      else if (width == 1) Platform.putLong(bytes, out, Platform.getByte(source, in) & 0xffL)
-      else if (width == 2) Platform.putLong(bytes, out, Platform.getShort(source, in) & 0xffffL)
+      if (width == 8) Platform.putLong(bytes, out, Platform.getLong(source, position))
+      else if (width == 4)
+        Platform.putLong(bytes, out, Platform.getInt(source, position) & 0xffffffffL)
+      else if (width == 1) Platform.putLong(bytes, out, Platform.getByte(source, position) & 0xffL)
+      else if (width == 2)
+        Platform.putLong(bytes, out, Platform.getShort(source, position) & 0xffffL)
       else {
         val length = Record.varint(source, variable, end)
         variable += Record.varintSize(length)
@@ -217,7 +219,7 @@ private[spark] final class CompactRowCodec(schema: StructType, what: String) ext
           next += padded
         }
       }
-      in += width
+      position += width
       i += 1
     }
     if (shape.isDeep && !shape.fits(bytes, 0, size)) throw mismatch()

@@ -124,9 +124,9 @@ private object Floor {
 
     /** False if it was let go. */
     def hold(): Boolean = {
-      var now = holders.get
-      while (now > 0 && !holders.compareAndSet(now, now + 1)) now = holders.get
-      now > 0
+      var current = holders.get
+      while (current > 0 && !holders.compareAndSet(current, current + 1)) current = holders.get
+      current > 0
     }
 
     def release(): Unit = if (holders.decrementAndGet() == 0 && isOurs) cold.release()

@@ -30,7 +30,7 @@ private[table] final class OpenScans {
   private[this] var most = FirstLook
 
   /** What a write stamps on its entry. */
-  def now: Int = count
+  def current: Int = count
 
   /** Whether an open scan may see what was stamped with this. */
   def mayBeSeen(moment: Int): Boolean = moment <= newest
@@ -95,7 +95,7 @@ private[table] object OpenScans {
 
   /** An open scan in its ring, or what ties one. */
   final class Open private[OpenScans] (scan: AnyRef, val moment: Int) {
-    private[this] val of = new WeakReference(scan)
+    private[this] val reader = new WeakReference(scan)
     private[this] var ring: Open = _
 
     private[OpenScans] var before: Open = this
@@ -118,7 +118,7 @@ private[table] object OpenScans {
       ring = null
     }
 
-    private[OpenScans] def isLost: Boolean = of.refersTo(null)
+    private[OpenScans] def isLost: Boolean = reader.refersTo(null)
   }
 
   private object Open {

@@ -34,7 +34,7 @@ abstract class RecordScan private[table] (
   private[this] var isClosed = false
 
   /** The moment that it is of within its version: see [[OpenScans]]. */
-  private[this] var now = Visibility.Always
+  private[this] var ownMoment = Visibility.Always
 
   /**
    * Looks for the first records now; if these are not all, the scan is open from now on. So what it gives does not
@@ -44,7 +44,7 @@ abstract class RecordScan private[table] (
     refill()
     if (own != null && !isAtEnd) {
       open = own.began(this)
-      now = open.moment
+      ownMoment = open.moment
     }
     this
   }
@@ -62,7 +62,7 @@ abstract class RecordScan private[table] (
   }
 
   /** When the scan is of, in its version. */
-  private[table] def moment: Int = now
+  private[table] def moment: Int = ownMoment
 
   /** Whether [[gather]] is known to find nothing any more. */
   protected def isAtEnd: Boolean
@@ -103,7 +103,7 @@ abstract class RecordScan private[table] (
     val mark = Slots.Unknown
     var i = 0
     while (i < gathered) {
-      val record = Visibility.record(slots(i), at, now)
+      val record = Visibility.record(slots(i), at, ownMoment)
       if (record == null) hidden(i, slots(i))
       else if (record eq mark) throw unknown()
       else if (times == null || times.shows(record)) {

@@ -45,17 +45,17 @@ private[bucketstate] trait ManyKeysTransform extends TransformWithStateInPySpark
       StatefulOperatorCustomSumMetric(ManyKeysExec.Metric, ManyKeysExec.MetricText)
     }
 
-  override protected def doExecute(): RDD[InternalRow] = many.fold(super.doExecute()) { of =>
-    val names = of.parts.map(_.name)
+  override protected def doExecute(): RDD[InternalRow] = many.fold(super.doExecute()) { call =>
+    val names = call.parts.map(_.name)
     val runner = ManyKeysRunner.of(
-      of.function,
+      call.function,
       Protocol.variablesInput(nullable(groupingAttributes), names, nullable(ofRows)),
       conf,
       session,
       pythonMetrics
     )
     val limits = Limits.of(conf)
-    val parts = of.parts
+    val parts = call.parts
     // Made here, and not by a task.
     metrics
     ManyKeysVariables.withStores(child.execute(), getStateInfo, session) { (store, rows) =>

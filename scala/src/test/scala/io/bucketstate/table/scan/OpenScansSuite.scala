@@ -52,7 +52,7 @@ class OpenScansSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           begun = 0
         case _ => ()
       }
-      assert(scans.now == begun)
+      assert(scans.current == begun)
       val newest = open.map(_._2.moment).maxOption.getOrElse(-1)
       (-1 to begun).foreach(m => assert(scans.mayBeSeen(m) == (m <= newest), s"moment $m"))
     }

@@ -76,7 +76,7 @@ final class LongRun(
         val looks = lookAfter.count(_ == number + 1L)
         if (looks > 0) {
           if (maintaining != null) maintaining.get()
-          folders ++= Seq.fill(looks)(processor.aside(footprint.now()))
+          folders ++= Seq.fill(looks)(processor.aside(footprint.current()))
         }
         if ((number + 1) % 20 == 0) {
           Host.progress(

@@ -47,8 +47,8 @@ object OperationReport {
 
   private def rate(
       results: Seq[OperationResult],
-      of: Contender,
+      contender: Contender,
       operation: String
   ): Option[Double] =
-    results.find(r => r.provider == of.name && r.operation == operation).map(_.perSecond)
+    results.find(r => r.provider == contender.name && r.operation == operation).map(_.perSecond)
 }

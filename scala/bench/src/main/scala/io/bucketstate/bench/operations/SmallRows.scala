@@ -25,11 +25,11 @@ final class SmallRows(seed: Long) {
   /** So many percent of one, the rest of the other, shuffled. */
   def mix(
       percent: Int,
-      of: IndexedSeq[UnsafeRow],
+      wanted: IndexedSeq[UnsafeRow],
       rest: IndexedSeq[UnsafeRow]
   ): IndexedSeq[UnsafeRow] = {
-    val n = of.size * percent / 100
-    shuffled(shuffled(of).take(n) ++ rest.take(of.size - n))
+    val n = wanted.size * percent / 100
+    shuffled(shuffled(wanted).take(n) ++ rest.take(wanted.size - n))
   }
 
   private def shuffled(rows: IndexedSeq[UnsafeRow]): IndexedSeq[UnsafeRow] =

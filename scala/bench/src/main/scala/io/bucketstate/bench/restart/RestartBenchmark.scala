@@ -84,14 +84,15 @@ private final class RestartCase(
     Host.progress(s"$label: $tail changelogs after the newest snapshot")
   }
 
-  def restart(in: RestartCondition): RestartSample = {
-    val sample = ask(classOf[RestartSample], "restart", s"$folder", s"$snapshot", s"$tail", in.name)
-    Host.progress(f"$label, tail $tail, ${in.words}: first get ${sample.firstGetMs}%.1f ms")
+  def restart(condition: RestartCondition): RestartSample = {
+    val sample =
+      ask(classOf[RestartSample], "restart", s"$folder", s"$snapshot", s"$tail", condition.name)
+    Host.progress(f"$label, tail $tail, ${condition.words}: first get ${sample.firstGetMs}%.1f ms")
     sample
   }
 
-  def result(in: RestartCondition, rounds: Seq[RestartSample]): RestartResult =
-    RestartResult.of(contender.name, keys, tail, in, bytesPerVersion, rounds)
+  def result(condition: RestartCondition, rounds: Seq[RestartSample]): RestartResult =
+    RestartResult.of(contender.name, keys, tail, condition, bytesPerVersion, rounds)
 
   private def ask[T](answer: Class[T], errand: String*): T =
     jvm.ask(RestartProbe.name, errand ++ options.forChild(contender, keys), answer)

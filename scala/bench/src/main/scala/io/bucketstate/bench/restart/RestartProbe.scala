@@ -95,8 +95,8 @@ object RestartProbe {
         case Seq("extend", folder, snapshot, from, to) =>
           probe(Paths.get(folder)).extend(snapshot.toLong, from.toInt, to.toInt)
         case Seq("restart", folder, snapshot, tail, condition) =>
-          val in = RestartCondition.named(condition)
-          probe(Paths.get(folder)).restart(snapshot.toLong, tail.toInt, in)
+          val wanted = RestartCondition.named(condition)
+          probe(Paths.get(folder)).restart(snapshot.toLong, tail.toInt, wanted)
         case other => throw new IllegalArgumentException(other.mkString("no errand: ", " ", ""))
       }
       Host.say(JsonReport.line(answer))
@@ -139,12 +139,13 @@ private final class RestartProbe(options: BenchOptions, folder: Path) {
   }
 
   /** Opens the version of the batch with the number `tail`, and makes the one after it. */
-  def restart(snapshot: Long, tail: Int, in: RestartCondition): RestartSample = in match {
-    case RestartCondition.Bare       => restart(snapshot, tail)
-    case RestartCondition.InSpark    => RanSpark()(restart(snapshot, tail))
-    case RestartCondition.WithPlugin =>
-      RanSpark("spark.plugins" -> classOf[BucketstatePlugin].getName)(restart(snapshot, tail))
-  }
+  def restart(snapshot: Long, tail: Int, condition: RestartCondition): RestartSample =
+    condition match {
+      case RestartCondition.Bare       => restart(snapshot, tail)
+      case RestartCondition.InSpark    => RanSpark()(restart(snapshot, tail))
+      case RestartCondition.WithPlugin =>
+        RanSpark("spark.plugins" -> classOf[BucketstatePlugin].getName)(restart(snapshot, tail))
+    }
 
   private def restart(snapshot: Long, tail: Int): RestartSample = {
     loadWhatExecutorsHave()

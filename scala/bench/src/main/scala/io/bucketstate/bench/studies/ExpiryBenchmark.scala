@@ -101,7 +101,12 @@ object ExpiryBenchmark {
           store.commit()
           val ms = (Host.nanos() - start) / 1e6
           if ((batch + 1) % options.maintenanceEvery == 0) provider.doMaintenance()
-          Sample(ms, store.metrics.numKeys, store.metrics.memoryUsedBytes, footprint.now().bytes)
+          Sample(
+            ms,
+            store.metrics.numKeys,
+            store.metrics.memoryUsedBytes,
+            footprint.current().bytes
+          )
         }
         Host.progress(
           f"state that ${way.name}: ${samples.last.keys} keys, ${samples.last.ms}%.0f ms"

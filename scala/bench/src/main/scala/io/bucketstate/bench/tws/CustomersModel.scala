@@ -41,8 +41,8 @@ final class CustomersModel(customers: Int, perBatch: Int) {
     )
   }
 
-  private def answers(of: Iterable[Int]): Answers = {
-    val all = of.toSeq
+  private def answers(customers: Iterable[Int]): Answers = {
+    val all = customers.toSeq
     val paid = all.map(payments(_)).sum
     Answers(all.size.toLong, paid, all.map(sums(_)).sum, all.map(listed(_)).sum, paid)
   }

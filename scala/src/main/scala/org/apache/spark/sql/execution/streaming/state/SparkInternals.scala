@@ -107,8 +107,8 @@ object SparkInternals {
 
   private final val OfProcess = "spark-"
 
-  private def startingWith(name: String, in: LocalPath): Seq[LocalPath] =
-    try Using.resource(Files.newDirectoryStream(in, s"$name*"))(_.asScala.toVector)
+  private def startingWith(name: String, folder: LocalPath): Seq[LocalPath] =
+    try Using.resource(Files.newDirectoryStream(folder, s"$name*"))(_.asScala.toVector)
     catch { case _: IOException | _: DirectoryIteratorException => Nil }
 }
 
