@@ -82,6 +82,20 @@ def test_every_make_target_that_is_named_exists_and_has_its_line_in_help() -> No
     assert named <= targets
 
 
+def test_the_recipe_of_a_record_kind_names_all_files_that_tell_kinds_apart() -> None:
+    """If not: ask `RecordOp` what there is to know of a kind, or add the file to the recipe."""
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    recipe = contributing.split("**A record kind**")[1].split("**An engine**")[0]
+    telling = re.compile(r"RecordOp\.(?:Put|Remove|Merge)\b|\bisMerge\b")
+    files = {
+        path.stem
+        for path in (ROOT / "scala" / "src" / "main").rglob("*.scala")
+        if telling.search(path.read_text(encoding="utf-8"))
+    }
+    assert {"FamilyTable", "MergeStack"} <= files
+    assert {name for name in files if not re.search(rf"\b{name}\b", recipe)} == set()
+
+
 def test_the_readme_is_short_enough_to_be_a_map() -> None:
     """What does not fit belongs on a page below `docs`."""
     assert len(README.split()) <= 1500

@@ -1,6 +1,9 @@
 package io.bucketstate.record
 
-/** What a change does to a key. The numbers are those of the files. */
+/**
+ * What a change does to a key. The numbers are those of the files. Whoever only wants to know something of one asks here:
+ * each kind answers when it is made, and no other file has to be changed for a new one.
+ */
 object RecordOp {
 
   /** The key has this value now. */
@@ -11,9 +14,36 @@ object RecordOp {
 
   /** The value is appended to what the key has, or is all it has if the key was not there. */
   final val Merge: Byte = 3
+
+  /**
+   * @param hasValue whether its records have more than a key
+   * @param isOpen   whether an older record of the key makes a difference
+   */
+  private final class Kind(val hasValue: Boolean, val isOpen: Boolean)
+
+  private[this] val kinds = Array( // in the order of their numbers
+    new Kind(hasValue = true, isOpen = false),
+    new Kind(hasValue = false, isOpen = false),
+    new Kind(hasValue = true, isOpen = true)
+  )
+
+  /** Whether there is such an operation. */
+  def isKnown(op: Byte): Boolean = op >= 1 && op <= kinds.length
+
+  /** Whether its records have a value; else they are removals. */
+  def hasValue(op: Byte): Boolean = kinds(op - 1).hasValue
+
+  /** Whether what it comes to depends on an older record of its key. */
+  def isOpen(op: Byte): Boolean = kinds(op - 1).isOpen
+
+  /** Whether its record is all that its key has. */
+  def isWhole(op: Byte): Boolean = hasValue(op) && !isOpen(op)
 }
 
 /** Takes one change: a record, and which [[RecordOp]] it is. */
 trait RecordSink {
   def apply(record: Array[Byte], op: Byte): Unit
+
+  /** Takes a record that is all that its key has. */
+  final def put(record: Array[Byte]): Unit = apply(record, RecordOp.Put)
 }

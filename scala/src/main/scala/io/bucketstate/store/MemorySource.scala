@@ -1,7 +1,7 @@
 package io.bucketstate.store
 
 import io.bucketstate.checkpoint.records.BucketSource
-import io.bucketstate.record.{RecordOp, RecordSink}
+import io.bucketstate.record.RecordSink
 import io.bucketstate.table.FamilyState
 
 /**
@@ -15,5 +15,5 @@ private[bucketstate] final class MemorySource(states: Seq[FamilyState], version:
   override def families: Iterable[Int] = byFamily.keys
 
   override def read(family: Int, bucket: Int, sink: RecordSink): Unit =
-    byFamily(family).recordsOf(bucket, version).foreach(sink(_, RecordOp.Put))
+    byFamily(family).recordsOf(bucket, version).foreach(sink.put(_))
 }

@@ -19,7 +19,7 @@ private[checkpoint] object ChangelogRecords {
     var records = 0
     while (at < end) {
       val op = raw(at)
-      if (op < RecordOp.Put || op > RecordOp.Merge) {
+      if (!RecordOp.isKnown(op)) {
         throw damage(
           s"${place(block, at)}: expected operation 1 (PUT), 2 (REMOVE) or 3 (MERGE), found $op"
         )
@@ -30,7 +30,7 @@ private[checkpoint] object ChangelogRecords {
       val key = varintEnd(raw, body, body + length)
       val keyLength = if (key < 0) -1 else varint(raw, body)
       if (keyLength < 0 || keyLength > body + length - key) throw broken(block, at, "key", damage)
-      if (op == RecordOp.Remove && key + keyLength != body + length) {
+      if (!RecordOp.hasValue(op) && key + keyLength != body + length) {
         throw damage(s"${place(block, at)}: expected a REMOVE without a value, found one with it")
       }
       if (records < starts.length) starts(records) = at

@@ -84,7 +84,7 @@ final class ChangeMerger(
     val from = next
     next += 1
     while (next < loaded && RecordCursor.hasKeyOf(recordNow, records(order(next)))) next += 1
-    if (opNow == RecordOp.Merge && next > from + 1) combine(from, next)
+    if (RecordOp.isOpen(opNow) && next > from + 1) combine(from, next)
   }
 
   private def combine(from: Int, until: Int): Unit = {

@@ -23,7 +23,7 @@ private[checkpoint] final class MergeStack(
   values.push(newest)
 
   /** Whether an older record makes a difference. */
-  def isOpen: Boolean = result == RecordOp.Merge
+  def isOpen: Boolean = RecordOp.isOpen(result)
 
   /** The next older record; only while `isOpen`. */
   def add(record: Array[Byte], op: Byte): Unit =

@@ -23,7 +23,7 @@ trait RecordCursor extends AutoCloseable {
   /** Which [[io.bucketstate.record.RecordOp]] the record is. */
   def op: Byte
 
-  final def isRemoval: Boolean = op == RecordOp.Remove
+  final def isRemoval: Boolean = !RecordOp.hasValue(op)
 }
 
 object RecordCursor {

@@ -32,7 +32,7 @@ final class RunMerge(newestFirst: Seq[RecordCursor], dropRemovals: Boolean) exte
   def advance(): Boolean = {
     if (size < 0) start()
     else if (recordNow != null) step()
-    while (recordNow != null && dropRemovals && opNow == RecordOp.Remove) step()
+    while (recordNow != null && dropRemovals && !RecordOp.hasValue(opNow)) step()
     recordNow != null
   }
 
@@ -113,7 +113,7 @@ final class RunMerge(newestFirst: Seq[RecordCursor], dropRemovals: Boolean) exte
       placeNow = places(top)
       recordNow = records(top)
       opNow = ops(top)
-      if (opNow == RecordOp.Merge) combine()
+      if (RecordOp.isOpen(opNow)) combine()
     }
 
   /** Goes on through the cursors that have the key, and adds up those until what is appended to is found. */

@@ -71,7 +71,7 @@ private[bucketstate] object RunFormat {
   /** The tag in front of a value of so many bytes; throws `CorruptException` unless it is one of a run's. */
   def tagOf(value: Array[Byte], from: Int, length: Int, damage: Damage): Byte = {
     val op = if (length == 0) 0.toByte else value(from)
-    if (op != RecordOp.Put && op != RecordOp.Merge && (op != RecordOp.Remove || length != 1)) {
+    if (!RecordOp.isKnown(op) || (!RecordOp.hasValue(op) && length != 1)) {
       throw damage(
         s"expected a value with tag 1 (PUT) or 3 (MERGE), or a bare 2 (TOMBSTONE), found $op"
       )

@@ -6,7 +6,7 @@ import org.rocksdb.{ColumnFamilyHandle, RocksIterator}
 
 import io.bucketstate.checkpoint.records.ExpiredRecords
 import io.bucketstate.checkpoint.run.RunFormat
-import io.bucketstate.record.{ColdState, KeyRange, RecordBuffer, RecordOp, RecordSink}
+import io.bucketstate.record.{ColdState, KeyRange, RecordBuffer, RecordSink}
 
 /**
  * The state at a version as a database has it: reads a native snapshot, so that what is written meanwhile changes no
@@ -51,7 +51,7 @@ final class NativeState private[rocksdb] (
   override def scan(family: Int, bucket: Int, sink: RecordSink): Unit = {
     val prefix = RunFormat.prefix(family, bucket)
     iterate(family, RunFormat.seekKey(prefix), RunFormat.seekKey(prefix + 1)) { record =>
-      sink(record, RecordOp.Put)
+      sink.put(record)
       true
     }
   }

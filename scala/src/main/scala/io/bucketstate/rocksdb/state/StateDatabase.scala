@@ -92,7 +92,7 @@ final class StateDatabase private (
   }
 
   private def note(family: Int, op: Byte, record: Array[Byte]): Unit =
-    if (op == RecordOp.Put) records.written(parts(family), record, epoch)
+    if (RecordOp.isWhole(op)) records.written(parts(family), record, epoch)
     else records.changed(parts(family), record, epoch)
 
   /**

@@ -61,8 +61,9 @@ private[checkpoint] final class RunFileWriter(
     }
     val keyStart = Record.keyStart(record)
     val keyEnd = Record.keyEnd(record)
-    val valueEnd = if (op == RecordOp.Remove) keyEnd else record.length
-    if (op == RecordOp.Remove) removals += 1 else noteTime(record)
+    val hasValue = RecordOp.hasValue(op)
+    val valueEnd = if (hasValue) record.length else keyEnd
+    if (hasValue) noteTime(record) else removals += 1
     sst.add(RunFormat.prefix(family, bucket), record, keyStart, keyEnd, op, valueEnd)
     count += 1
   }

@@ -129,7 +129,7 @@ final class RunWriter(
 
     def put(family: Int, bucket: Int, record: Array[Byte], op: Byte): Unit = {
       val slice =
-        if (op == RecordOp.Remove || !slices.isTimed(family)) 0
+        if (!RecordOp.hasValue(op) || !slices.isTimed(family)) 0
         else slices.of(TimedValue.startOf(record))
       if (open(slice) == null) open(slice) = begin()
       open(slice).writer.put(family, bucket, record, op)
