@@ -18,10 +18,13 @@ class SpanPlanSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("50 GB, snapshots of 64 MB: what is merged is logarithmic, even, and never much at a time") {
     for ((name, from, snapshots) <- Seq(("grows to", 1L, 800), ("is written over in", 50L, 1600))) {
       val state = new Simulation(maxRuns = 12, maxBytes = 1L << 30)
+      val whole = new Whole(maxRuns = 12)
       state.snapshot(from << 30, from << 30)
+      whole.snapshot(from << 30, from << 30)
       (1 to snapshots).foreach { n =>
         val live = (from << 30) + ((50L - from) << 30) * n / snapshots
         state.snapshot(64L << 20, live)
+        whole.snapshot(64L << 20, live)
       }
       val bytes = (64L << 20) * snapshots
       val late = state.merged.drop(snapshots / 2).map(_.toDouble / (64L << 20)) // once all is cut
@@ -31,6 +34,13 @@ class SpanPlanSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
           f"its bytes, at most ${late.max}%.0f; largest merge ${state.largest.toDouble / (1 << 30)}%.2f GB; most levels " +
           s"${state.deepest}, runs ${state.runs.size}, files ${state.runs.map(_.files.size).sum}"
       )
+      val wholeFactor = 1 + whole.written.toDouble / bytes
+      info(
+        f"without spans $wholeFactor%.1f bytes written per byte; most merged beside a snapshot " +
+          f"${whole.merged.max.toDouble / (64L << 20)}%.0f of its bytes, that is ${whole.merged.max.toDouble / (1 << 30)}%.0f GB"
+      )
+      assert(factor <= 1.5 * wholeFactor)
+      assert(state.largest * 10 <= whole.merged.max)
       assert(factor <= 5)
       assert(state.largest <= (5L << 29))
       assert(late.max * (64L << 20) <= (2L << 30))
@@ -122,6 +132,30 @@ private object SpanPlanSuite {
 
   private def nameOf(version: Int, number: Int): String =
     RunName(version.toLong, number, new UUID(version.toLong, number.toLong)).name
+
+  /** The same store, if its state were merged as one of any size: what was merged is there with the next snapshot. */
+  private final class Whole(maxRuns: Int) {
+    var merged: Vector[Long] = Vector.empty // bytes read per snapshot
+    var written = 0L
+    private var runs = Seq.empty[Long]
+    private var underWay = 0 // of the newest runs
+
+    def snapshot(incoming: Long, live: Long): Unit = {
+      if (underWay > 0) {
+        val (newest, older) = runs.splitAt(underWay)
+        val result = if (older.isEmpty) math.min(newest.sum, live) else newest.sum
+        written += result
+        runs = result +: older
+      }
+      underWay = CompactionPlan(incoming, runs, live, maxRuns) match {
+        case CompactionPlan.Append        => 0
+        case CompactionPlan.Merge(newest) => newest + 1
+        case CompactionPlan.Rewrite       => if (runs.isEmpty) 0 else runs.size + 1
+      }
+      runs = incoming +: runs
+      merged :+= runs.take(underWay).sum
+    }
+  }
 
   /** A store whose keys are changed evenly: what was merged beside one snapshot is named by the next. */
   private final class Simulation(maxRuns: Int, maxBytes: Long) {
