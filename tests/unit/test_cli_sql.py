@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketstate.cli import main
+from tests.docs import DOCS, commands
 from tests.kit.checkpoints import Built, log
 from tests.kit.variables import State, Variables
 from tests.unit.checkpoint.test_state import grown
@@ -77,6 +78,29 @@ def test_changes_and_differences(built: Built, ask: Any) -> None:
     query = "select key.key k from diff where change = 'removed' order by k"
     gone = rows(ask(query, "--json", "--from", 2))
     assert [row["k"] for row in gone] == sorted(key[0] for key in old - new)
+
+
+def test_hot_keys_are_found_as_the_page_of_the_tab_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (DOCS / "state-tab.md").read_text(encoding="utf-8")
+    (command,) = [words for words in commands(page) if words[0] == "sql"]
+    first = int(command[command.index("--from") + 1])
+    built = Built(tmp_path / command[1])
+    for number in range(first + 6):
+        changed: dict[Any, Any] = {("hot",): (number, 0), (f"key-{number}",): (number, 0)}
+        # One that was hot before, and one that is warm.
+        if number < first:
+            changed[("old",)] = (number, 0)
+        if number % 2:
+            changed[("warm",)] = (number, 0)
+        built.batch(changed)
+    monkeypatch.chdir(tmp_path)
+    assert main([*command, "--json"]) == 0
+    found = [(row["key"]["key"], row["batches"]) for row in rows(capsys.readouterr().out)]
+    assert found[:2] == [("hot", 6), ("warm", 3)]
+    assert {batches for _, batches in found[2:]} == {1}
+    assert len(found) == 8
 
 
 def test_tables_are_listed(built: Built, ask: Any) -> None:
