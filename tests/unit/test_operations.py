@@ -6,16 +6,29 @@ import json
 import re
 import shutil
 import subprocess
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bucketstate.cli import main
 from bucketstate.operations import alert_rules, dashboard, scrape_config
+from tests.docs import DOCS
 from tests.kit.prometheus import METRIC
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+COLLECTOR = re.findall(
+    r"^```yaml\n(receivers:.*?)^```$",
+    (DOCS / "operations.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
+)[0]
+"""The configuration of OpenTelemetry's collector that the page has."""
+
+_SCRAPING = re.search(r"^ {4}config:\n((?: {6}.*\n)+)", COLLECTOR, re.MULTILINE)
+COLLECTED = dedent(_SCRAPING[1]) if _SCRAPING else ""
+"""What is in it of Prometheus's own."""
 
 
 def test_the_panels_lie_beside_each_other_and_ask_for_data_they_can_have() -> None:
@@ -59,13 +72,30 @@ def test_the_command_prints_what_the_functions_give(capsys: pytest.CaptureFixtur
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs Prometheus's promtool")
 @pytest.mark.parametrize(
     ("check", "text"),
-    [(("check", "rules"), alert_rules()), (("check", "config"), scrape_config(["driver:4040"]))],
+    [
+        (("check", "rules"), alert_rules()),
+        (("check", "config"), scrape_config(["driver:4040"])),
+        (("check", "config"), COLLECTED),
+    ],
 )
 def test_prometheus_takes_them(check: tuple[str, ...], text: str, tmp_path: Path) -> None:
     file = tmp_path / "file.yml"
     file.write_text(text, encoding="utf-8")
     done = subprocess.run(["promtool", *check, str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_collector_of_opentelemetry_scrapes_the_same_and_sends_it_on() -> None:
+    assert scrape_config(["driver:4040"]) == COLLECTED
+    # Without a pipeline, or with parts that there are not, no collector starts.
+    parts = re.findall(r"^(\w+):\n  (\w+):", COLLECTOR, re.MULTILINE)
+    assert parts == [
+        ("receivers", "prometheus"),
+        ("exporters", "otlp_http"),
+        ("service", "pipelines"),
+    ]
+    for kind, name in parts[:2]:
+        assert f"      {kind}: [{name}]\n" in COLLECTOR.partition("    metrics:\n")[2]
 
 
 def test_each_rule_names_query_and_remedy() -> None:
