@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         InvalidArgumentError,
         InvalidSettingError,
         JarNotFoundError,
+        PluginMissingWarning,
         SessionError,
     )
     from bucketstate.jar import jar_path
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidSettingError",
     "JarNotFoundError",
     "Live",
+    "PluginMissingWarning",
     "SessionError",
     "__version__",
     "configure",
@@ -50,6 +52,7 @@ _HOMES = {
     "InvalidArgumentError": "errors",
     "InvalidSettingError": "errors",
     "JarNotFoundError": "errors",
+    "PluginMissingWarning": "errors",
     "SessionError": "errors",
     "jar_path": "jar",
     "Live": "live",

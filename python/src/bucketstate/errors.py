@@ -21,6 +21,7 @@ __all__ = [
     "NoSuchStateError",
     "NotACheckpointError",
     "OtherProviderError",
+    "PluginMissingWarning",
     "RefusedMoveError",
     "SavepointError",
     "SessionError",
@@ -84,11 +85,22 @@ class SessionError(BucketstateError, RuntimeError):
 class ExtensionMissingWarning(UserWarning):
     """The session was made without the extension that `transformWithState` needs.
 
-    Warned of by `configure` and `enable`. Everything but `transformWithState` runs; Spark 4.0
-    and 4.1 need no extension.
+    Warned of by `configure` and `enable`, together with a plugin that is missing. Other queries
+    run; Spark 4.0 and 4.1 need no extension.
 
     What to do: make the session with `configure`, or with the extension in `spark.sql.extensions`;
     nothing, if no query uses `transformWithState`.
+    """
+
+
+class PluginMissingWarning(UserWarning):
+    """The application was started without the plugin, so an operator sees nothing of its stores.
+
+    Warned of by `configure` and `enable`. All queries run, without metrics in Prometheus and in
+    Spark's sinks, without the tab State in Spark's web UI, and with a cold first batch.
+
+    What to do: make the session with `configure`, or name the plugin in `spark.plugins` when the
+    application starts; nothing, if none of that is wanted.
     """
 
 

@@ -9,8 +9,8 @@ with `ADD JAR`, which reaches both.
 Spark reads `spark.plugins` when its context starts, and `spark.sql.extensions` when a session is
 made, never later. The plugin names the extension. In an application that runs without the plugin
 `configure` names the extension itself, for a session that is still to be made; without it a session
-runs everything but `transformWithState` and its forms for pandas, and `enable` warns. Spark 4.0 and
-4.1 run these, too.
+runs everything but `transformWithState` and its forms for pandas. Spark 4.0 and 4.1 run these, too.
+Nothing brings back what else the plugin gives. `configure` and `enable` warn of what is missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ from bucketstate.config import (
     PROVIDER_CLASS,
     Conf,
 )
-from bucketstate.errors import ExtensionMissingWarning, InvalidArgumentError, SessionError
+from bucketstate.errors import (
+    ExtensionMissingWarning,
+    InvalidArgumentError,
+    PluginMissingWarning,
+    SessionError,
+)
 from bucketstate.jar import jar_path, minor_of
 from bucketstate.submission import ARGUMENTS, CLASS_KEYS, submission
 
@@ -125,6 +130,8 @@ def configure(
     Warns:
         ExtensionMissingWarning: a session already runs without the extension, which the builder's
             `getOrCreate` would return.
+        PluginMissingWarning: a session already runs that has the extension, or needs none, in an
+            application that was started without the plugin.
     """
     from pyspark.sql import SparkSession
 
@@ -158,7 +165,7 @@ def configure(
         builder = builder.config(key, value)
     active = SparkSession.getActiveSession() if running is not None else None
     if active is not None:
-        _look_for_extension(active, partitions)
+        _look_for_the_rest(active, partitions)
     return builder
 
 
@@ -184,6 +191,8 @@ def enable(
     Warns:
         ExtensionMissingWarning: the session was made without the extension: its queries with
             `transformWithState` will not start.
+        PluginMissingWarning: the session has the extension, or needs none, and its application
+            was started without the plugin.
     """
     settings = _settings(conf, partitions)
     if isinstance(spark, type) or not hasattr(spark, "conf"):
@@ -202,34 +211,52 @@ def enable(
         jar = str(jar_path(spark.version)).replace("'", "\\'")
         spark.sql(f"ADD JAR '{jar}'")
         _log.info("added %s to the session", jar)
-    _look_for_extension(spark, partitions)
+    _look_for_the_rest(spark, partitions)
     _log.info("the session gets %s", settings)
     for key, value in settings.items():
         spark.conf.set(key, value)
     return spark
 
 
-def _look_for_extension(spark: SparkSession, partitions: int | None) -> None:
-    """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
-    if _RULE in spark._jsparkSession.sessionState().columnarRules().mkString(","):
-        return
-    if partitions is not None:
+def _look_for_the_rest(spark: SparkSession, partitions: int | None) -> None:
+    """Looks for what cannot be had any more, and says all of it at once."""
+    has_extension = _has_extension(spark)
+    if partitions is not None and not has_extension:
         raise SessionError(
             f"partitions={partitions} needs {EXTENSION_CLASS}, and this session was made without: "
             f"{EXTENSIONS_KEY} is read only when a session is made. Use "
             "`bucketstate.configure(builder, partitions=...)` for a new application, or rewrite "
             "the checkpoint by `bucketstate move rewrite --in-place`."
         )
+    has_plugin = PLUGIN_CLASS in _listed(spark.sparkContext.getConf().get(PLUGINS_KEY, ""))
     # Spark 4.0 and 4.1 let every provider keep the state of transformWithState.
-    if minor_of(spark.version) not in ("4.0", "4.1"):
-        warnings.warn(
+    refuses = not has_extension and minor_of(spark.version) not in ("4.0", "4.1")
+    missing = []
+    if refuses:
+        missing.append(
             f"This session was made without {EXTENSION_CLASS} and will not run transformWithState "
-            f"or its forms for pandas on bucketstate. {EXTENSIONS_KEY} is read only when a session "
-            'is made: use `bucketstate.configure(builder)`, or `spark-submit --jars "$(bucketstate '
-            f'jar)" --conf {PLUGINS_KEY}={PLUGIN_CLASS}`. Everything else runs.',
-            ExtensionMissingWarning,
+            f"or its forms for pandas on bucketstate: {EXTENSIONS_KEY} is read only when a session "
+            "is made."
+        )
+    if not has_plugin:
+        missing.append(
+            f"This application was started without {PLUGIN_CLASS}. It has no metrics of its state "
+            "stores for Prometheus or Spark's sinks, no tab State in Spark's web UI, and no "
+            f"warm-up before the first batch: {PLUGINS_KEY} is read only when Spark starts."
+        )
+    if missing:
+        warnings.warn(
+            f"{' '.join(missing)} To have all, start the application with "
+            '`bucketstate.configure(builder)`, or with `spark-submit --jars "$(bucketstate jar)" '
+            f"--conf {PLUGINS_KEY}={PLUGIN_CLASS}`. {'Other' if refuses else 'All'} queries run.",
+            ExtensionMissingWarning if refuses else PluginMissingWarning,
             stacklevel=3,
         )
+
+
+def _has_extension(spark: SparkSession) -> bool:
+    """Looks for the rule, not the setting: of a class that it cannot find Spark only logs that."""
+    return _RULE in spark._jsparkSession.sessionState().columnarRules().mkString(",")
 
 
 def _hidden(running: Any | None, options: Mapping[str, Any]) -> dict[str, str]:

@@ -1,16 +1,20 @@
 """A session that runs without the jar: `configure` comes too late and says so; `enable` works.
 
-It says what is missing for `transformWithState`, which cannot be had any more; on 4.1
-nothing is.
+It says what is missing and cannot be had any more: the plugin, and from 4.2 on what
+`transformWithState` needs.
 """
-
-import warnings
 
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
-from bucketstate import ExtensionMissingWarning, SessionError, configure, enable
+from bucketstate import (
+    ExtensionMissingWarning,
+    PluginMissingWarning,
+    SessionError,
+    configure,
+    enable,
+)
 from tests.integration.apps.counting import builder_options, count, folder
 from tests.integration.following import FLAVOURS
 from tests.kit.sparks import NEEDS_EXTENSION
@@ -21,13 +25,15 @@ for key, value in builder_options().items():
 spark = builder.getOrCreate()
 with pytest.raises(SessionError, match=r"bucketstate.enable\(spark\)"):
     configure(SparkSession.builder)
-if NEEDS_EXTENSION:
-    with pytest.warns(ExtensionMissingWarning, match=r"spark.sql.extensions is read only when"):
-        enable(spark)
-else:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ExtensionMissingWarning)
-        enable(spark)
+warning = ExtensionMissingWarning if NEEDS_EXTENSION else PluginMissingWarning
+with pytest.warns(warning) as caught:
+    enable(spark)
+(said,) = [str(one.message) for one in caught]
+assert ("spark.sql.extensions is read only when" in said) == NEEDS_EXTENSION
+for missing in ("no metrics of its state stores", "no tab State", "no warm-up"):
+    assert missing in said
+assert "--conf spark.plugins=io.bucketstate.BucketstatePlugin" in said
+assert said.endswith("Other queries run." if NEEDS_EXTENSION else "All queries run.")
 count(spark, folder())
 for flavour in FLAVOURS.values():
     numbers = spark.readStream.schema("id long").parquet(str(folder() / "input"))

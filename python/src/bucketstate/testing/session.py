@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from bucketstate.config import PROVIDER_KEY
-from bucketstate.errors import SessionError
+from bucketstate.errors import PluginMissingWarning, SessionError
 from bucketstate.session import FIXED, configure, enable
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ def _beside(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[SparkS
     """The session of others, with settings of ours for a while."""
     before = {key: session.conf.get(key, None) for key in (PROVIDER_KEY, *wanted)}
     try:
-        enable(session)
+        with warnings.catch_warnings():
+            # A test of a query needs nothing that an operator looks at.
+            warnings.simplefilter("ignore", PluginMissingWarning)
+            enable(session)
         late = {key: text for key, text in wanted.items() if not _has(session, key, text)}
         if late:
             named = ", ".join(f"{key}={text}" for key, text in sorted(late.items()))
