@@ -188,6 +188,14 @@ class RoomsSuite extends AnyFunSuite {
     } assert(!name.startsWith(SparkState) && !name.endsWith("/UnsafeRow"), s"${c.file} uses $name")
   }
 
+  test("web UI, history server and deployment are Spark's own: its package alone reaches them") {
+    for {
+      c <- classes
+      if roomOf(c.file) != SparksOwn
+      name <- c.names if PrivateToSpark.exists(name.startsWith)
+    } assert(name.startsWith(OwnInSpark), s"${c.file} uses $name")
+  }
+
   test("the store is one without Spark") {
     for {
       c <- classes if roomOf(c.file) == "store"
@@ -221,6 +229,11 @@ private object RoomsSuite {
   private val NamesOfSpark = "/package.scala"
 
   private val Spark = "org/apache/spark/"
+
+  /** Packages of Spark's whose classes are private to it; from Java they can be reached all the same. */
+  private val PrivateToSpark = Seq("deploy/", "status/", "ui/").map(Spark + _)
+
+  private val OwnInSpark = "org/apache/spark/ui/bucketstate/"
 
   private val SparkState = "org/apache/spark/sql/execution/streaming/state/"
 

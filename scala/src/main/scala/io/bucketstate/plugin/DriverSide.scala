@@ -10,6 +10,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener.{
   QueryStartedEvent,
   QueryTerminatedEvent
 }
+import org.apache.spark.ui.bucketstate.WebUi
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.Ticker

@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
+import org.apache.spark.ui.bucketstate.HadoopOfSpark
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.{BackgroundPool, Repeated}

@@ -1,4 +1,4 @@
-package io.bucketstate.plugin;
+package org.apache.spark.ui.bucketstate;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -13,10 +13,10 @@ import org.apache.spark.ui.SparkUI;
 import scala.Option;
 
 /**
- * What the plugin puts into Spark's web UI. In Java, because Scala's compiler looks for the web server's classes under
+ * Pages of text in Spark's web UI, which is private to Spark. In Java, because Scala's compiler looks for the web server's classes under
  * names that Spark's jar no longer has.
  */
-final class WebUi {
+public final class WebUi {
   private WebUi() {}
 
   /**
@@ -26,7 +26,7 @@ final class WebUi {
    * @param text asked for with each request, by the web server's threads
    * @return where it is found; empty if the application has no web UI
    */
-  static Optional<String> attachText(
+  public static Optional<String> attachText(
       SparkContext context, String folder, String page, String contentType, Supplier<String> text) {
     Option<SparkUI> ui = context.ui();
     if (ui.isEmpty()) {
