@@ -14,7 +14,8 @@ object PluginKey {
     ConfigType.OneOf(Seq("auto", "query", "partition")),
     "auto",
     "Whether metrics are given for each stateful operator of a query ('query'), or for each of its partitions, too " +
-      "('partition'). 'auto' leaves the partitions out where there would be more than a thousand series."
+      "('partition'), to Prometheus and in Spark's registry. 'auto' leaves the partitions out where all of the " +
+      "application's would be more than a thousand series."
   )
   val Interval: ConfigKey = key(
     "metrics.interval",

@@ -3,7 +3,7 @@ package io.bucketstate.plugin
 import scala.collection.mutable
 
 import io.bucketstate.plugin.status._
-import io.bucketstate.watch.OperatorLabel
+import io.bucketstate.watch.{OperatorLabel, StoreLabel}
 
 /**
  * One stateful operator over all executors.
@@ -24,9 +24,10 @@ private[plugin] final case class OperatorView(
 /**
  * What all executors of the application have told, and which queries run. Thread-safe.
  *
- * @param nanos a clock for durations
+ * @param nanos  a clock for durations
+ * @param series the setting of that name
  */
-private[plugin] final class DriverBoard(nanos: () => Long) {
+private[plugin] final class DriverBoard(nanos: () => Long, series: String) {
   import DriverBoard._
 
   private[this] val queries = mutable.LinkedHashMap.empty[String, RunningQuery]
@@ -58,7 +59,8 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
     val runs = status.operators.map(_.label.run).toSet ++ status.stores.map(_.label.run)
     KnownQueries(
       names.filter(named => runs(named._1)),
-      runs.filter(lasting.isForgotten)
+      runs.filter(lasting.isForgotten),
+      hasPartitions
     )
   }
 
@@ -72,6 +74,20 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
   }
 
   def executors: Seq[ExecutorStatus] = synchronized(latest.values.toVector)
+
+  /** Whether single partitions have figures of their own, too. */
+  def hasPartitions: Boolean = synchronized {
+    series == "partition" || (series == "auto" && storesUpTo(MostStores + 1) <= MostStores)
+  }
+
+  /** Stores of the queries that run, each once; no more of them are looked at than that. */
+  private def storesUpTo(most: Int): Int = told.valuesIterator
+    .flatMap(_.stores)
+    .map(_.label)
+    .filter(label => queries.contains(label.run))
+    .distinct
+    .take(most)
+    .size
 
   /** The operators of the queries that run, in the order in which these began, and of those that ended lately. */
   def operators: Seq[OperatorView] = synchronized {
@@ -123,6 +139,12 @@ private[plugin] final class DriverBoard(nanos: () => Long) {
 }
 
 private object DriverBoard {
+
+  /** With more series of single partitions than this they are left out, unless they are asked for. */
+  private final val MostSeries = 1000
+
+  private val MostStores =
+    MostSeries / Series.of(StoreStatus.none(StoreLabel("", 0, 0, ""))).size
 
   /**
    * What metrics call a run. A session keeps its queries' names apart, an application has many sessions, and sinks do not

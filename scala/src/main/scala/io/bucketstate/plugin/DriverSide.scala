@@ -14,7 +14,7 @@ import org.apache.spark.ui.bucketstate.WebUi
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.Ticker
-import io.bucketstate.plugin.status.StatusJson
+import io.bucketstate.plugin.status.{KnownQueries, StatusJson}
 
 /**
  * The plugin on the driver: it turns the provider on before a session is made, and gathers what the executors
@@ -23,7 +23,8 @@ import io.bucketstate.plugin.status.StatusJson
 private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
   import DriverSide._
 
-  private[this] val board = new DriverBoard(() => Ticker.System.nanos)
+  // There is none where a setting is wrong; no executor tells anything then.
+  @volatile private[this] var board = Option.empty[DriverBoard]
   @volatile private[this] var tab = Option.empty[StateTab]
 
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
@@ -34,14 +35,13 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
     }
     Harmless("the driver's part") {
       val settings = PluginSettings.read(plugin.conf)
-      context.addSparkListener(new Listener(board))
+      val gathered = new DriverBoard(() => Ticker.System.nanos, settings.series)
+      board = Some(gathered)
+      context.addSparkListener(new Listener(gathered))
       if (settings.hasTab) {
         Harmless("the tab State") { tab = Some(StateTab.begin(context, settings)) }
       }
-      def text = new PrometheusText(context.applicationId, settings.series)(
-        board.executors,
-        board.operators
-      )
+      def text = new PrometheusText(context.applicationId)(gathered)
       WebUi
         .attachText(context, Folder, Page, PrometheusText.ContentType, () => text)
         .ifPresent(url => log.info(s"Metrics of all state stores for Prometheus: $url"))
@@ -55,7 +55,7 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
         "executors",
         () =>
           new Gauge[Int] {
-            override def getValue: Int = board.executors.size
+            override def getValue: Int = board.fold(0)(_.executors.size)
           }
       )
       ()
@@ -64,7 +64,7 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
   override def receive(message: AnyRef): AnyRef = {
     val status = StatusJson.readStatus(message.toString)
     tab.foreach(_.told(status))
-    StatusJson.write(board.update(status))
+    StatusJson.write(board.fold(NoQueries)(_.update(status)))
   }
 
   override def shutdown(): Unit =
@@ -73,6 +73,8 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
 
 private[plugin] object DriverSide {
   private val log = LoggerFactory.getLogger(classOf[DriverSide])
+
+  private val NoQueries = KnownQueries(Map.empty, Set.empty, hasPartitions = false)
 
   private val Folder = "/bucketstate"
   private val Page = "/metrics"

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 import org.apache.spark.ui.bucketstate.HadoopOfSpark
 import org.slf4j.LoggerFactory
 
-import io.bucketstate.background.{BackgroundPool, Repeated}
+import io.bucketstate.background.{BackgroundPool, Repeated, Ticker}
 import io.bucketstate.plugin.status.{ExecutorStatus, StatusJson}
 import io.bucketstate.plugin.warm.JvmWarmUp
 import io.bucketstate.store.StoreMemory
@@ -36,7 +36,7 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
   override def init(context: PluginContext, extra: JMap[String, String]): Unit =
     Harmless("the executor's part") {
       val settings = PluginSettings.read(context.conf)
-      val metrics = new ExecutorMetrics(context.metricRegistry)
+      val metrics = new ExecutorMetrics(context.metricRegistry, () => Ticker.System.nanos)
       StoreWatch.begin(board)
       telling = Some(
         Repeated("bucketstate-plugin", TimeUnit.MILLISECONDS.toNanos(settings.intervalMs)) { () =>
@@ -62,7 +62,7 @@ private[plugin] final class ExecutorSide(provider: String, makeProvider: () => S
       val known = StatusJson.readQueries(context.ask(StatusJson.write(current)).toString)
       board.forget(known.ended)
       // What has ended has no name any more, and is not shown.
-      metrics.show(known.names, current)
+      metrics.show(known, current)
       isSilent.set(false)
     } catch {
       case _: InterruptedException => ()

@@ -8,14 +8,15 @@ import io.bucketstate.plugin.status.{ExecutorStatus, Histogram}
  * partition, which Spark's own servlet writes into the names of its metrics.
  *
  * @param application id of the application
- * @param series      the setting of that name
  */
-private[plugin] final class PrometheusText(application: String, series: String) {
+private[plugin] final class PrometheusText(application: String) {
   import PrometheusText._
 
-  def apply(executors: Seq[ExecutorStatus], operators: Seq[OperatorView]): String = {
+  def apply(board: DriverBoard): String = {
+    val operators = board.operators
     val lines =
-      executors.flatMap(ofExecutor) ++ operators.flatMap(ofOperator) ++ partitions(operators)
+      board.executors.flatMap(ofExecutor) ++ operators.flatMap(ofOperator) ++
+        (if (board.hasPartitions) operators.flatMap(ofPartitions) else Nil)
     val text = new StringBuilder
     // All lines of a metric have to stand together.
     lines.groupBy(_.family).toSeq.sortBy(_._1.name).foreach { case (family, its) =>
@@ -49,21 +50,17 @@ private[plugin] final class PrometheusText(application: String, series: String) 
       .flatMap { case (name, doc, took) => histogram(name, doc, labels, took) }
   }
 
-  private def partitions(operators: Seq[OperatorView]): Seq[Line] = {
-    val lines = operators.flatMap { view =>
-      view.stores.flatMap { case (executor, store) =>
-        val labels = labelsOf(view) ++ Seq(
-          "partition" -> store.label.partition.toString,
-          "store" -> store.label.name,
-          "executor" -> executor
-        )
-        Series.of(store).map { one =>
-          Line(one.copy(name = one.name.replace(MetricKey.PrometheusPrefix, Partition)), labels)
-        }
+  private def ofPartitions(view: OperatorView): Seq[Line] =
+    view.stores.flatMap { case (executor, store) =>
+      val labels = labelsOf(view) ++ Seq(
+        "partition" -> store.label.partition.toString,
+        "store" -> store.label.name,
+        "executor" -> executor
+      )
+      Series.of(store).map { one =>
+        Line(one.copy(name = one.name.replace(MetricKey.PrometheusPrefix, Partition)), labels)
       }
     }
-    if (series == "partition" || (series == "auto" && lines.size <= Most)) lines else Nil
-  }
 
   private def labelsOf(view: OperatorView): Seq[(String, String)] = Seq(
     "application" -> application,
@@ -77,9 +74,6 @@ private[plugin] object PrometheusText {
 
   /** What names of single partitions begin with, so that sums over a metric count nothing twice. */
   private val Partition = s"${MetricKey.PrometheusPrefix}partition_"
-
-  /** With more series of single partitions than this they are left out, unless they are asked for. */
-  private final val Most = 1000
 
   private final case class Family(name: String, doc: String, kind: String)
 

@@ -21,7 +21,9 @@ class LastingCountsSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(board.lines.exists(_.startsWith("bucketstate_keys{")))
     board.ended("run")
     assert(board.lines == Nil)
-    assert(board.tell("1", "run" -> 2L) == KnownQueries(Map.empty, Set.empty))
+    assert(
+      board.tell("1", "run" -> 2L) == KnownQueries(Map.empty, Set.empty, hasPartitions = false)
+    )
     board.pass(LastingCounts.KeptNanos - 1)
     // How things stood is over: only what has happened is shown.
     assert(board.lines == Seq(failures("rides", 2)))
@@ -141,7 +143,7 @@ private object LastingCountsSuite {
     import StatusSuite.{of, status}
 
     private[this] var now = 0L
-    private[this] val board = new DriverBoard(() => now)
+    private[this] val board = new DriverBoard(() => now, "query")
 
     def pass(nanos: Long): Unit = now += nanos
 
@@ -170,8 +172,8 @@ private object LastingCountsSuite {
       )
 
     def lines: Seq[String] =
-      new PrometheusText("app", "query")(Nil, board.operators).linesIterator
-        .filterNot(_.startsWith("#"))
+      new PrometheusText("app")(board).linesIterator
+        .filterNot(line => line.startsWith("#") || line.startsWith("bucketstate_executor_"))
         .toSeq
   }
 }

@@ -71,6 +71,7 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
         assert(lines.count(_.startsWith("bucketstate_partition_keys{")) == 2)
         val names = registered
         assert(names.exists(_.endsWith("BucketstatePlugin.by_digit.operator0.keys")), names)
+        assert(names.exists(_.endsWith(".by_digit.operator0.partition1.keys")), names)
         assert(names.exists(_.endsWith("BucketstatePlugin.memoryBytes")), names)
       }
       query.stop()

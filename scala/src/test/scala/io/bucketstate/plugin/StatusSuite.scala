@@ -83,7 +83,7 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the driver shows each partition once, and loses no count with an executor") {
     var now = 0L
-    val board = new DriverBoard(() => now)
+    val board = new DriverBoard(() => now, "auto")
     board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3), status(1, version = 3)), changed = 10)
     board.update(one)
@@ -100,12 +100,12 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     board.ended("run")
     now += LastingCounts.KeptNanos
     assert(board.operators.isEmpty)
-    assert(board.update(one) == KnownQueries(Map.empty, Set("run")))
+    assert(board.update(one) == KnownQueries(Map.empty, Set("run"), hasPartitions = true))
   }
 
   test("a report that comes after its executor was removed brings nothing back") {
     var now = 0L
-    val board = new DriverBoard(() => now)
+    val board = new DriverBoard(() => now, "auto")
     board.began(RunningQuery("run", "id", "counts"))
     val one = executor("1", Seq(status(0, version = 3)), changed = 10)
     board.update(one)
@@ -142,15 +142,15 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val one = Series.of(Nil, took).find(_.short == "writeTimeMs").get
     assert(one.value == 1500 && one.value * one.unit == 1.5)
     val registry = new MetricRegistry
-    val shown = new ExecutorMetrics(registry)
-    shown.show(Map("run" -> "a.b c"), executor("1", Nil, 0).copy(operators = Seq(took)))
+    val shown = new ExecutorMetrics(registry, () => 0L)
+    shown.show(known("run" -> "a.b c"), executor("1", Nil, 0).copy(operators = Seq(took)))
     assert(registry.getGauges.get("a_b_c.operator0.writeTimeMs").getValue == 1500.0)
-    shown.show(Map.empty, executor("1", Nil, 0).copy(operators = Seq(took)))
+    shown.show(known(), executor("1", Nil, 0).copy(operators = Seq(took)))
     assert(!registry.getNames.toArray.exists(_.toString.startsWith("a_b_c")))
-    val board = new DriverBoard(() => 0L)
+    val board = new DriverBoard(() => 0L, "auto")
     board.began(RunningQuery("run", "id", "q"))
     board.update(executor("1", Nil, 0).copy(operators = Seq(took)))
-    val lines = new PrometheusText("app", "auto")(board.executors, board.operators).linesIterator
+    val lines = new PrometheusText("app")(board).linesIterator
     assert(
       lines.exists(l => l.startsWith("bucketstate_write_time_seconds_total{") && l.endsWith(" 1.5"))
     )
@@ -167,11 +167,11 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("Prometheus's text has each metric in one piece, and names that hold anything") {
     forAll(Gen.asciiPrintableStr, Gen.oneOf(0 to 40)) { (name, number) =>
       val partitions = math.abs(number)
-      val board = new DriverBoard(() => 0L)
-      board.began(RunningQuery("run", "id", name + "\n\"\\"))
-      board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
       for (setting <- Seq("auto", "query", "partition")) {
-        val text = new PrometheusText("app", setting)(board.executors, board.operators)
+        val board = new DriverBoard(() => 0L, setting)
+        board.began(RunningQuery("run", "id", name + "\n\"\\"))
+        board.update(executor("1", (0 until partitions).map(status(_, 1)), changed = 3))
+        val text = new PrometheusText("app")(board)
         val families = text.linesIterator.filter(_.startsWith("# TYPE")).map(_.split(' ')(2)).toSeq
         assert(families.distinct == families)
         val samples = text.linesIterator.filterNot(_.startsWith("#")).toSeq
@@ -189,19 +189,19 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   for ((one, other) <- Seq("rides" -> "rides", "a.b" -> "a_b", "a b" -> "a/b"))
     test(s"queries that are named $one and $other have series of their own") {
-      val board = new DriverBoard(() => 0L)
+      val board = new DriverBoard(() => 0L, "partition")
       val both = executor("1", Seq(status(0, 1), of("second", status(0, 2))), changed = 3)
       val told =
         both.copy(operators = both.operators :+ OperatorStatus.none(OperatorLabel("second", 0)))
       def lines =
-        new PrometheusText("app", "partition")(board.executors, board.operators).linesIterator
+        new PrometheusText("app")(board).linesIterator
           .filterNot(_.startsWith("#"))
           .map(line => line.take(line.lastIndexOf(' ')))
           .toVector
       val registry = new MetricRegistry
-      val metrics = new ExecutorMetrics(registry)
+      val metrics = new ExecutorMetrics(registry, () => 0L)
       def shown(): Seq[String] = {
-        metrics.show(board.update(told).names, told)
+        metrics.show(board.update(told), told)
         registry.getNames.toArray.toSeq.map(_.toString)
       }
       board.began(RunningQuery("run", "id-1", one))
@@ -225,13 +225,17 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a run whose end was never told of gives its name to the next run of its query") {
     var now = 0L
-    val board = new DriverBoard(() => now)
+    val board = new DriverBoard(() => now, "auto")
     board.began(RunningQuery("first", "id", "rides"))
     board.began(RunningQuery("run", "id", "rides"))
     val both = executor("1", Seq(of("first", status(0, 2)), status(0, 3)), changed = 1)
-    assert(board.update(both) == KnownQueries(Map("run" -> "rides"), Set.empty))
+    assert(
+      board.update(both) == KnownQueries(Map("run" -> "rides"), Set.empty, hasPartitions = true)
+    )
     now += LastingCounts.KeptNanos
-    assert(board.update(both) == KnownQueries(Map("run" -> "rides"), Set("first")))
+    assert(
+      board.update(both) == KnownQueries(Map("run" -> "rides"), Set("first"), hasPartitions = true)
+    )
     assert(board.operators.map(_.query) == Seq(RunningQuery("run", "id", "rides")))
   }
 
@@ -241,11 +245,99 @@ class StatusSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       assert(histogram.count == nanos.size && histogram.sumNanos == nanos.sum)
       for (share <- Seq(0.5, 0.95, 0.99)) {
         val exact = nanos.sorted.apply(math.ceil(nanos.size * share).toInt - 1)
-        val expected = Histogram.BoundsMs.find(_ * 1000000L >= exact)
-        assert(histogram.atMostMs(share) == expected)
+        val expected = Histogram.BoundsMs.find(_ * 1000000L >= exact).getOrElse(30000L)
+        assert(histogram.atMostMs(share).contains(expected))
       }
     }
     assert(Histogram.Empty.atMostMs(0.5).isEmpty)
+  }
+
+  test("what was recorded lately is what came within the window") {
+    val second = 1000000000L
+    forAll(Gen.listOf(Gen.zip(Gen.choose(1L, 200L), Gen.choose(0L, 20L)))) { steps =>
+      var now = 0L
+      var all = Histogram.Empty
+      var recent = RecentTimes.Empty
+      val records = steps.flatMap { case (seconds, count) =>
+        now += seconds * second
+        (0L until count).foreach(_ => all = all.record(1))
+        recent = recent.next(all, now)
+        Seq.fill(count.toInt)(now)
+      }
+      val age = records.map(now - _)
+      val window = RecentTimes.WindowNanos
+      assert(recent.recorded.count >= age.count(_ < window))
+      // The window begins at a look: these are up to 200 s apart, and not each is kept.
+      assert(recent.recorded.count <= age.count(_ < window + 210 * second))
+      assert(recent.next(all, now + window).next(all, now + 2 * window).recorded.count == 0)
+    }
+  }
+
+  test("percentiles are of the last minutes, however long the query has run, and have a most") {
+    var now = 0L
+    val registry = new MetricRegistry
+    val metrics = new ExecutorMetrics(registry, () => now)
+    var took = OperatorStatus.none(Operator)
+    def commits(count: Int, ms: Long): Unit = {
+      (0 until count).foreach { _ =>
+        took = took.copy(commitTimes = took.commitTimes.record(ms * 1000000L))
+      }
+      metrics.show(known("run" -> "q"), executor("1", Nil, 0).copy(operators = Seq(took)))
+    }
+    def gauge(name: String): Option[Any] =
+      Option(registry.getGauges.get(s"q.operator0.commit.$name")).map(_.getValue)
+    // Two hours with a look each minute.
+    for (_ <- 0 until 120) {
+      commits(10, ms = 4)
+      now += 60000000000L
+    }
+    assert(gauge("p99Ms").contains(5.0))
+    for (_ <- 0 until 60) {
+      commits(1, ms = 400)
+      now += 5000000000L
+    }
+    assert(gauge("p50Ms").contains(500.0) && gauge("count").contains(1260.0))
+    commits(60, ms = 90000)
+    assert(gauge("p99Ms").contains(30000.0))
+    // Nothing was committed lately.
+    now += RecentTimes.WindowNanos
+    commits(0, ms = 0)
+    now += RecentTimes.WindowNanos
+    commits(0, ms = 0)
+    assert(gauge("p50Ms").isEmpty && gauge("count").contains(1320.0))
+  }
+
+  test("single partitions are in the registry, too, as long as they are few in the application") {
+    for (
+      (setting, stores, expected) <- Seq(
+        ("auto", 2, true),
+        ("auto", 200, false),
+        ("query", 2, false),
+        ("partition", 200, true)
+      )
+    ) {
+      val board = new DriverBoard(() => 0L, setting)
+      board.began(RunningQuery("run", "id", "q"))
+      // This executor has one of them; the others are elsewhere.
+      board.update(executor("2", (1 until stores).map(status(_, 3)), changed = 0))
+      val joined = status(0, 3)
+      val named = joined.copy(label = joined.label.copy(name = "left-keyWithIndexToValue"))
+      val one = executor("1", Seq(joined.copy(version = 2), joined, named), changed = 0)
+      val registry = new MetricRegistry
+      new ExecutorMetrics(registry, () => 0L).show(board.update(one), one)
+      val its = registry.getNames.toArray.map(_.toString).filter(_.contains("partition")).toSeq
+      assert(its.contains("q.operator0.partition0.keys") == expected, setting)
+      assert(
+        its.contains("q.operator0.partition0.left-keyWithIndexToValue.keys") == expected,
+        setting
+      )
+      if (expected) {
+        assert(registry.getGauges.get("q.operator0.partition0.version").getValue == 3.0)
+        assert(registry.getGauges.get("q.operator0.keys").getValue == 3.0)
+      } else assert(its.isEmpty)
+      val lines = new PrometheusText("app")(board).linesIterator
+      assert(lines.exists(_.startsWith("bucketstate_partition_")) == expected, setting)
+    }
   }
 }
 
@@ -284,6 +376,9 @@ private object StatusSuite {
       stores,
       Seq(OperatorStatus.none(Operator).copy(counters = Map(MetricKey.ChangedKeys -> changed)))
     )
+
+  def known(names: (String, String)*): KnownQueries =
+    KnownQueries(names.toMap, Set.empty, hasPartitions = false)
 
   def changedOf(view: OperatorView): Long = view.status.counters(MetricKey.ChangedKeys)
 

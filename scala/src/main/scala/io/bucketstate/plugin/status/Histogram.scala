@@ -23,12 +23,21 @@ final case class Histogram(counts: Vector[Long], sumNanos: Long) {
     sumNanos + other.sumNanos
   )
 
-  /** The least bound that so large a share does not exceed, in milliseconds; None if it lies above all, or nothing was recorded. */
+  /** What was recorded since an earlier one of the same. */
+  def -(earlier: Histogram): Histogram = Histogram(
+    counts.lazyZip(earlier.counts).map(_ - _),
+    sumNanos - earlier.sumNanos
+  )
+
+  /**
+   * The least bound that so large a share does not exceed, in milliseconds, and the last one where that lies above all: a
+   * figure that went away would hide what is worst. None if nothing was recorded.
+   */
   def atMostMs(share: Double): Option[Long] = {
     val wanted = math.ceil(count * share).toLong
     val upTo = counts.scanLeft(0L)(_ + _).tail
     if (count == 0) None
-    else Histogram.BoundsMs.lift(upTo.indexWhere(_ >= wanted))
+    else Histogram.BoundsMs.lift(upTo.indexWhere(_ >= wanted)).orElse(Histogram.BoundsMs.lastOption)
   }
 }
 

@@ -47,6 +47,7 @@ private[plugin] object StatusJson {
     val names = root.putObject("names")
     queries.names.foreach { case (run, name) => names.put(run, name) }
     queries.ended.foldLeft(root.putArray("ended"))((array, run) => array.add(run))
+    root.put("partitions", queries.hasPartitions)
     mapper.writeValueAsString(root)
   }
 
@@ -54,7 +55,8 @@ private[plugin] object StatusJson {
     val root = mapper.readTree(text)
     KnownQueries(
       root.required("names").properties.asScala.map(e => e.getKey -> e.getValue.asText).toMap,
-      root.required("ended").elements.asScala.map(_.asText).toSet
+      root.required("ended").elements.asScala.map(_.asText).toSet,
+      root.required("partitions").asBoolean
     )
   }
 
@@ -132,5 +134,10 @@ private[plugin] object StatusJson {
  *
  * @param names by run
  * @param ended runs that the executor may forget
+ * @param hasPartitions whether single partitions have figures of their own: one answer for all executors
  */
-final case class KnownQueries(names: Map[String, String], ended: Set[String])
+final case class KnownQueries(
+    names: Map[String, String],
+    ended: Set[String],
+    hasPartitions: Boolean
+)

@@ -31,6 +31,13 @@ final case class StoreStatus(
   def snapshotBytes: Long = gauges.getOrElse(MetricKey.ColdBytes, 0L)
 }
 
+object StoreStatus {
+
+  /** How a store stands that has not committed. */
+  def none(label: StoreLabel): StoreStatus =
+    StoreStatus(label, 0L, 0L, 0L, 0L, 0L, 0L, LastCommit(0L, 0L), Map.empty)
+}
+
 /** One commit: how many keys it changed, and how long it took. */
 final case class LastCommit(changed: Long, nanos: Long)
 
