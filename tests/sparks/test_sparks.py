@@ -127,10 +127,12 @@ def test_a_checkpoint_moves_from_each_spark_to_the_next_and_back(tmp_path: Path)
 def test_a_jar_for_another_spark_says_so(jar: str, runs: str, tmp_path: Path) -> None:
     python = python_of(runs)
     answer = answer_of(
-        [python, "-m", "tests.sparks.foreign_jar", jar, str(tmp_path)],
+        [python, "-m", "tests.sparks.foreign_jar", jar, str(tmp_path / "checkpoint")],
         timeout=300,
         PYSPARK_PYTHON=python,
         PYSPARK_DRIVER_PYTHON=python,
     )
     assert f"This jar of bucketstate is for Spark {jar}, and Spark {runs}." in answer["error"]
     assert f"bucketstate-spark-{runs}_2.13" in answer["error"]
+    (said,) = answer["plugin"]
+    assert f"This jar of bucketstate is for Spark {jar}, and Spark {runs}." in said

@@ -1,8 +1,10 @@
 package io.bucketstate
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, SparkPlugin}
 
 import io.bucketstate.plugin.Plugin
+import io.bucketstate.spark.BuiltForSpark
 
 /**
  * The plugin that turns everything on with one setting: `spark.plugins=io.bucketstate.BucketstatePlugin`.
@@ -15,10 +17,11 @@ final class BucketstatePlugin extends SparkPlugin {
   private[this] val plugin = new Plugin(
     classOf[BucketedStateStoreProvider].getName,
     classOf[BucketstateExtensions].getName,
-    () => new BucketedStateStoreProvider
+    () => new BucketedStateStoreProvider,
+    () => BuiltForSpark.require(SPARK_VERSION)
   )
 
   override def driverPlugin(): DriverPlugin = plugin.driver
 
-  override def executorPlugin(): ExecutorPlugin = plugin.executor
+  override def executorPlugin(): ExecutorPlugin = plugin.executor.orNull
 }

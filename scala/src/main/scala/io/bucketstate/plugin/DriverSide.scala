@@ -1,9 +1,9 @@
 package io.bucketstate.plugin
 
+import java.net.URI
 import java.util.{Collections, Map => JMap}
 
 import com.codahale.metrics.Gauge
-import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerExecutorRemoved}
 import org.apache.spark.sql.streaming.StreamingQueryListener.{
@@ -11,6 +11,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener.{
   QueryTerminatedEvent
 }
 import org.apache.spark.ui.bucketstate.WebUi
+import org.apache.spark.{SparkConf, SparkContext}
 import org.slf4j.LoggerFactory
 
 import io.bucketstate.background.Ticker
@@ -19,8 +20,11 @@ import io.bucketstate.plugin.status.{KnownQueries, StatusJson}
 /**
  * The plugin on the driver: it turns the provider on before a session is made, and gathers what the executors
  * tell. Whatever goes wrong in it, the application goes on.
+ *
+ * @param misfit why the jar is of no use to the Spark that runs; None where it is of use
  */
-private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
+private[plugin] final class DriverSide(turnOn: TurnedOn, misfit: Option[String])
+    extends DriverPlugin {
   import DriverSide._
 
   // There is none where a setting is wrong; no executor tells anything then.
@@ -33,8 +37,15 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
       val set = turnOn(plugin.conf)
       log.info(s"bucketstate is turned on: ${set.map { case (k, v) => s"$k=$v" }.mkString(", ")}")
     }
+    // Without the provider a query would run on another, and its checkpoint with it.
+    misfit.foreach(why => log.error(s"$why Until then no query runs that keeps its state here."))
+    if (misfit.isEmpty) gather(context, plugin.conf)
+    Collections.emptyMap()
+  }
+
+  private def gather(context: SparkContext, conf: SparkConf): Unit =
     Harmless("the driver's part") {
-      val settings = PluginSettings.read(plugin.conf)
+      val settings = PluginSettings.read(conf)
       val gathered = new DriverBoard(() => Ticker.System.nanos, settings.series)
       board = Some(gathered)
       context.addSparkListener(new Listener(gathered))
@@ -44,10 +55,8 @@ private[plugin] final class DriverSide(turnOn: TurnedOn) extends DriverPlugin {
       def text = new PrometheusText(context.applicationId)(gathered)
       WebUi
         .attachText(context, Folder, Page, PrometheusText.ContentType, () => text)
-        .ifPresent(url => log.info(s"Metrics of all state stores for Prometheus: $url"))
+        .ifPresent(url => tellWhere(url, conf.getInt("spark.ui.port", UsualPort)))
     }
-    Collections.emptyMap()
-  }
 
   override def registerMetrics(applicationId: String, plugin: PluginContext): Unit =
     Harmless("the driver's metrics") {
@@ -81,6 +90,22 @@ private[plugin] object DriverSide {
 
   /** Where Spark's web UI has the metrics. */
   val Path: String = Folder + Page
+
+  /** Spark's, of its web UI. */
+  private final val UsualPort = 4040
+
+  /** A scrape target that was written for the port that was asked for would be another application's. */
+  private def tellWhere(url: String, asked: Int): Unit = {
+    val is = URI.create(url)
+    // Any port will do where 0 is asked for, and HTTPS has a setting of its own.
+    val hasMoved = asked > 0 && is.getScheme == "http" && is.getPort > 0 && is.getPort != asked
+    if (hasMoved) {
+      log.warn(
+        s"Port $asked was taken, so Spark's web UI has another one. Metrics of all state stores for Prometheus: " +
+          s"$url. Give this application a spark.ui.port that it has to itself, and scrape that one."
+      )
+    } else log.info(s"Metrics of all state stores for Prometheus: $url")
+  }
 
   /** Called by one thread, that of Spark's listeners. */
   private final class Listener(board: DriverBoard) extends SparkListener {

@@ -1,12 +1,14 @@
 package io.bucketstate.plugin
 
-import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.net.{InetAddress, ServerSocket, URI}
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import org.apache.spark.SparkEnv
+import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, SparkPlugin}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.streaming.state.StoreMaintenance
 import org.apache.spark.ui.bucketstate.{HistoryOfSpark, MetricNamesOfSpark}
@@ -15,7 +17,8 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Millis, Seconds, Span}
 
 import io.bucketstate.plugin.queries.BoardJson
-import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness}
+import io.bucketstate.spark.BuiltForSpark
+import io.bucketstate.testkit.{DigitCounts, LeftOvers, ProviderHarness, Warnings}
 import io.bucketstate.{BucketedStateStoreProvider, BucketstateExtensions, BucketstatePlugin}
 
 /** The plugin in real local applications, which have nothing else of this project. */
@@ -197,6 +200,22 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
     }
   }
 
+  test("where the web UI's port is taken, the log names the address that metrics have") {
+    Using.resource(new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) { taken =>
+      var url = ""
+      val warnings = Warnings.during(classOf[DriverSide].getName) {
+        withPlugin("spark.ui.port" -> taken.getLocalPort.toString) { (spark, _) =>
+          url = spark.sparkContext.uiWebUrl.get + DriverSide.Path
+          eventually(assert(scraped(spark).nonEmpty))
+        }
+      }
+      assert(warnings.size == 1)
+      assert(warnings.head.startsWith(s"Port ${taken.getLocalPort} was taken"))
+      assert(warnings.head.contains(s" $url. Give this application a spark.ui.port"))
+    }
+    assert(Warnings.during(classOf[DriverSide].getName)(withPlugin()((_, _) => ())).isEmpty)
+  }
+
   test("another run of a query goes on counting under its name") {
     withPlugin() { (spark, folder) =>
       import spark.implicits._
@@ -247,6 +266,23 @@ class PluginSuite extends AnyFunSuite with DigitCounts with Eventually {
       assert(metric(query, "bucketedChangedKeys") == 5)
       query.stop()
     }
+  }
+
+  test("a jar for another Spark is an error in the log, once, and leaves the application alone") {
+    val said = Warnings.during("io.bucketstate") {
+      withPlugin(
+        "spark.plugins" -> classOf[ForeignPlugin].getName,
+        "spark.bucketstate.jvmWarmUp" -> "2000"
+      ) { (spark, _) =>
+        assert(spark.range(10).count() == 10)
+        // It is turned on all the same: a query says what is wrong instead of going on with another provider.
+        assert(spark.conf.get(TurnedOn.Provider) == classOf[BucketedStateStoreProvider].getName)
+      }
+    }
+    assert(said.size == 1)
+    assert(
+      said.head.contains("and Spark 4.99.1 runs. Put bucketstate-spark-4.99_2.13 in its place")
+    )
   }
 
   test("Spark's own page draws the metrics that are set for it") {
@@ -309,6 +345,20 @@ object PluginSuite {
   private val Bad = -1
 
   private val Rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+  /** The plugin of a jar that is for another Spark than 4.99. */
+  final class ForeignPlugin extends SparkPlugin {
+    private[this] val plugin = new Plugin(
+      classOf[BucketedStateStoreProvider].getName,
+      classOf[BucketstateExtensions].getName,
+      () => new BucketedStateStoreProvider,
+      () => BuiltForSpark.require("4.99.1")
+    )
+
+    override def driverPlugin(): DriverPlugin = plugin.driver
+
+    override def executorPlugin(): ExecutorPlugin = plugin.executor.orNull
+  }
 
   final class NoExtension extends (org.apache.spark.sql.SparkSessionExtensions => Unit) {
     override def apply(extensions: org.apache.spark.sql.SparkSessionExtensions): Unit = ()
