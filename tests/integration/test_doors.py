@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ import bucketstate
 from bucketstate import EXTENSION_CLASS, PLUGIN_CLASS, jar_path
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.registry import registry
-from tests.integration.applications import APPS, ROOT, answer_of
+from tests.docs import DOCS
+from tests.integration.applications import APPS, ROOT, answer_of, environment
 from tests.integration.apps.counting import builder_options
-from tests.kit.cases import cases
+from tests.kit.cases import at_night, cases
 from tests.kit.sparks import MANY_KEYS, NEEDS_EXTENSION
 
 PACKAGE = Path(bucketstate.__file__).parent
@@ -49,6 +51,18 @@ def submit(*arguments: str) -> list[str]:
 )
 def test_the_query_runs_on_the_provider(app: str, command: list[str], tmp_path: Path) -> None:
     on_the_provider(answer_of([*command, str(APPS / app), str(tmp_path)], timeout=170))
+
+
+@at_night
+def test_without_the_jar_spark_ends_as_the_page_has_it(tmp_path: Path) -> None:
+    command = [*SUBMIT, "--conf", f"spark.plugins={PLUGIN_CLASS}", str(APPS / "submitted.py")]
+    run = subprocess.run(
+        [*command, str(tmp_path)], env=environment(), capture_output=True, text=True, timeout=170
+    )
+    assert run.returncode != 0
+    page = (DOCS / "operations.md").read_text(encoding="utf-8")
+    (error,) = re.findall(r"Spark itself ends with `([^`]+)`", page)
+    assert f"java.lang.{error}" in run.stdout + run.stderr
 
 
 def test_flags_are_heard_whatever_the_package_s_folder(tmp_path: Path) -> None:
