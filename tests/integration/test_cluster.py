@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from tests.kit.engine import VARIABLE, engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_COUNT = re.compile(r"bucketstate_(?!partition_)\w+_(total|count|sum|bucket)\{")
 
 COUNTS = {str(digit): BATCHES * ROWS // 10 for digit in range(10)}
 
@@ -43,17 +46,34 @@ def two_hosts(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("engine", "query"),
+    ("engine", "query", "event"),
     cases(
-        [pytest.param("heap", "transformWithState", marks=needs_rows)],
-        [("rocksdb", "aggregation")],
+        [pytest.param("heap", "transformWithState", "killed", marks=needs_rows)],
+        [("rocksdb", "aggregation", "seen")],
     ),
 )
-def test_executor_loss(tmp_path: Path, engine: str, query: str) -> None:
-    answer = clustered(tmp_path, "local-cluster[2,1,1024]", "killed", engine, query)
+def test_executor_loss(tmp_path: Path, engine: str, query: str, event: str) -> None:
+    answer = clustered(tmp_path, "local-cluster[2,1,1024]", event, engine, query)
     assert answer["counts"] == COUNTS
     assert answer["killed"] == 1
     assert answer["loads"] > 2, "the lost executor's store is loaded by another"
+    if event == "seen":
+        check_seen(answer)
+
+
+def check_seen(answer: dict[str, Any]) -> None:
+    """An operator sees who was lost, and no count falls."""
+    before, after = answer["scrapes"]
+    first, later = (set(names) for names in answer["executors"])
+    assert len(first) == len(later) == 2
+    assert first != later
+    (lost,) = first - later
+    counts = {name: n for name, n in before.items() if _COUNT.match(name)}
+    assert any(counts.values())
+    assert {name: n for name, n in counts.items() if after.get(name, -1) < n} == {}
+    (page,) = answer["tab"]
+    assert f"{lost} (lost)" in page
+    assert not any(f"{name} (lost)" in page for name in later)
 
 
 @at_night

@@ -1,8 +1,10 @@
 """A stateful query on executors of their own, of which one is killed or one is slow.
 
-Arguments: a folder, the master, what happens: `killed` or `slow`, and the query: `aggregation`,
-`manyKeys` or `transformWithState`. Prints one line of JSON: the counts, how often state was loaded,
-how much of it databases held, how long the longest batch took, which attempts ended it.
+Arguments: a folder, the master, what happens: `killed`, `seen` (killed, beside a web UI) or `slow`,
+and the query: `aggregation`, `manyKeys` or `transformWithState`. Prints one line of JSON: the
+counts, how often state was loaded, how much of it databases held, how long the longest batch took,
+which attempts ended it. Of `seen` also what the web UI had of executors and counts, before and
+after.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import signal
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bucketstate import Conf, configure, stateful
+from bucketstate.operations import METRICS_PATH
 from tests.integration.apps.counting import builder_options, counted, folder
 from tests.kit.engine import engine
 
@@ -122,7 +126,44 @@ QUERIES = {
 }
 
 
-def session(master: str) -> SparkSession:
+class WebUi:
+    """What an operator sees of the application meanwhile."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.scrapes: list[dict[str, float]] = []
+
+    def read(self, path: str) -> str:
+        with urllib.request.urlopen(self._url + path, timeout=20) as answer:
+            return str(answer.read(), "utf-8")
+
+    def scrape(self, version: int) -> None:
+        """Keeps one, once two executors tell, not both as before, and of that version."""
+        before = [executors_of(samples) for samples in self.scrapes]
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            samples = dict(self.samples())
+            versions = {n: v for n, v in samples.items() if n.startswith("bucketstate_version{")}
+            told = executors_of(samples)
+            if len(told) == 2 and told not in before and version in versions.values():
+                self.scrapes.append(samples)
+                return
+            time.sleep(0.2)
+        raise TimeoutError(f"not at version {version}: {self.read(METRICS_PATH)}")
+
+    def samples(self) -> Iterator[tuple[str, float]]:
+        for line in self.read(METRICS_PATH).splitlines():
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                yield name, float(value)
+
+
+def executors_of(samples: dict[str, float]) -> list[str]:
+    told = [name for name in samples if name.startswith("bucketstate_executor_stores{")]
+    return sorted(name.partition('executor="')[2].partition('"')[0] for name in told)
+
+
+def session(master: str, *, has_ui: bool = False) -> SparkSession:
     settings = builder_options() | {
         "spark.master": master,
         "spark.executor.memory": "512m",
@@ -137,6 +178,9 @@ def session(master: str) -> SparkSession:
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
+        "spark.ui.enabled": str(has_ui).lower(),
+        "spark.ui.port": "0",
+        "spark.bucketstate.metrics.interval": "200",
     }
     builder = configure(SparkSession.builder, Conf(engine=engine()))
     for key, value in settings.items():
@@ -146,7 +190,8 @@ def session(master: str) -> SparkSession:
 
 def main() -> None:
     root, master, event = folder(), sys.argv[2], sys.argv[3]
-    spark = session(master)
+    spark = session(master, has_ui=event == "seen")
+    web = WebUi(spark.sparkContext.uiWebUrl or "no web UI")
     for number in range(BATCHES):
         rows = spark.range(number * ROWS, (number + 1) * ROWS).coalesce(1)
         rows.write.parquet(str(root / "input" / f"{number:02d}"))
@@ -157,14 +202,20 @@ def main() -> None:
     latest: dict[int, int] = {}
     attempts: dict[int, int] = {}
     killed: list[int] = []
+    pages: list[str] = []
 
     def keep(batch: DataFrame, number: int) -> None:
         for row in batch.collect():
             latest[row["digit"]] = row["total"]
             attempts[number] = max(attempts.get(number, 0), row["attempt"])
-        if event == "killed" and number == KILLING_BATCH and not killed:
+        if event in ("killed", "seen") and number == KILLING_BATCH and not killed:
+            if event == "seen":
+                web.scrape(version=number + 1)
             killed.append(executors()[0])
             os.kill(killed[0], signal.SIGKILL)
+        if event == "seen" and number == BATCHES - 1 and not pages:
+            web.scrape(version=number + 1)
+            pages.append(web.read("/State/"))
 
     shown = with_attempts(counts, slow=event == "slow")
     writer = shown.writeStream.outputMode("update").foreachBatch(keep).trigger(availableNow=True)
@@ -179,6 +230,9 @@ def main() -> None:
         "loads": sum(o["customMetrics"]["bucketedTableReloads"] for o in operators),
         "native": max(o["customMetrics"]["bucketedDbMemoryBytes"] for o in operators),
         "slowest": max(p["durationMs"]["triggerExecution"] for p in progress),
+        "scrapes": web.scrapes,
+        "executors": [executors_of(samples) for samples in web.scrapes],
+        "tab": pages,
     }
     print("ANSWER " + json.dumps(answer))
     spark.stop()
