@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
@@ -275,3 +277,74 @@ def test_an_initial_state_is_by_points_in_time_as_well() -> None:
         {"at": first, "n": 2**53 + 1},
         {"at": second, "n": 1},
     ]
+
+
+@dataclass
+class Taken:
+    at: datetime | None = None
+    took: timedelta | None = None
+
+
+NANOS = pd.Timestamp("2025-01-01T00:00:00.000000007Z"), pd.Timedelta(1001, "ns")
+MICROS = NANOS[0].floor("us"), NANOS[1].floor("us")
+
+
+def kept(values: Any) -> Any:
+    def fn(_key: Any, _rows: list[dict[str, Any]], state: State[Taken]) -> None:
+        state.value.at, state.value.took = values
+
+    return fn
+
+
+def put_out(values: Any) -> Any:
+    def fn(_key: Any, _rows: list[dict[str, Any]], _state: State[Taken]) -> Taken:
+        return Taken(*values)
+
+    return fn
+
+
+def framed(values: Any, **options: Any) -> Any:
+    def fn(_key: Any, _rows: list[dict[str, Any]], _state: State[Taken]) -> Iterator[Taken]:
+        frame = pd.DataFrame({"at": [None, values[0]], "took": [None, values[1]]})
+        frame["took"] = pd.to_timedelta(frame["took"])
+        return frame.astype(**options) if options else frame  # type: ignore[return-value]
+
+    return fn
+
+
+def as_objects(values: Any) -> Any:
+    return framed(values, dtype=object)
+
+
+def as_arrow(values: Any) -> Any:
+    kinds = {"at": pa.timestamp("ns", "UTC"), "took": pa.duration("ns")}
+    return framed(values, dtype={n: pd.ArrowDtype(kind) for n, kind in kinds.items()})
+
+
+@operators
+@pytest.mark.parametrize("way", [kept, put_out, framed, as_objects, as_arrow])
+def test_nanoseconds_are_refused_and_not_cut(operator: Operator, way: Any) -> None:
+    """Spark has none: what came back would be another time."""
+
+    def run(*values: Any) -> None:
+        Harness(way(values), by="key", operator=operator).run([{"key": "a"}])
+
+    run(*MICROS)
+    run(None, None)
+    for values, name in (((NANOS[0], MICROS[1]), "at"), ((MICROS[0], NANOS[1]), "took")):
+        with pytest.raises(WrongTypeError) as refusal:
+            run(*values)
+        said = str(refusal.value)
+        assert name in said
+        assert "expected no more than microseconds" in said
+        assert "round it in the function, as by value.floor('us')" in said
+
+
+@operators
+def test_a_timer_needs_no_rounding(operator: Operator) -> None:
+    def fn(_key: Any, _rows: list[dict[str, Any]], state: State[Taken]) -> None:
+        state.registerTimer(NANOS[0] + timedelta(days=9000))
+
+    running = Harness(fn, by="key", operator=operator, timeout="processing")
+    running.run([{"key": "a"}])
+    assert [t.at for t in running.timers("a")] == [MICROS[0] + timedelta(days=9000)]

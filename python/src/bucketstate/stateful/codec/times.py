@@ -75,8 +75,7 @@ class DatetimeCodec(Codec):
 
     def check(self, value: Any) -> datetime:
         given = value
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime(warn=False)
+        value = _python(value)
         if not isinstance(value, datetime) or value is pd.NaT:
             raise self.mismatch(value)
         try:
@@ -101,8 +100,7 @@ class DatetimeCodec(Codec):
 
     def cell(self, value: Any) -> datetime:
         """With the session's offset. One without a time zone is a reading of TIMESTAMP_NTZ."""
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime(warn=False)
+        value = _python(value)
         if not isinstance(value, datetime) or value is pd.NaT:
             raise self.mismatch(value)
         return value if value.tzinfo is None else self._shown(value)
@@ -125,8 +123,7 @@ class LocalDatetimeCodec(Codec):
     kinds = "M"
 
     def check(self, value: Any) -> datetime:
-        if isinstance(value, pd.Timestamp):
-            value = value.to_pydatetime(warn=False)
+        value = _python(value)
         if not isinstance(value, datetime) or value is pd.NaT or value.tzinfo is not None:
             raise self.mismatch(value)
         return value
@@ -141,6 +138,7 @@ class LocalDatetimeCodec(Codec):
         return [self.check(v) for v in column.tolist()]
 
 
+_ROUND = "Spark keeps no nanoseconds: round it in the function, as by value.floor('us')."
 _DAY_TIME = re.compile(r"(-?)(\d+) (\d\d):(\d\d):(\d\d)\.(\d{6})")
 
 
@@ -152,10 +150,7 @@ class TimedeltaCodec(Codec):
     kinds = "m"
 
     def check(self, value: Any) -> timedelta:
-        if isinstance(value, pd.Timedelta):
-            value = value.to_pytimedelta()
-        elif isinstance(value, np.timedelta64):
-            value = pd.Timedelta(value).to_pytimedelta()
+        value = _python(pd.Timedelta(value) if isinstance(value, np.timedelta64) else value)
         if not isinstance(value, timedelta) or value is pd.NaT:
             raise self.mismatch(value)
         return value
@@ -177,6 +172,37 @@ class TimedeltaCodec(Codec):
 
     def cells(self, column: pd.Series[Any]) -> list[Any]:
         return [self.check(v) for v in column.tolist()]
+
+
+def beyond_micros(column: pd.Series[Any]) -> pd.Timestamp | pd.Timedelta | None:
+    """The first of a column's times or durations that has more digits than Spark keeps."""
+    if "[ns" not in str(column.dtype):
+        return None
+    counts = getattr(column.array, "asi8", None)
+    if counts is None:
+        return next((v for v in column.tolist() if _nanoseconds(v)), None)
+    odd = (counts % 1000 != 0) & column.notna().to_numpy()
+    return column.iloc[odd.argmax()] if odd.any() else None
+
+
+def cut(value: pd.Timestamp | pd.Timedelta) -> MismatchError:
+    """For a value whose last digits Spark would cut."""
+    return MismatchError("no more than microseconds", value, advice=_ROUND)
+
+
+def _nanoseconds(value: Any) -> int:
+    if isinstance(value, pd.Timestamp):
+        return value.nanosecond
+    return value.nanoseconds if isinstance(value, pd.Timedelta) else 0
+
+
+def _python(value: Any) -> Any:
+    """A time or duration of pandas as Python has it."""
+    if _nanoseconds(value):
+        raise cut(value)
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    return value.to_pytimedelta() if isinstance(value, pd.Timedelta) else value
 
 
 def _parse(parser: Callable[[str], Any], stored: Any, codec: Codec) -> Any:

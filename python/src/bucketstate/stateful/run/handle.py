@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
+from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.document import Clock, StateCodec
 from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
@@ -318,6 +319,9 @@ class State(Generic[T]):
         return checked_watermark(self._slot.watermark, why)
 
     def _millis(self, when: Any, method: str) -> int:
+        if isinstance(when, pd.Timestamp):
+            # What is below a millisecond is cut anyway.
+            when = when.to_pydatetime(warn=False)
         try:
             return millis(DatetimeCodec(self._zone).check(when))
         except MismatchError as e:

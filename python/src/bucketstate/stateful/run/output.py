@@ -11,6 +11,7 @@ from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.codecs import surrogate_in
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.codec.structs import by_name
+from bucketstate.stateful.codec.times import beyond_micros, cut
 from bucketstate.stateful.errors import MismatchError, WrongTypeError
 
 if TYPE_CHECKING:
@@ -143,6 +144,9 @@ class Output:
             values = result.to_numpy(dtype=object)
             for n in to_check:
                 self._check_cells(key, columns[n], values[:, n])
+        for n, dtype in enumerate(result.dtypes):
+            if dtype.kind in "mM" and (odd := beyond_micros(result.iloc[:, n])) is not None:
+                raise self._wrong(key, None, cut(odd).under(columns[n]))
         yield result
 
     def _check_cells(self, key: Any, name: str, values: Iterable[Any]) -> None:
@@ -165,6 +169,6 @@ class Output:
         e = mismatch or MismatchError(kinds, item)
         field = f": field {e.path}" if e.path else ""
         return WrongTypeError(
-            f"{where}{field} is {e.found_text}, expected {e.expected}. Convert it in the function, "
-            "or change the declared output."
+            f"{where}{field} is {e.found_text}, expected {e.expected}. "
+            + (e.advice or "Convert it in the function, or change the declared output.")
         )
