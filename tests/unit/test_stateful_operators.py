@@ -3,6 +3,7 @@ test."""
 
 from __future__ import annotations
 
+import copy
 import random
 import sys
 from dataclasses import dataclass, field
@@ -155,9 +156,6 @@ def test_keys_that_are_equal_are_one_entry(operator: Operator) -> None:
             prices.updateValue(Decimal(price), (prices.getValue(Decimal(price)) or 0) + 1)
         for size in (0.0, -0.0):
             sizes.updateValue(size, (sizes.getValue(size) or 0) + 1)
-        assert not sizes.containsKey("x")  # type: ignore[arg-type]
-        assert state.value.by_name.getValue(3) is None  # type: ignore[arg-type]
-        state.value.by_name.removeKey(3)  # type: ignore[arg-type]
 
     running = step(act, Parts, operator)
     running.run(ROW)
@@ -165,6 +163,84 @@ def test_keys_that_are_equal_are_one_entry(operator: Operator) -> None:
     held = running.state("a")
     assert dict(held.by_price.iterator()) == {Decimal("1.5"): 4, Decimal(100): 4}
     assert dict(held.by_size.iterator()) == {0.0: 4}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda m: m.getValue(1),
+        lambda m: m.containsKey(1),
+        lambda m: m.removeKey(1),
+        lambda m: m.updateValue(1, 1),
+        lambda m: 1 in m,
+        lambda m: m[1],
+        lambda m: m.__delitem__(1),
+        lambda m: m.getValue([]),
+        lambda m: m.getValue(None),
+        lambda m: m.getValue("\udcff"),
+    ],
+)
+def test_a_key_of_another_type_is_refused_wherever_it_is_given(
+    operator: Operator, ask: Any
+) -> None:
+    running = step(lambda state: ask(state.value.by_name), Parts, operator)
+    with pytest.raises(
+        WrongTypeError, match=r"The state of Key\(key='a'\): field by_name of Parts"
+    ):
+        running.run(ROW)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda state: state.value.by_name,
+        lambda state: state.update(Parts(by_name=MapState({"b": 2}))),
+        lambda state: state.clear(),
+    ],
+)
+def test_so_it_is_in_a_state_of_any_origin(operator: Operator, before: Any) -> None:
+    def act(state: State[Parts]) -> None:
+        before(state)
+        state.value.by_name.getValue(1)  # type: ignore[arg-type]
+
+    running = step(act, Parts, operator)
+    running.set_state(Parts(by_name=MapState({"a": 1})), "a")
+    with pytest.raises(WrongTypeError, match=r"field by_name of Parts is int 1, expected a str"):
+        running.run(ROW)
+
+
+def test_a_copy_of_a_map_is_the_function_s_own() -> None:
+    def act(state: State[Parts]) -> None:
+        state.value.by_name.updateValue("a", 1)
+        for copied in (copy.deepcopy(state.value.by_name), copy.copy(state.value.by_name)):
+            assert copied == state.value.by_name
+            assert not copied.containsKey(1)  # type: ignore[arg-type]
+
+    step(act, Parts, "applyInPandasWithState").run(ROW)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_parts_are_used_as_python_s_own(operator: Operator) -> None:
+    def act(state: State[Parts]) -> None:
+        marks = state.value.by_name
+        assert "a" not in marks
+        for use in (marks.__getitem__, marks.__delitem__):
+            with pytest.raises(KeyError, match="'a'"):
+                use("a")
+        marks["a"] = 1
+        marks["b"] = marks["a"] + 1
+        assert ("a" in marks, marks["b"], sorted(marks), len(marks)) == (True, 2, ["a", "b"], 2)
+        assert dict(marks) == {"a": 1, "b": 2}
+        del marks["a"]
+        state.value.log.appendList([1, 2])
+        assert [*state.value.log] == [1, 2]
+        assert 2 in state.value.log
+
+    running = step(act, Parts, operator)
+    running.run(ROW)
+    assert running.state("a") == Parts(by_name=MapState({"b": 2}), log=ListState([1, 2]))
 
 
 @dataclass

@@ -16,7 +16,7 @@ import numpy as np
 from pyspark.sql.types import ArrayType, DataType, LongType, StructField, StructType
 
 from bucketstate.stateful.codec.classes import KINDS, is_record, names_of
-from bucketstate.stateful.codec.codecs import surrogate_in
+from bucketstate.stateful.codec.codecs import LEAST, MOST, surrogate_in
 from bucketstate.stateful.codec.containers import COMPOUND
 from bucketstate.stateful.codec.ddl import parse_ddl, struct_of_schema
 from bucketstate.stateful.codec.evolution import Evolution, evolution_of
@@ -160,6 +160,17 @@ class PartCodec:
     def decode(self, text: str) -> Any:
         return self._value.load(decode(text))
 
+    def check_key(self, key: Any) -> None:
+        """MismatchError for a key that `encode_key` would refuse."""
+        assert self._key is not None
+        exact = self._key.exact
+        # Most keys are one of these, and are looked up far more often than written.
+        if type(key) is exact and (
+            (exact is str and key.isascii()) or (exact is int and LEAST <= key <= MOST)
+        ):
+            return
+        self.encode_key(key)
+
     def encode_key(self, key: Any) -> str:
         """A map's key as text: the same for keys that are equal."""
         assert self._key is not None
@@ -188,6 +199,7 @@ class StateCodec:
         self.evolution = evolution
         self.parts = parts
         by_event = [n for n, p in parts.items() if p.ttl and p.ttl.time == "event"]
+        self.maps = {n: p for n, p in parts.items() if p.kind is MapState}
         self.event_time_part = by_event[0] if by_event else None
         """The name of a part that needs a watermark, if there is one."""
         self._struct = struct

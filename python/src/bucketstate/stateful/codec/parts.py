@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 from bucketstate.stateful.errors import DefinitionError, StateUsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -129,6 +129,9 @@ class ListState(Generic[T]):
     def __len__(self) -> int:
         return len(self._held)
 
+    def __iter__(self) -> Iterator[T]:
+        return self.get()
+
 
 def several(values: Iterable[T], method: str) -> Iterable[T]:
     """The values; StateUsageError for one text, which Python takes for as many as its letters."""
@@ -143,9 +146,17 @@ def several(values: Iterable[T], method: str) -> Iterable[T]:
 class MapState(Generic[K, V]):
     """Values by key; each entry expires on its own. Not thread-safe.
 
+    It can be used as a dict is: `key in part`, `part[key]`, which raises KeyError for an entry that
+    is not there, `part[key] = value`, `del part[key]`, and a loop over the keys. A function's own
+    refuses a key of another type than its field declares with WrongTypeError, wherever one is
+    given.
+
     Args:
         entries: what it holds; None for nothing.
     """
+
+    _check: Callable[[Any], None] | None = None
+    """Refuses a key of a wrong type, in a call of a function."""
 
     def __init__(self, entries: Mapping[K, V] | None = None) -> None:
         self._held: dict[K, Held[V]] = {k: Held(v) for k, v in (entries or {}).items()}
@@ -160,22 +171,26 @@ class MapState(Generic[K, V]):
     def __repr__(self) -> str:
         return f"MapState({dict(self.iterator())!r})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy is another call's, or nobody's.
+        return {name: value for name, value in self.__dict__.items() if name != "_check"}
+
     def exists(self) -> bool:
         """Whether it holds an entry that has not expired."""
         return bool(self._held)
 
     def getValue(self, key: K) -> V | None:
         """The entry's value, or None if there is none or it has expired."""
-        held = self._held.get(key)
+        held = self._held.get(self._checked(key))
         return None if held is None else held.value
 
     def containsKey(self, key: K) -> bool:
         """Whether there is an entry of that key that has not expired."""
-        return key in self._held
+        return self._checked(key) in self._held
 
     def updateValue(self, key: K, value: V) -> None:
         """Sets the entry; its time to live starts again."""
-        self._held[key] = Held(value)
+        self._held[self._checked(key)] = Held(value)
 
     def iterator(self) -> Iterator[tuple[K, V]]:
         """The entries that have not expired, as keys with values."""
@@ -191,7 +206,7 @@ class MapState(Generic[K, V]):
 
     def removeKey(self, key: K) -> None:
         """Removes the entry of that key, if there is one."""
-        self._held.pop(key, None)
+        self._held.pop(self._checked(key), None)
 
     def clear(self) -> None:
         """Removes all entries."""
@@ -199,6 +214,31 @@ class MapState(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._held)
+
+    def __contains__(self, key: K) -> bool:
+        return self.containsKey(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return self.keys()
+
+    def __getitem__(self, key: K) -> V:
+        value = self.getValue(key)
+        if value is None and not self.containsKey(key):
+            raise KeyError(key)
+        return cast("V", value)
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.updateValue(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        if not self.containsKey(key):
+            raise KeyError(key)
+        self.removeKey(key)
+
+    def _checked(self, key: K) -> K:
+        if self._check is not None:
+            self._check(key)
+        return key
 
 
 Part = ValueState[Any] | ListState[Any] | MapState[Any, Any]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from bucketstate.optional import pandas as pd
 from bucketstate.stateful.codec.document import Clock, StateCodec
 from bucketstate.stateful.codec.instants import MILLISECOND, Timer, local, millis
 from bucketstate.stateful.codec.kept import NO_TIMEOUT, Kept, order
-from bucketstate.stateful.codec.parts import holds
+from bucketstate.stateful.codec.parts import MapState, holds
 from bucketstate.stateful.codec.times import DatetimeCodec
 from bucketstate.stateful.errors import (
     MigrationError,
@@ -28,6 +29,7 @@ from bucketstate.stateful.run.usage import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from bucketstate.stateful.codec.document import PartCodec
     from bucketstate.stateful.codec.kept import Due
     from bucketstate.stateful.run.slots import Slot
     from bucketstate.stateful.run.variables import Bound
@@ -117,6 +119,7 @@ class State(Generic[T]):
         """
         if self._value is _UNREAD:
             self._value, self._baseline = self._load() if self._present else self._new()
+            self._check_keys()
         return cast("T", self._value)
 
     @value.setter
@@ -136,6 +139,7 @@ class State(Generic[T]):
             self._value = self._codec.value_of(value)
         except MismatchError as e:
             raise self.unfit(e) from None
+        self._check_keys()
         self._given = True
 
     def clear(self) -> None:
@@ -288,6 +292,19 @@ class State(Generic[T]):
             self._beside = self._slot.parts(self)
         found: Mapping[str, Bound] | None = self._beside
         return found
+
+    def _check_keys(self) -> None:
+        """Has the value's maps refuse keys that their fields do not take, as variables do."""
+        for name, codec in self._codec.maps.items():
+            part = getattr(self._value, name)
+            if isinstance(part, MapState):
+                part._check = partial(self._check_key, name, codec)
+
+    def _check_key(self, name: str, codec: PartCodec, key: Any) -> None:
+        try:
+            codec.check_key(key)
+        except MismatchError as e:
+            raise self.unfit(e.under(name)) from None
 
     def _grown(self) -> bool:
         """Whether parts that lie beside the document make a state of what was none."""

@@ -62,13 +62,6 @@ class _Values:
     def decoded_key(self, row: Any) -> Any:
         return self._through(self._codec.decode_key, row[0], self._errors.unreadable)
 
-    def known_key(self, key: Any) -> tuple[str] | None:
-        """A key to look for; None for one that cannot be there."""
-        try:
-            return (self._codec.encode_key(key),)
-        except MismatchError:
-            return None
-
     def _through(self, step: Callable[[Any], Any], value: Any, error: Any) -> Any:
         try:
             return step(value)
@@ -175,13 +168,11 @@ class ListVariable(_Variable, ListState[T]):
 
 class MapVariable(_Variable, MapState[K, V]):
     def getValue(self, key: K) -> V | None:
-        known = self._values.known_key(key)
-        row = None if known is None else self._variable.getValue(known)
+        row = self._variable.getValue(self._values.encoded_key(key))
         return None if row is None else self._values.decoded(row)
 
     def containsKey(self, key: K) -> bool:
-        known = self._values.known_key(key)
-        return known is not None and bool(self._variable.containsKey(known))
+        return bool(self._variable.containsKey(self._values.encoded_key(key)))
 
     def updateValue(self, key: K, value: V) -> None:
         entry = self._values.encoded_key(key), self._values.encoded(value)
@@ -200,10 +191,9 @@ class MapVariable(_Variable, MapState[K, V]):
         return self._iterate(map(self._values.decoded, self._variable.values()))
 
     def removeKey(self, key: K) -> None:
-        known = self._values.known_key(key)
-        if known is not None:
-            self._write()
-            self._variable.removeKey(known)
+        known = self._values.encoded_key(key)
+        self._write()
+        self._variable.removeKey(known)
 
     def replace(self, other: MapState[K, V]) -> None:
         entries = list(other.iterator())
