@@ -309,6 +309,46 @@ def test_duckdb(checkpoint: Checkpoint) -> None:
     assert summed == (sum(value["count"] for value in values),)
 
 
+def test_duckdb_reads_what_a_query_needs(built: Built) -> None:
+    """The other partition cannot be read, and is not asked for."""
+    pytest.importorskip("duckdb")
+    scan = Checkpoint(built.root).scan()
+    connection = scan.to_duckdb("state")
+    scan.update(partition=0).to_duckdb("first", connection)
+
+    def found(query: str) -> list[Any]:
+        return connection.execute(query).fetchall()
+
+    in_second = "select count(*) from first where partition_id = 1"
+    assert found(in_second) == [(0,)]
+    key, value = next((k, v) for p, k, v in sorted(built.rows()) if p == 0)
+    for file in built.folder(1).glob("*.changelog"):
+        data = file.read_bytes()
+        # Within the first block of records.
+        file.write_bytes(data[:150] + bytes(10) + data[160:])
+    of_partition = "select count(*) from state where partition_id = 0"
+    assert found(of_partition) == [(sum(p == 0 for p, *_ in built.rows()),)]
+    assert found(f"select value.count from state where key.key = '{key[0]}'") == [(value[0],)]
+    assert found(in_second) == [(0,)]
+    with pytest.raises(Exception, match="is damaged"):
+        found("select count(*) from state")
+
+
+def test_a_table_of_duckdb_stays_at_its_version(built: Built) -> None:
+    pytest.importorskip("duckdb")
+    connection = Checkpoint(built.root).scan().to_duckdb("state")
+    before = connection.execute("select count(*) from state").fetchone()
+    assert before is not None
+    built.batch({("another",): (1, 1)})
+    assert connection.execute("select count(*) from state").fetchone() == before
+
+
+def test_what_is_not_there_is_told_at_once(checkpoint: Checkpoint) -> None:
+    pytest.importorskip("duckdb")
+    with pytest.raises(NoSuchStateError, match="no operator 7"):
+        checkpoint.scan(operator=7).to_duckdb("state")
+
+
 def test_duckdb_that_is_not_installed(
     checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:

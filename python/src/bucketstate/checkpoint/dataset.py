@@ -34,15 +34,20 @@ _AND = " and "
 
 
 class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
-    """A scan of all columns and rows. Not thread-safe, since the scan is not.
+    """A scan without columns and filters of its own. Not thread-safe, since the scan is not.
+
+    Args:
+        scan: the scan.
+        partition: the one that it is of, if it is of one.
 
     Attributes:
         failure: what reading raised, since who queries the dataset may tell it in other words.
     """
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Scan, partition: int | None = None) -> None:
         # That of pyarrow is for datasets of its own.
         self._scan = scan
+        self._partition = partition
         self.failure: Exception | None = None
 
     @cached_property
@@ -80,7 +85,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         for part in _parts(text):
             if found := _filter_of(part, key):
                 filters.append(found)
-            elif part.startswith("(partition_id == "):
+            elif self._partition is None and part.startswith("(partition_id == "):
                 scan = _of_partition(scan, part)
         return scan.update(filters=filters)
 

@@ -169,7 +169,12 @@ class Scan:
     def to_duckdb(
         self, table_name: str, connection: DuckDBPyConnection | None = None
     ) -> DuckDBPyConnection:
-        """The rows as a table of DuckDB, for queries in SQL; they are in memory.
+        """The rows as a table of DuckDB, for queries in SQL.
+
+        They are read by each query anew, at the version that is read now: the columns and the
+        partition that it needs, and one key, if it asks for that. A query whose rows cannot be read
+        ends with DuckDB's error, which has the text of the package's. A scan of one key, or with
+        columns or filters of its own, is read at once, and is in memory.
 
         Args:
             table_name: what queries call it.
@@ -181,7 +186,17 @@ class Scan:
         """
         duckdb = needed("duckdb", extra="duckdb", what="A scan as a table of DuckDB")
         into: DuckDBPyConnection = duckdb.connect() if connection is None else connection
-        into.register(table_name, self.to_arrow())
+        of = self._source.selection
+        if of.key is None and of.columns is None and of.filters is None:
+            # Loaded here, for it takes a while, and who asks for rows needs none of it.
+            from bucketstate.checkpoint.dataset import ScanDataset
+
+            dataset = ScanDataset(self.update(version=self.version, batch=None), of.partition)
+            # What is not there is told in the package's words, and at once.
+            _ = dataset.schema
+            into.register(table_name, dataset)
+        else:
+            into.register(table_name, self.to_arrow())
         return into
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
