@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketstate import stateful
-from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint import Checkpoint, Scan
 from bucketstate.cli import main
 from bucketstate.errors import RefusedMoveError
 from bucketstate.move import plan
@@ -219,7 +219,7 @@ def test_a_state_of_every_type_with_parts(spark: SparkSession, tmp_path: Path) -
 
 
 def _states(checkpoint: Path) -> dict[str, Any]:
-    scan = Checkpoint(str(checkpoint)).scan(decode=Wide)
+    scan: Scan[Any] = Checkpoint(str(checkpoint)).scan(decode=Wide)
     names = [row["s"] for row in scan.to_arrow().column("key").to_pylist()]
     return {name: asdict(scan.get(name)) for name in names}
 
@@ -262,7 +262,7 @@ def test_the_command(
     assert main([*words, "--state", "tests.integration.upserted_states:Kept"]) == 0
     said = capsys.readouterr().out
     assert "1 keys replaced, 1 added" in said
-    scan = Checkpoint(str(target)).scan(decode=Kept)
+    scan: Scan[Any] = Checkpoint(str(target)).scan(decode=Kept)
     assert (scan.get("name-1").seen, scan.get("new").seen) == (5, 6)
     origin = Checkpoint(str(target)).overview().origin
     assert origin is not None

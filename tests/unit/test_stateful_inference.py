@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple, assert_type
 
 import pandas as pd
 
 from bucketstate import stateful
+from bucketstate.checkpoint import Scan
 from bucketstate.stateful import Definition, Keys, State, Timer
 from bucketstate.testing import Harness
+from tests.unit.checkpoint.test_states import row_of, written
 
 
 @dataclass
@@ -108,6 +111,19 @@ def test_a_definition_knows_it_too() -> None:
     assert_type(Harness(decorated, by="key"), Harness[Total])
     assert_type(stateful.define(untyped, state=Total, output="n long"), Definition[Total])
     assert_type(Harness(untyped, by="key", state=Total, output="n long"), Harness[Total])
+
+
+def test_a_scan_that_decodes_knows_what_it_gives(tmp_path: Path) -> None:
+    checkpoint = written(tmp_path, {"a": row_of(Total(3))})
+    decoded = checkpoint.scan(decode=Total)
+    assert_type(decoded, Scan[Total | None])
+    assert_type(decoded.get("a"), Total | None)
+    assert_type(decoded.update(version=1).get("a"), Total | None)
+    assert_type(checkpoint.scan(version=1, decode="n long"), Scan[Any])
+    assert_type(checkpoint.scan().get("a"), Any)
+    assert_type(checkpoint.scan().update(decode=Total).get("a"), Total | None)
+    assert decoded.get("a") == Total(3)
+    assert decoded.get("b") is None
 
 
 def test_what_says_no_class_is_of_any() -> None:

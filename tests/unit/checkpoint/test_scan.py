@@ -9,13 +9,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_overloads, get_type_hints
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType, TimestampNTZType
 
 from bucketstate.checkpoint import Checkpoint
+from bucketstate.checkpoint.selection import Asked
 from bucketstate.errors import InvalidArgumentError, MissingLibraryError, NoSuchStateError
 from tests.kit.checkpoints import Built
 from tests.unit.checkpoint.test_state import grown, rows
@@ -124,9 +125,19 @@ def test_batches_in_place_of_versions(checkpoint: Checkpoint, kind: str) -> None
     assert by_batch.to_arrow() == checkpoint.scan(kind, since=4, version=5).to_arrow()
     assert by_batch.to_arrow() == checkpoint.scan(kind, batch=4).to_arrow()
     with pytest.raises(InvalidArgumentError, match=r"since_batch=1\.5 is a float"):
-        checkpoint.scan(kind, since_batch=1.5).to_arrow()  # type: ignore[arg-type]
+        checkpoint.scan(kind, since_batch=1.5).to_arrow()  # type: ignore[call-overload]
     with pytest.raises(NoSuchStateError, match="From version 5 to 3 is not a way forward"):
         checkpoint.scan(kind, since_batch=4, batch=2).to_arrow()
+
+
+def test_type_checkers_know_all_arguments(checkpoint: Checkpoint) -> None:
+    (asked,) = {
+        found["asked"].__args__[0]
+        for overload in get_overloads(Checkpoint.scan)
+        if (found := get_type_hints(overload, localns={"Asked": Asked}))
+    }
+    taken = inspect.signature(checkpoint.scan).parameters
+    assert {*asked.__annotations__, "kind", "decode"} == set(taken)
 
 
 def test_a_batch_wherever_a_version_can_be_given(checkpoint: Checkpoint) -> None:

@@ -240,6 +240,7 @@ def test_parts_that_are_variables(
     found = parts_of(tmp_path)
     states = found.scan(decode=Parts, version=2)
     b = states.get("b")
+    assert b is not None
     assert (b.total, b.last.get(), list(b.pages.get())) == (2, "/x", ["/1", "/2", "/3"])
     assert dict(b.counts.iterator()) == {"n": 3}
     assert not b.since.exists()

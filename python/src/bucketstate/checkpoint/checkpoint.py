@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import pyarrow as pa
 
@@ -24,14 +24,21 @@ from bucketstate.checkpoint.verify.verify import verify
 from bucketstate.errors import InvalidArgumentError
 from bucketstate.notebook import shown
 
+if TYPE_CHECKING:
+    from bucketstate.checkpoint.selection import Asked
+
 _log = logging.getLogger("bucketstate.checkpoint")
+
+T = TypeVar("T")
+"""A state class."""
 
 
 class Checkpoint(Catalog):
     """The checkpoint of a stateful query on bucketstate, read only.
 
     It is looked at as it is when it is opened; open it again to see later batches. Not thread-safe;
-    it reads many files at a time by itself. Wherever a version can be given, `batch` can be given
+    it reads many files at a time by itself, and holds none open between calls: there is nothing to
+    close. Wherever a version can be given, `batch` can be given
     instead: batch n makes version n + 1.
 
     Args:
@@ -69,6 +76,14 @@ class Checkpoint(Catalog):
     def __repr__(self) -> str:
         return f"Checkpoint({self.location!r})"
 
+    @overload
+    def scan(
+        self, kind: str = STATE, *, decode: type[T], **asked: Unpack[Asked]
+    ) -> Scan[T | None]: ...
+
+    @overload
+    def scan(self, kind: str = STATE, *, decode: Any = None, **asked: Unpack[Asked]) -> Scan: ...
+
     def scan(
         self,
         kind: str = STATE,
@@ -89,7 +104,7 @@ class Checkpoint(Catalog):
         decode: Any = None,
         columns: Sequence[str] | None = None,
         filters: Sequence[tuple[str, str, Any]] | None = None,
-    ) -> Scan:
+    ) -> Scan[Any]:
         """Says what to read; the scan has the ways to have it, such as `to_arrow()`.
 
         The kinds, with their columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import pyarrow as pa
 
@@ -34,9 +34,24 @@ if TYPE_CHECKING:
 
     from bucketstate.checkpoint.states import States
 
+if TYPE_CHECKING:
+    # With a default a scan that does not decode is a plain `Scan`. pyspark's types come with it.
+    import typing_extensions
 
-class Scan:
+    V = typing_extensions.TypeVar("V", default=Any)
+else:
+    V = TypeVar("V")
+"""What the value of one key is."""
+
+T = TypeVar("T")
+"""A state class."""
+
+
+class Scan(Generic[V]):
     """What to read of a checkpoint, and the ways to have it. Made by `Checkpoint.scan`.
+
+    To type checkers one that decodes is a `Scan[Total | None]`, with its state class: what `get`
+    gives.
 
     It cannot be changed: `update` makes another one. Files are read when rows are asked for, each
     time anew. Whatever knows Arrow's PyCapsule interface takes a scan as it is:
@@ -76,7 +91,13 @@ class Scan:
         more = f"... more than these {MOST}" if len(rows) > MOST else ""
         return table(repr(self), empty.column_names, rows[:MOST], more or f"{len(rows)} rows")
 
-    def update(self, **overrides: Any) -> Scan:
+    @overload
+    def update(self, *, decode: type[T], **overrides: Any) -> Scan[T | None]: ...
+
+    @overload
+    def update(self, **overrides: Any) -> Scan[V]: ...
+
+    def update(self, **overrides: Any) -> Any:
         """A scan like this one with other arguments, which are as for `Checkpoint.scan`.
 
         Raises:
@@ -202,7 +223,7 @@ class Scan:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
-    def get(self, key: Any, user_key: Any = None) -> Any:
+    def get(self, key: Any, user_key: Any = None) -> V:
         """The value of one key, as Python values; None if it is not there.
 
         A value is a dict by column. Where a key has several, as in a list variable, it is a list of
@@ -223,7 +244,8 @@ class Scan:
         if self._states is not None:
             # Made first: whether there are documents at all.
             _ = self._states.schema
-            return self._states.value_in(rows_of_key(self._states.source.of(**asked)), key)
+            value = self._states.value_in(rows_of_key(self._states.source.of(**asked)), key)
+            return cast("V", value)
         table = rows_of_key(self._source.of(**asked, flatten=user_key is not None))
         if table.num_rows > 1:
             raise InvalidArgumentError(
@@ -232,7 +254,7 @@ class Scan:
             )
         # The partition stands behind the value.
         found = with_dicts(table.column(table.num_columns - 2 - of.times))
-        return found[0] if found else None
+        return cast("V", found[0] if found else None)
 
     def keys_per_bucket(self) -> pa.Table:
         """How many keys each bucket holds: `partition_id`, `bucket`, `keys`. Reads the state.

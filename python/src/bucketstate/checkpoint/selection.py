@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from bucketstate.checkpoint.filtering import Filter
 from bucketstate.checkpoint.spark.query import DEFAULT_STORE
@@ -27,6 +27,26 @@ _TAKEN = {
 }
 _TEXTS = {"store", "column_family", "state_var"}
 _NOT_DECODED = _OF_STATE | {"user_key", "times", "flatten"}
+
+
+class Asked(TypedDict, total=False):
+    """The arguments of `Checkpoint.scan` by name, but `decode`, for type checkers."""
+
+    operator: int
+    partition: int | None
+    store: str
+    column_family: str | None
+    state_var: str | None
+    version: int | None
+    batch: int | None
+    since: int | None
+    since_batch: int | None
+    key: Any
+    user_key: Any
+    times: bool
+    flatten: bool
+    columns: Sequence[str] | None
+    filters: Sequence[Filter] | None
 
 
 @dataclass(frozen=True)
