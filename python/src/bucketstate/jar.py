@@ -20,7 +20,7 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
         folder: where the jars are; the package's own without.
 
     Raises:
-        InvalidArgumentError: the version is no text.
+        InvalidArgumentError: the version is no text, or the folder no path.
         JarNotFoundError: none fits; the message says for what there are jars. Or no version is
             given, and no pyspark is installed.
     """
@@ -29,6 +29,8 @@ def jar_path(spark: str | None = None, *, folder: Path | None = None) -> Path:
             f"spark={spark!r} is a {type(spark).__name__}: give the version as a text, such as "
             "'4.2'."
         )
+    if not isinstance(folder, Path | str | None):
+        raise InvalidArgumentError(f"folder={folder!r}: give the path of a folder.")
     folder = Path(folder or str(files("bucketstate").joinpath("jars")))
     minor = minor_of(spark or _of_pyspark())
     jars = _jars(folder)

@@ -17,6 +17,7 @@ from bucketstate.errors import (
     NewerFormatError,
     NotACheckpointError,
     OtherProviderError,
+    StorageError,
 )
 from tests.kit.checkpoints import Built, changelog, manifest
 from tests.unit.checkpoint.test_state import grown, rows
@@ -32,6 +33,13 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError, match=r"no folder 'offsets'.*checkpointLocation"):
+        Checkpoint(tmp_path)
+
+
+def test_a_file_whose_name_is_not_utf_8(tmp_path: Path) -> None:
+    grown(tmp_path)
+    (tmp_path / "commits" / "\udcff").write_bytes(b"")
+    with pytest.raises(StorageError, match=r"commits has a file whose name is not UTF-8"):
         Checkpoint(tmp_path)
 
 

@@ -233,6 +233,9 @@ class Checkpoint(Catalog):
             progress: is told how many files of how many are done, in one thread at a time.
 
         Raises:
+            InvalidArgumentError: `progress` is no function.
             StorageError: the file system failed, which says nothing about the checkpoint.
         """
+        if progress is not None and not callable(progress):
+            raise InvalidArgumentError(f"progress={progress!r}: give a function of two numbers.")
         return verify(self, progress)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from bucketstate.errors import RefusedMoveError
+from bucketstate.checkpoint.store.catalog import whole_number
+from bucketstate.errors import InvalidArgumentError, RefusedMoveError
 from bucketstate.move.calls import door, told, waited
 
 if TYPE_CHECKING:
@@ -289,6 +290,7 @@ def plan(
             `partitions` alone can be made so, from Spark 4.2 on; see `undo`.
 
     Raises:
+        InvalidArgumentError: an argument is of a wrong type.
         RefusedMoveError: there is no such checkpoint or batch, or what is asked for can never work,
             such as a column that is missing or of another type.
         DefinitionError: what is given as a state class is none.
@@ -297,23 +299,35 @@ def plan(
         StorageError: a file system failed.
         SessionError: the session is not a classic one, or has no jar.
     """
+    texts = {"kind": kind, "to": to, "delete_keys": delete_keys, "verify": verify}
+    for name, text in (texts | {"source_provider": source_provider}).items():
+        if not isinstance(text, str | None):
+            raise InvalidArgumentError(f"{name}={text!r}: give a text.")
+    numbers = {"batch": batch, "partitions": partitions, "buckets": buckets, "operator": operator}
+    numbers["checkpoint_format"] = checkpoint_format
+    whole = {n: None if given is None else whole_number(n, given) for n, given in numbers.items()}
+    if offsets is not None and offsets != "earliest" and not _lines(offsets):
+        raise InvalidArgumentError(f"offsets={offsets!r}: give 'earliest', or a list of lines.")
+    if not isinstance(rows, str | os.PathLike | None) and not hasattr(rows, "_jdf"):
+        raise InvalidArgumentError(f"rows={rows!r}: give a DataFrame, or a path of Parquet files.")
     request = {
         "kind": kind,
         "source": str(source),
         "target": None if target is None else str(target),
-        "batch": batch,
+        "batch": whole["batch"],
         "to": to,
-        "partitions": partitions,
-        "buckets": buckets,
-        "format": checkpoint_format,
+        "partitions": whole["partitions"],
+        "buckets": whole["buckets"],
+        "format": whole["checkpoint_format"],
         "deleteKeys": delete_keys,
-        "operator": operator,
+        "operator": whole["operator"],
         "offsets": list(offsets) if offsets is not None and offsets != "earliest" else offsets,
         "sourceProvider": source_provider,
         "verify": verify,
-        "inPlace": in_place or None,
+        "inPlace": bool(in_place) or None,
     }
     given = {name: value for name, value in request.items() if value is not None}
+    door(spark)
     frame = _rows(spark, rows, state, json.dumps(given))
     if frame is None and rows is not None:
         given["rows"] = str(rows)
@@ -361,6 +375,10 @@ def undo(spark: SparkSession, checkpoint: str) -> Undone:
     with told():
         found = json.loads(door(spark).undo(spark._jsparkSession, str(checkpoint)).json())
     return Undone(found["checkpoint"], found["batch"], found["partitions"])
+
+
+def _lines(offsets: Any) -> bool:
+    return isinstance(offsets, list | tuple) and all(isinstance(line, str) for line in offsets)
 
 
 def _rows(spark: SparkSession, rows: Any, state: Any, request: str) -> DataFrame | None:

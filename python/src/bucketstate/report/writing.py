@@ -75,13 +75,16 @@ def write_report(
 
     Raises:
         BucketstateError: the file cannot be written.
-        InvalidArgumentError: `progress` is no progress of a query.
+        InvalidArgumentError: `progress` is no progress of a query, or an argument is of a wrong
+            type.
         MissingLibraryError: plotly is not installed.
         CheckpointError: the checkpoint as a whole cannot be read, as for `Checkpoint.verify`.
         StorageError: the file system failed.
 
     Safe from any thread, with a checkpoint of its own.
     """
+    if not isinstance(output, str | os.PathLike) or isinstance(os.fspath(output), bytes):
+        raise InvalidArgumentError(f"output={output!r}: give the path of a file.")
     target = Path(output)
     # Before much is read for nothing.
     if not target.parent.is_dir():
@@ -108,6 +111,8 @@ def page_about(
 ) -> tuple[bytes, bool]:
     """The page that `write_report` writes, and whether all that was read is sound."""
     needed("plotly.graph_objects", extra="cli", what="A report")
+    if advance is not None and not callable(advance):
+        raise InvalidArgumentError(f"advance={advance!r}: give a function of two numbers.")
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = Checkpoint(checkpoint)
     found = gathered(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.state import GroupStateTimeout
 
 from bucketstate.stateful.codec.kept import SCHEMA
@@ -28,7 +29,7 @@ from bucketstate.stateful.run.zones import check_workers, zone_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
     from bucketstate.stateful.run.handle import Timeout
@@ -95,6 +96,9 @@ def apply(
             the timestamps that there are.
         MissingLibraryError: Spark's own part of "transformWithState" in Python lacks a library.
     """
+    for name, given in (("df", df), ("initial_state", initial_state)):
+        if not isinstance(given, DataFrame) and (name == "df" or given is not None):
+            raise DefinitionError(f"{name}={given!r} of stateful.apply: give a DataFrame of Spark.")
     recipe = fn if isinstance(fn, Recipe) else None
     timeout = clock_of(fn, timeout)
     if output_mode is None:

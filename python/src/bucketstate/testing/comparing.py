@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 from pyspark.sql.types import NullType
 
 from bucketstate import stateful
+from bucketstate.errors import SessionError
 from bucketstate.stateful.codec.containers import OptionalCodec
 from bucketstate.stateful.errors import DefinitionError
 from bucketstate.stateful.ready.recipe import Recipe, clock_of
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
 
     from bucketstate.stateful.codec.kept import Kept
     from bucketstate.stateful.run.handle import Timeout
@@ -102,6 +103,10 @@ def compare(
         InvalidSettingError: the session's time zone is not known.
         StatefulError: what the function or its rows do wrong, as for `Harness.run`.
     """
+    if not isinstance(spark, SparkSession):
+        raise SessionError(f"spark={spark!r} of compare: give a session of Spark that runs.")
+    if isinstance(batches, str | bytes) or not isinstance(batches, Iterable):
+        raise DefinitionError(f"batches={batches!r} of compare: give a list of batches.")
     zone_name = str(spark.conf.get(_ZONE))
     zone = zone_of(zone_name, _ZONE)
     timeout = clock_of(fn, timeout)

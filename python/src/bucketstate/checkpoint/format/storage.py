@@ -170,7 +170,13 @@ class Folder:
         selector = fs.FileSelector(self._path, allow_not_found=True, recursive=recursive)
         with self._failures(""):
             found = self._fs.get_file_info(selector)
-        return sorted((i for i in found if i.type == kind), key=lambda i: str(i.path))
+        try:
+            return sorted((i for i in found if i.type == kind), key=lambda i: str(i.path))
+        except UnicodeDecodeError as error:
+            raise StorageError(
+                f"{self.location} has a file whose name is not UTF-8, which nothing here can ask "
+                "for: give it another name, or another folder."
+            ) from error
 
     def _inside(self, name: str) -> str:
         return f"{self._path}/{name}" if name else self._path

@@ -74,7 +74,14 @@ def state(
             )
 
     def mark(marked: type[T]) -> type[T]:
-        setattr(marked, _ATTRIBUTE, Evolution(version, steps))
+        try:
+            assert isinstance(marked, type)
+            setattr(marked, _ATTRIBUTE, Evolution(version, steps))
+        except (AssertionError, TypeError):
+            raise DefinitionError(
+                f"stateful.state(version={version}) is put on {marked!r}: put it on a class of "
+                "your own."
+            ) from None
         return marked
 
     return mark

@@ -8,13 +8,14 @@ are state variables: see `variables`.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from bucketstate.stateful.errors import DefinitionError, StateUsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -79,10 +80,13 @@ class ListState(Generic[T]):
 
     Args:
         values: what it holds.
+
+    Raises:
+        StateUsageError: it is one value, such as a text, whose letters would be the values.
     """
 
     def __init__(self, values: Iterable[T] = ()) -> None:
-        self._held: list[Held[T]] = [Held(v) for v in values]
+        self._held: list[Held[T]] = [Held(v) for v in several(values, "ListState")]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ListState):
@@ -106,7 +110,7 @@ class ListState(Generic[T]):
         """Replaces all values; their time to live starts again.
 
         Raises:
-            StateUsageError: it is one text, whose letters would be the values.
+            StateUsageError: it is one value, such as a text, whose letters would be the values.
         """
         self._held = [Held(v) for v in several(newState, "put")]
 
@@ -118,7 +122,7 @@ class ListState(Generic[T]):
         """Adds values behind the others; their time to live starts now.
 
         Raises:
-            StateUsageError: it is one text, whose letters would be the values.
+            StateUsageError: it is one value, such as a text, whose letters would be the values.
         """
         self._held.extend(Held(v) for v in several(newState, "appendList"))
 
@@ -134,12 +138,9 @@ class ListState(Generic[T]):
 
 
 def several(values: Iterable[T], method: str) -> Iterable[T]:
-    """The values; StateUsageError for one text, which Python takes for as many as its letters."""
-    if isinstance(values, str | bytes):
-        raise StateUsageError(
-            f"{method}({values!r}) of a ListState would add each letter: give a list of values, or "
-            "one alone to appendValue."
-        )
+    """The values; StateUsageError for one alone, as a text is, though Python sees its letters."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise StateUsageError(f"{method}({values!r}): give a list of values, such as [{values!r}].")
     return values
 
 
@@ -153,12 +154,17 @@ class MapState(Generic[K, V]):
 
     Args:
         entries: what it holds; None for nothing.
+
+    Raises:
+        StateUsageError: it is no dict.
     """
 
     _check: Callable[[Any], None] | None = None
     """Refuses a key of a wrong type, in a call of a function."""
 
     def __init__(self, entries: Mapping[K, V] | None = None) -> None:
+        if not isinstance(entries, Mapping | None):
+            raise StateUsageError(f"MapState({entries!r}): give a dict of values by key.")
         self._held: dict[K, Held[V]] = {k: Held(v) for k, v in (entries or {}).items()}
 
     def __eq__(self, other: object) -> bool:

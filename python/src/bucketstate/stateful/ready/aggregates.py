@@ -8,6 +8,7 @@ more value beside the rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ from bucketstate.stateful.ready.stored import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bucketstate.stateful.ready.groups import Groups
 
@@ -247,8 +248,10 @@ class Outermost(Aggregate):
     def bound(self, name: str, schema: StructType) -> Bound:
         what = "last" if self.last else "first"
         kind = column_of(schema, self.column, name, what)
-        by = self.by and column_of(schema, self.by, name, f"{what}(by=...)", *ORDERED)
-        return _Outermost(name, self.column, kind, self.by, by or BooleanType(), last=self.last)
+        by: DataType = BooleanType()
+        if self.by is not None:
+            by = column_of(schema, self.by, name, f"{what}(by=...)", *ORDERED)
+        return _Outermost(name, self.column, kind, self.by, by, last=self.last)
 
 
 class _Outermost(Bound):
@@ -289,9 +292,12 @@ class Top(Aggregate):
     def bound(self, name: str, schema: StructType) -> Bound:
         if type(self.count) is not int or self.count < 1:
             raise DefinitionError(f"{name}=top({self.count!r}, ...): give a whole number from 1.")
-        kind = column_of(schema, self.column, name, "top", *(() if self.by else ORDERED))
-        by = self.by and column_of(schema, self.by, name, "top(by=...)", *ORDERED)
-        return _Top(name, self.count, self.column, kind, self.by, by or None)
+        if self.by is None:
+            kind, by = column_of(schema, self.column, name, "top", *ORDERED), None
+        else:
+            kind = column_of(schema, self.column, name, "top")
+            by = column_of(schema, self.by, name, "top(by=...)", *ORDERED)
+        return _Top(name, self.count, self.column, kind, self.by, by)
 
 
 class _Top(Bound):
@@ -356,6 +362,18 @@ def column_of(
             "Cast it, or take another one."
         )
     return found
+
+
+def together(
+    aggregates: Mapping[str, Aggregate] | None, named: Mapping[str, Aggregate], what: str
+) -> dict[str, Aggregate]:
+    """Aggregates that are given as a dict and by name. DefinitionError for no dict."""
+    if not isinstance(aggregates, Mapping | None):
+        raise DefinitionError(
+            f"{what}: the aggregates are {aggregates!r}, expected a dict of them by name, or each "
+            "as an argument, such as flights=stateful.count()."
+        )
+    return {**(aggregates or {}), **named}
 
 
 def bound_all(aggregates: Mapping[str, Aggregate], schema: StructType, what: str) -> list[Bound]:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all
+from bucketstate.stateful.ready.aggregates import Aggregate, Bound, Extreme, bound_all, together
 from bucketstate.stateful.ready.forgetting import Forgetting, forget_at
 from bucketstate.stateful.ready.groups import Groups, by_key
 from bucketstate.stateful.ready.recipe import Recipe, time_column
@@ -51,7 +51,7 @@ def reduce(
         DefinitionError: a ttl that is no span of time, or `at` without one. `apply` raises it for
             columns that are not there, or of a type that an aggregate cannot be of.
     """
-    return Reduce({**(aggregates or {}), **named}, ttl, at)
+    return Reduce(together(aggregates, named, "reduce"), ttl, at)
 
 
 class Reduce(Recipe):

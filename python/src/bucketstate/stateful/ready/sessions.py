@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
+from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all, together
 from bucketstate.stateful.ready.groups import Groups, of_rows
 from bucketstate.stateful.ready.instants import watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, millis_of
@@ -59,7 +59,7 @@ def sessions(
     Raises:
         DefinitionError: a gap that is no span of time. `apply` raises it as of `reduce`.
     """
-    return Sessions(at, gap, {**(aggregates or {}), **named})
+    return Sessions(at, gap, together(aggregates, named, "sessions"))
 
 
 class Sessions(Spanned):

@@ -13,7 +13,7 @@ from pyspark.sql.functions import window
 
 from bucketstate.stateful.codec.instants import MICROS_PER_MILLI, MILLISECOND
 from bucketstate.stateful.errors import DefinitionError
-from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all
+from bucketstate.stateful.ready.aggregates import Aggregate, Bound, bound_all, together
 from bucketstate.stateful.ready.instants import watermark_of
 from bucketstate.stateful.ready.recipe import Recipe, millis_of
 from bucketstate.stateful.ready.reduce import Reducing, defined, output_of, state_of
@@ -65,7 +65,7 @@ def windows(
         DefinitionError: a length or slide that is no span of time, a slide beyond the length, or an
             unknown emit. `apply` raises it as of `reduce`.
     """
-    return Windows(at, length, {**(aggregates or {}), **named}, slide, start, emit)
+    return Windows(at, length, together(aggregates, named, "windows"), slide, start, emit)
 
 
 class Windows(Spanned):
