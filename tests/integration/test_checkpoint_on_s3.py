@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
 from bucketstate.errors import NotACheckpointError, StorageError
 from tests.integration.streams import events, run_with_restart
+from tests.kit.cases import at_night
 from tests.kit.storage.object_store import BUCKET, CREDENTIALS, Faults, moto, proxy
 
 if TYPE_CHECKING:
@@ -146,3 +149,26 @@ def test_a_savepoint(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(said(capsys, "verify", uri, "--json"))["ok"]
     said(capsys, "savepoint", "drop", uri, "nightly")
     assert said(capsys, "savepoint", "list", uri) == "no savepoints\n"
+
+
+@at_night
+def test_s3_that_has_no_time_is_asked_five_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    asked = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_error(503)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"endpoint_override=127.0.0.1:{server.server_port}&scheme=http&region=here"
+        with pytest.raises(StorageError, match="a/checkpoint cannot be read"):
+            Checkpoint(f"s3://states/a/checkpoint?{at}")
+        server.shutdown()
+    assert len(asked) == 5

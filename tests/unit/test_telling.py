@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+import bucketstate
 from bucketstate.checkpoint import Checkpoint
 from bucketstate.cli import main
+from bucketstate.doctor import read_progress
 from bucketstate.move import clone
+from bucketstate.progress import Recorder
 from bucketstate.waiting import Requests
 from tests.kit.checkpoints import Built
 from tests.kit.storage.far_files import FarFiles
@@ -34,6 +41,37 @@ def test_a_room_has_a_logger_and_tells_requests_to_far_files(
     assert all(line.endswith(" s") for line in asked)
     opened = [r for r in caplog.records if r.levelno == logging.INFO]
     assert [r.getMessage() for r in opened] == [f"opened {built.root}"]
+
+
+def test_the_page_names_every_logger() -> None:
+    package = Path(bucketstate.__file__).parent
+    loggers = {
+        name
+        for file in package.rglob("*.py")
+        for name in re.findall(r'getLogger\("(bucketstate\.\w+)"\)', file.read_text("utf-8"))
+    }
+    page = Path("docs/checkpoint.md").read_text("utf-8")
+    _, _, section = page.partition("\n## What it is doing\n")
+    table = re.findall(r"^\| `(bucketstate\.\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    assert table == sorted(loggers)
+
+
+def test_progress_that_is_kept_and_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "bucketstate")
+    progress = {"id": "q", "runId": "r", "batchId": 3, "timestamp": "2024-01-01T00:00:00.000Z"}
+    text = json.dumps(progress | {"durationMs": {}})
+    event: Any = SimpleNamespace(progress=SimpleNamespace(json=text, batchId=3, id="q"))
+    recorder = Recorder()
+    recorder.onQueryProgress(event)
+    recorder.save(tmp_path / "p.parquet")
+    lines = tmp_path / "p.json"
+    lines.write_text(text)
+    read_progress(lines)
+    assert [(r.name, r.getMessage()) for r in caplog.records] == [
+        ("bucketstate.progress", "heard of batch 3 of query q"),
+        ("bucketstate.progress", f"saved 1 progresses in {tmp_path / 'p.parquet'}"),
+        ("bucketstate.doctor", f"read 1 progresses of 1 files in {lines}"),
+    ]
 
 
 def test_local_files_are_not_told_one_by_one(

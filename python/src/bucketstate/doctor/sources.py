@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ import pyarrow as pa
 from bucketstate.doctor.evidence import Progress
 from bucketstate.errors import BucketstateError, InvalidArgumentError
 from bucketstate.progress import Recorder
+
+_log = logging.getLogger("bucketstate.doctor")
 
 _EVENT = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryProgressEvent"
 _STARTED = "SparkListenerLogStart"
@@ -80,6 +83,7 @@ def read_progress(path: str | os.PathLike[str]) -> list[Progress]:
             f"{path} holds no progress of a streaming query: give the JSON of query progresses, "
             "one a line, a file that Recorder.save wrote, or an event log of Spark's."
         )
+    _log.info("read %d progresses of %d files in %s", len(found), len(files), path)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -37,6 +38,8 @@ except ModuleNotFoundError:
     # Without Spark there is nothing to listen to; what was reported can be read all the same.
     StreamingQueryListener = object  # type: ignore[assignment,misc]
 
+
+_log = logging.getLogger("bucketstate.progress")
 
 _NEEDED = ("id", "runId", "batchId", "timestamp")
 _GIVE = "give Spark's own objects, their JSON, or that as dicts."
@@ -185,6 +188,7 @@ class Recorder(StreamingQueryListener):
                 raise
         except (OSError, UnicodeError) as error:
             raise BucketstateError(f"{path} cannot be written: {error}.") from error
+        _log.info("saved %d progresses in %s", len(kept), path)
 
     def plot(self) -> Figure:
         """A picture of what the queries did, batch by batch.
@@ -229,6 +233,7 @@ class Recorder(StreamingQueryListener):
             InvalidArgumentError: the event has none.
         """
         self.add(event.progress)
+        _log.debug("heard of batch %s of query %s", event.progress.batchId, event.progress.id)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Nothing happened, so there is nothing to keep."""

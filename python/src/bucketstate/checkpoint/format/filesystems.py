@@ -18,6 +18,8 @@ _ARROW = ("abfs", "abfss", "file", "gcs", "gs", "hdfs", "mock", "s3", "viewfs")
 """What pyarrow has a file system of its own for, in some build at least."""
 _RETRIES = 30
 """Seconds for which Google's client asks again what has no answer; by itself it does for 900."""
+_ATTEMPTS = 5
+"""How often S3 is asked for what has no answer; by itself Arrow's client asks for minutes."""
 _HINTS = {
     "s3": (
         "Check the bucket's name and region, and that there are credentials (AWS_ACCESS_KEY_ID and "
@@ -79,6 +81,8 @@ def opened(
         if name in _ARROW:
             with REQUESTS.asking(text.partition("?")[0]):
                 found, inside = fs.FileSystem.from_uri(_limited(text, name))
+            if isinstance(found, fs.S3FileSystem):
+                found = _asking_less(found)
         else:
             found, inside = _by_fsspec(text, name)
     except InvalidArgumentError:
@@ -93,6 +97,16 @@ def _limited(uri: str, scheme: str) -> str:
     if _ALIASES.get(scheme, scheme) != "gs" or "retry_limit_seconds=" in uri:
         return uri
     return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRIES}"
+
+
+def _asking_less(s3: fs.S3FileSystem) -> fs.S3FileSystem:
+    """The file system with a limit for which a URI of S3 has no parameter."""
+    # What it is pickled as: that it was made of a URI, and of which, it does not tell otherwise.
+    make, (options,) = s3.__reduce__()
+    found: fs.S3FileSystem = make(
+        {**options, "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)}
+    )
+    return found
 
 
 def split_uri(uri: str) -> tuple[str, str, str]:
