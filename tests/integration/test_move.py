@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -565,3 +569,27 @@ def test_state_that_ages_goes_on_ageing(spark: SparkSession, tmp_path: Path) -> 
 def _keys(checkpoint: Path) -> list[str]:
     rows = Checkpoint(str(checkpoint)).scan().to_arrow().to_pylist()
     return sorted(json.dumps(row["key"], default=str) for row in rows)
+
+
+@at_night
+def test_ctrl_c_ends_a_move_while_its_spark_starts(tmp_path: Path) -> None:
+    """The program's own Spark goes with it."""
+    words = ["move", "import", str(tmp_path / "source"), str(tmp_path / "target")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bucketstate", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        own = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not (children := own.read_text().split()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.wait()
+    while any(Path("/proc", child).exists() for child in children):
+        # It looks whether the program is there still once it has started: pytest has a limit.
+        time.sleep(0.1)

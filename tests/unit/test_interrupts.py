@@ -1,4 +1,8 @@
-"""Ctrl-C ends each command within a second, whatever it is blocked in, and says nothing."""
+"""Ctrl-C ends each command within a second, whatever it is blocked in, and says nothing.
+
+A file system that does not let go what was half written is waited for two seconds more. Moves that
+Spark makes are in tests/integration/test_move.py.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,8 @@ COMMANDS = [
     ["doctor"],
     ["report"],
     ["savepoint", "list"],
+    ["savepoint", "drop", "x"],
+    ["sql", "select 1"],
     ["clone", "copy"],
     ["fork", "copy", "--batch", "0"],
     ["rewind", "--batch", "0"],
