@@ -81,7 +81,7 @@ private[plugin] final class DriverBoard(nanos: () => Long, series: String) {
   }
 
   /** Stores of the queries that run, each once; no more of them are looked at than that. */
-  private def storesUpTo(most: Int): Int = told.valuesIterator
+  private def storesUpTo(most: Int): Int = latest.valuesIterator
     .flatMap(_.stores)
     .map(_.label)
     .filter(label => queries.contains(label.run))
