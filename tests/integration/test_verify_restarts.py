@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,36 @@ def newer(data: bytes) -> bytes:
     return data.replace(b"v1", b"v9", 1)
 
 
+def each(pattern: str, change: Callable[[bytes], bytes] | None) -> Damage:
+    """Files of any checkpoint format, of which one has ids in names; gone without a change."""
+
+    def damage(checkpoint: Path) -> None:
+        files = [file for file in checkpoint.glob(pattern) if not file.name.startswith(".")]
+        assert files
+        for file in files:
+            name = str(file.relative_to(checkpoint))
+            (without(name) if change is None else changed(name, change))(checkpoint)
+
+    return damage
+
+
+def together(*damages: Damage) -> Damage:
+    def damage(checkpoint: Path) -> None:
+        for one in damages:
+            one(checkpoint)
+
+    return damage
+
+
+def cut(data: bytes) -> bytes:
+    return data[:-9]
+
+
+def flipped(data: bytes) -> bytes:
+    """Within the first block of a data file."""
+    return data[:40] + bytes([data[40] ^ 255]) + data[41:]
+
+
 def stray(checkpoint: Path) -> None:
     for log in ("offsets", "commits"):
         shutil.copy(checkpoint / log / "4", checkpoint / log / "9")
@@ -162,6 +192,34 @@ CASES = [
 ]
 
 
+RUNS = "state/0/0/runs/*.sst"
+MANIFEST = "state/0/0/4*.manifest"
+ALONE = together(
+    each("state/0/0/[1-4]*.changelog", None),
+    each("state/0/0/2*.manifest", None),
+)
+"""What leaves version 4 to its manifest."""
+
+OF_SNAPSHOTS = [
+    # What an older manifest, or the changelogs, stand in for.
+    Case("no data files", each(RUNS, None), starts=True, sound=True),
+    Case("nothing", lambda _: None, starts=True, sound=True),
+    Case("a cut manifest", each(MANIFEST, cut), starts=True, sound=True),
+    Case("an empty manifest", each(MANIFEST, nothing), starts=True, sound=True),
+    Case("no newest manifest", each(MANIFEST, None), starts=True, sound=True),
+    Case("a manifest alone", ALONE, starts=True, sound=True),
+    # It shows in the midst of a batch, which fails.
+    Case("a byte of data files", each(RUNS, flipped), starts=False),
+    Case("a manifest alone that is cut", together(ALONE, each(MANIFEST, cut)), False),
+    Case("a manifest alone that is gone", together(ALONE, each(MANIFEST, None)), False),
+    Case("a manifest alone with cut data files", together(ALONE, each(RUNS, cut)), False),
+    Case("a manifest alone without data files", together(ALONE, each(RUNS, None)), False),
+    Case("no changelog behind it", each("state/0/0/5*.changelog", None), False),
+    Case("no changelog before it", each("state/0/0/3*.changelog", None), True),
+]
+"""Of versions 2 and 4 there are manifests, and changelogs of all."""
+
+
 class Query:
     """A count by key over files, one for each batch."""
 
@@ -207,8 +265,42 @@ def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Quer
     return made
 
 
+SNAPSHOTS = {
+    "spark.sql.streaming.stateStore.bucketed.snapshot.maxVersions": "2",
+    "spark.sql.streaming.stateStore.bucketed.snapshot.mode": "sync",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@pytest.fixture(scope="module", params=cases(["2"], ["1"]))
+def snapshots(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Query]:
+    """The same query with data files, by checkpoint format."""
+    key = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+    with settings(spark, {**SNAPSHOTS, key: request.param}):
+        made = Query(spark, tmp_path_factory.mktemp("snapshots"))
+        for _ in range(BATCHES):
+            made.feed()
+        assert made.runs(made.checkpoint)
+        made.feed()
+        unload(spark)
+        yield made
+
+
+@pytest.mark.parametrize("case", cases(OF_SNAPSHOTS[:1], OF_SNAPSHOTS), ids=lambda case: case.name)
+def test_verify_says_what_spark_does_with_data_files(
+    snapshots: Query, tmp_path: Path, case: Case
+) -> None:
+    held_to(snapshots, tmp_path, case)
+
+
 @pytest.mark.parametrize("case", cases(CASES[::6], CASES), ids=lambda case: case.name)
 def test_verify_says_what_spark_does(query: Query, tmp_path: Path, case: Case) -> None:
+    held_to(query, tmp_path, case)
+
+
+def held_to(query: Query, tmp_path: Path, case: Case) -> None:
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(query.checkpoint, checkpoint)
     case.damage(checkpoint)
