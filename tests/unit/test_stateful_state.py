@@ -465,7 +465,7 @@ def test_a_text_is_not_a_list_of_its_letters(method: str, operator: Any) -> None
         getattr(state.value.tags, method)("abc")
 
     harness = Harness(stateful.define(tag, state=Tagged), by="key", operator=operator)
-    with pytest.raises(StateUsageError, match=rf"{method}\('abc'\) of a ListState would add each"):
+    with pytest.raises(StateUsageError, match=rf"{method}\('abc'\) would add each letter"):
         harness.run([{"key": "a"}])
 
 

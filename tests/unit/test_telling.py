@@ -60,7 +60,7 @@ def test_progress_that_is_kept_and_read(tmp_path: Path, caplog: pytest.LogCaptur
     caplog.set_level(logging.DEBUG, "bucketstate")
     progress = {"id": "q", "runId": "r", "batchId": 3, "timestamp": "2024-01-01T00:00:00.000Z"}
     text = json.dumps(progress | {"durationMs": {}})
-    event: Any = SimpleNamespace(progress=SimpleNamespace(json=text, batchId=3, id="q"))
+    event: Any = SimpleNamespace(progress=SimpleNamespace(json=text))
     recorder = Recorder()
     recorder.onQueryProgress(event)
     recorder.save(tmp_path / "p.parquet")

@@ -232,8 +232,9 @@ class Recorder(StreamingQueryListener):
         Raises:
             InvalidArgumentError: the event has none.
         """
-        self.add(event.progress)
-        _log.debug("heard of batch %s of query %s", event.progress.batchId, event.progress.id)
+        heard = _json_of(event.progress)
+        _log.debug("heard of batch %s of query %s", heard["batchId"], heard["id"])
+        self.add(heard)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Nothing happened, so there is nothing to keep."""

@@ -140,7 +140,10 @@ class ListState(Generic[T]):
 def several(values: Iterable[T], method: str) -> Iterable[T]:
     """The values; StateUsageError for one alone, as a text is, though Python sees its letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise StateUsageError(f"{method}({values!r}): give a list of values, such as [{values!r}].")
+        letters = " would add each letter" if isinstance(values, str | bytes) else ""
+        raise StateUsageError(
+            f"{method}({values!r}){letters}: give a list of values, or one alone to appendValue."
+        )
     return values
 
 
