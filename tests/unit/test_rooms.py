@@ -111,7 +111,7 @@ ROOMS: dict[str, set[str]] = {
         "stateful.errors",
     },
     "notebook": {"errors"},
-    "operations": {"registry"},
+    "operations": {"errors", "registry"},
     "optional": {"errors"},
     "presets": set(),
     "progress": {"errors", "notebook", "optional"},

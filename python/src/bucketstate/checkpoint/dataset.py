@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +19,6 @@ import pyarrow.dataset
 
 from bucketstate.checkpoint.filtering import Filter
 from bucketstate.errors import NoSuchStateError
-
-if TYPE_CHECKING:
-    from bucketstate.checkpoint.scan import Scan
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": lambda column, value: column == value,
@@ -31,6 +28,17 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">=": lambda column, value: column >= value,
 }
 _AND = " and "
+
+
+class Scanned(Protocol):
+    """A `Scan`, of which this module is a part: it cannot name it."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def update(self, **overrides: Any) -> Self: ...
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader: ...
 
 
 class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
@@ -44,7 +52,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
         failure: what reading raised, since who queries the dataset may tell it in other words.
     """
 
-    def __init__(self, scan: Scan, partition: int | None = None) -> None:
+    def __init__(self, scan: Scanned, partition: int | None = None) -> None:
         # That of pyarrow is for datasets of its own.
         self._scan = scan
         self._partition = partition
@@ -74,7 +82,7 @@ class ScanDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
             rows, schema=reader.schema, columns=columns or names, filter=filter
         )
 
-    def _narrowed(self, names: Sequence[str], filter: pc.Expression | None) -> Scan:  # noqa: A002
+    def _narrowed(self, names: Sequence[str], filter: pc.Expression | None) -> Scanned:  # noqa: A002
         """The scan with what of this it can do by itself."""
         text = "" if filter is None else str(filter)
         # A name may be part of another one: then a column more is read.
@@ -132,7 +140,7 @@ def _offsets(array: pa.Array) -> pa.Array:
     return pa.array([at if valid else None for at, valid in pairs], pa.int32())
 
 
-def _of_partition(scan: Scan, part: str) -> Scan:
+def _of_partition(scan: Scanned, part: str) -> Scanned:
     """The scan of a partition alone; of all of them, if there is no such one."""
     number = part.removeprefix("(partition_id == ").removesuffix(")")
     if not number.isdecimal():
