@@ -114,6 +114,24 @@ class SnapshotDamageSuite extends AnyFunSuite with SnapshotBatches {
     }
   }
 
+  test("a run that was cut is passed over as the version is opened, and fails no batch") {
+    withHarness { harness =>
+      val settings = inCommit ++ spark(
+        "stateStore.bucketed.restore.mode" -> "lazy",
+        "stateStore.bucketed.compaction.maxRuns" -> "20",
+        "minBatchesToRetain" -> "20",
+        "stateStore.autoSnapshotRepair.enabled" -> "true"
+      )
+      val provider = harness.provider(settings: _*)
+      val models = run(provider, 0, 7, Map.empty)
+      provider.close()
+      val cut = runsOf(harness, 6) -- runsOf(harness, 4)
+      assert(cut.nonEmpty)
+      cut.foreach(file => Files.write(file, Files.readAllBytes(file).dropRight(1)))
+      assert(restarted(harness, settings, 7) == models(7))
+    }
+  }
+
   test(
     "a run deleted before a manifest that reuses it is written: that one is not published (SPARK-55892)"
   ) {

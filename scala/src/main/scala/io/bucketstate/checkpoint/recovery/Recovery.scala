@@ -224,7 +224,7 @@ final class Recovery(
             throw e
         }
       missingFile(manifest, there).map(passed(PassReason.Gone, _)) orElse
-        trust.damageIn(manifest).map { cause =>
+        trust.damageIn(manifest).orElse(cutFile(manifest, there)).map { cause =>
           onDamage(cause)
           passed(PassReason.Damaged, cause)
         } orElse
@@ -238,13 +238,23 @@ final class Recovery(
   }
 
   private def missingFile(manifest: Manifest, there: Listed): Option[MissingException] =
-    manifest.fileNames.find(name => !there.dataFiles(name)).map { name =>
+    manifest.fileNames.find(name => !there.dataFiles.contains(name)).map { name =>
       new MissingException(
         s"${folder.location}/$name",
         s"${manifest.file.name} needs it",
         s"Restore it from a backup, or delete ${manifest.file.name} if older manifests are there."
       )
     }
+
+  /** Found before a batch is under way, which would fail by it. */
+  private def cutFile(manifest: Manifest, there: Listed): Option[CorruptException] =
+    manifest.runs.iterator
+      .flatMap(_.files)
+      .find(file => there.dataFiles.get(file.name).exists(_ != file.bytes))
+      .map { file =>
+        new Damage(s"${folder.location}/${file.name}", s"run file of ${file.entries} entries")
+          .mismatch("a length in bytes of", file.bytes, there.dataFiles(file.name))
+      }
 
   /** With checkpoint format 1, a manifest is stale once a retry has replaced the version it is of. */
   private def replaced(
@@ -292,7 +302,7 @@ final class Recovery(
 private object Recovery {
 
   /** What lies in the store's folders. */
-  private final class Listed(val files: Seq[ListedFile], list: => Set[String]) {
+  private final class Listed(val files: Seq[ListedFile], list: => Seq[ListedFile]) {
     private val named: Seq[CheckpointFile] = files.flatMap(file => CheckpointFiles.parse(file.name))
     val lengths: Map[String, Long] = files.iterator.map(file => file.name -> file.length).toMap
     val manifests: Seq[ManifestName] = named.collect { case m: ManifestName => m }
@@ -301,13 +311,13 @@ private object Recovery {
     /** The highest version that has one, or 0. */
     def newestChangelog: Long = changelogs.maxOption.getOrElse(0L)
 
-    lazy val dataFiles: Set[String] = list
+    /** Lengths by name. */
+    lazy val dataFiles: Map[String, Long] =
+      list.iterator.map(file => file.name -> file.length).toMap
   }
 
   private object Listed {
-    def apply(folder: FileStore): Listed = {
-      def data = folder.list(CheckpointFiles.RunFolder).iterator.map(_.name).toSet
-      new Listed(folder.list(), data)
-    }
+    def apply(folder: FileStore): Listed =
+      new Listed(folder.list(), folder.list(CheckpointFiles.RunFolder))
   }
 }
