@@ -205,6 +205,7 @@ OF_SNAPSHOTS = [
     Case("no data files", each(RUNS, None), starts=True, sound=True),
     Case("nothing", lambda _: None, starts=True, sound=True),
     Case("a cut manifest", each(MANIFEST, cut), starts=True, sound=True),
+    Case("cut data files", each(RUNS, cut), starts=True, sound=True),
     Case("an empty manifest", each(MANIFEST, nothing), starts=True, sound=True),
     Case("no newest manifest", each(MANIFEST, None), starts=True, sound=True),
     Case("a manifest alone", ALONE, starts=True, sound=True),
